@@ -1,0 +1,77 @@
+# `make up` to use it, `make test` to test it, `make check` for everything that CI runs.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+
+# Without compiled bytecode every start costs five times as much.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev up test check lint types layers prove bench docs lock clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.venv/pyvenv.cfg:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Interlock needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+# The packages are locked with their hashes; --no-deps says that the lock is the whole truth.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+.venv/runtime: .venv/pyvenv.cfg requirements.txt pyproject.toml
+	$(INSTALL) --require-hashes -r requirements.txt
+	$(INSTALL) --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+.venv/dev: .venv/runtime requirements-dev.txt
+	$(INSTALL) --require-hashes -r requirements-dev.txt
+	@touch $@
+
+setup: .venv/runtime  ## Make the environment; the command is .venv/bin/interlock
+
+dev: .venv/dev
+
+up: setup  ## Set up and start Interlock
+	$(BIN)/interlock demo
+
+test: dev tests/inspector/node_modules/.stamp  ## Install what the tests need and run them
+	@$(BIN)/python -m pytest
+
+# npm may be missing: the tests that need it then say so and are skipped.
+tests/inspector/node_modules/.stamp: tests/inspector/package-lock.json
+	@if command -v npm >/dev/null; then cd tests/inspector && npm ci --silent --no-fund --no-audit && touch node_modules/.stamp; \
+	else echo 'npm is not here: the inspector tests will be skipped'; fi
+
+check: dev  ## Everything that CI runs, in the order that fails fastest
+	@for suite in lint types layers; do start=$$SECONDS; \
+		$(MAKE) -s $$suite || exit 1; echo "$$suite: $$((SECONDS - start)) s"; done
+	@$(MAKE) -s test
+
+lint: dev
+	@$(BIN)/ruff check src tests bench docs
+	@$(BIN)/ruff format --check --quiet src tests bench docs || { echo 'run: ruff format src tests bench docs'; exit 1; }
+
+types: dev
+	@$(BIN)/pyright --warnings
+
+layers: dev
+	@$(BIN)/lint-imports
+
+prove: dev  ## Break the code in every known way and see the tests notice
+	$(BIN)/python -m tests.prove
+
+bench: dev  ## Measure, and print one table
+	$(BIN)/python -m bench
+
+docs: dev  ## Write the reference from the code
+	$(BIN)/python docs/reference/generate.py
+
+lock: .venv/dev  ## Resolve the dependencies anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup --extra dev pyproject.toml -o requirements-dev.txt
+
+clean:  ## Remove what the other targets made
+	rm -rf .venv tests/inspector/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
