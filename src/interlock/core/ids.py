@@ -1,0 +1,62 @@
+"""Names of things: what each kind of id looks like and how one is made from bytes."""
+
+import hashlib
+from typing import NewType
+
+SessionId = NewType("SessionId", str)
+RunId = NewType("RunId", str)
+NodeId = NewType("NodeId", str)
+AttemptId = NewType("AttemptId", str)
+WorkflowId = NewType("WorkflowId", str)
+StepId = NewType("StepId", str)
+BlobRef = NewType("BlobRef", str)
+"""`sha256:` and the hex digest of the bytes it names."""
+WorkflowHash = NewType("WorkflowHash", str)
+"""The `BlobRef` of a compiled workflow."""
+
+RANDOM_BYTES = 8
+NODE_BYTES = 8
+ATTEMPT_BYTES = 5
+
+
+def session_id(random: bytes) -> SessionId:
+    return SessionId(f"ses_{random[:RANDOM_BYTES].hex()}")
+
+
+def run_id(random: bytes) -> RunId:
+    return RunId(f"run_{random[:RANDOM_BYTES].hex()}")
+
+
+def node_id(raw: bytes) -> NodeId:
+    return NodeId(f"node_{raw[:NODE_BYTES].hex()}")
+
+
+def attempt_id(raw: bytes) -> AttemptId:
+    return AttemptId(f"try_{raw[:ATTEMPT_BYTES].hex()}")
+
+
+def raw(name: NodeId | AttemptId) -> bytes:
+    """The bytes behind a node or an attempt, as a token carries them."""
+    return bytes.fromhex(name.partition("_")[2])
+
+
+def child_node(parent: NodeId, attempt: AttemptId) -> NodeId:
+    """The node that `attempt` at `parent` makes, if it makes one.
+
+    Derived, so that two processes acting on one attempt name the same child.
+    """
+    return node_id(_derive("node", parent, attempt))
+
+
+def first_attempt(node: NodeId) -> AttemptId:
+    """The attempt in the token that is handed out with a new node."""
+    return attempt_id(_derive("first", node))
+
+
+def rewound_attempt(attempt: AttemptId, arguments: BlobRef) -> AttemptId:
+    """The attempt that stands for using a spent token again with other arguments."""
+    return attempt_id(_derive("rewound", attempt, arguments))
+
+
+def _derive(purpose: str, *parts: str) -> bytes:
+    return hashlib.sha256("\0".join(("interlock", purpose, *parts)).encode()).digest()

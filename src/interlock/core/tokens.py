@@ -1,0 +1,100 @@
+"""Tokens: what an agent holds. One names a node and an attempt, and is signed.
+
+    byte 0      version (high half) and kind (low half)
+    bytes 1-2   id of the key that signed it
+    bytes 3-10  node
+    bytes 11-15 attempt
+    bytes 16-23 HMAC-SHA256 of the bytes before, cut to 8
+
+Written as bech32m with the prefix `ct`: 48 characters, checkable without any look-up.
+"""
+
+import hmac
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlock.core import bech32m, ids
+from interlock.core.ids import AttemptId, NodeId
+
+PREFIX = "ct"
+LENGTH = 24
+TEXT_LENGTH = 48
+_VERSION = 1
+_CONTINUE = 1
+_SIGNED = 16
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A signing key. Only the current one signs; a retired one still verifies."""
+
+    id: int
+    secret: bytes
+    state: Literal["current", "retired", "revoked"]
+
+
+class Token(msgspec.Struct, frozen=True):
+    node: NodeId
+    attempt: AttemptId
+
+
+class Mangled(msgspec.Struct, frozen=True):
+    """A copying error: the checksum does not fit. `position` is the wrong character, if known."""
+
+    reason: str
+    position: int | None = None
+
+
+class OtherStore(msgspec.Struct, frozen=True):
+    """Signed with a key that this store never had."""
+
+    key_id: int
+
+
+class RevokedKey(msgspec.Struct, frozen=True):
+    key_id: int
+
+
+class UnknownVersion(msgspec.Struct, frozen=True):
+    version: int
+
+
+class Forged(msgspec.Struct, frozen=True):
+    """Well-formed, from one of our keys by its id, but not signed by it."""
+
+
+TokenFault: TypeAlias = Mangled | OtherStore | RevokedKey | UnknownVersion | Forged
+
+
+def mint(token: Token, key: Key) -> str:
+    signed = b"".join(
+        (
+            bytes((_VERSION << 4 | _CONTINUE,)),
+            key.id.to_bytes(2),
+            ids.raw(token.node),
+            ids.raw(token.attempt),
+        )
+    )
+    return bech32m.encode(PREFIX, signed + _signature(signed, key))
+
+
+def read(text: str, keys: Mapping[int, Key]) -> Token | TokenFault:
+    payload = bech32m.decode(PREFIX, text, LENGTH)
+    if isinstance(payload, bech32m.Damaged):
+        return Mangled(payload.reason, payload.position)
+    if payload[0] != _VERSION << 4 | _CONTINUE:
+        return UnknownVersion(payload[0] >> 4)
+    key_id = int.from_bytes(payload[1:3])
+    key = keys.get(key_id)
+    if key is None:
+        return OtherStore(key_id)
+    if key.state == "revoked":
+        return RevokedKey(key_id)
+    if not hmac.compare_digest(_signature(payload[:_SIGNED], key), payload[_SIGNED:]):
+        return Forged()
+    return Token(ids.node_id(payload[3:11]), ids.attempt_id(payload[11:16]))
+
+
+def _signature(signed: bytes, key: Key) -> bytes:
+    return hmac.digest(key.secret, signed, "sha256")[: LENGTH - _SIGNED]
