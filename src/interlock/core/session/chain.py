@@ -1,0 +1,116 @@
+"""The digest chain: each event's digest covers the one before it, so damage cannot hide."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.ids import SessionId
+from interlock.core.session.events import ENVELOPE_VERSION, Envelope, decode_envelope
+
+GENESIS = bytes(32)
+
+State = Literal["healthy", "corrupt_tail", "corrupt_head", "unknown_version"]
+
+
+class Link(msgspec.Struct, frozen=True):
+    """One event as it is stored: its bytes, and the digest that ties it to all before it."""
+
+    seq: int
+    body: bytes
+    digest: bytes
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How far a stream can be trusted. `valid` events from the start are sound."""
+
+    state: State
+    valid: int
+    reason: str = ""
+
+
+class _Version(msgspec.Struct):
+    v: int
+
+
+def digest(previous: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(previous + body).digest()
+
+
+def verify(session: SessionId, links: Iterable[Link], *, version: int, end: bytes) -> Health:
+    """Walk a stream from its start: `version` events that should end in the digest `end`."""
+    previous, expected = GENESIS, 0
+    for link in links:
+        if reason := _damage(session, link, expected, previous):
+            return _unsound(expected, reason, link.body)
+        previous, expected = link.digest, expected + 1
+    if expected != version:
+        return Health(
+            "corrupt_tail", expected, f"{version - expected} events are missing at the end"
+        )
+    if previous != end:
+        return Health("corrupt_tail", expected, "the last digest is not the recorded one")
+    return Health("healthy", expected)
+
+
+def verify_tail(links: Sequence[Link], *, version: int, end: bytes) -> Health:
+    """Look at the last links only (all there are, or two): what an append builds on is sound.
+
+    Costs the same for any length; the whole walk is `verify`.
+    """
+    sound = max(0, version - len(links))
+    for before, link in zip((None, *links), links, strict=False):
+        if link.seq != sound:
+            return Health("corrupt_tail", sound, f"event {sound} is missing")
+        previous = before.digest if before else GENESIS if sound == 0 else None
+        if previous is not None and digest(previous, link.body) != link.digest:
+            return Health("corrupt_tail", sound, f"event {sound} does not match its digest")
+        sound += 1
+    if not links or links[-1].digest != end:
+        return Health("corrupt_tail", max(0, sound - 1), "the last digest is not the recorded one")
+    return Health("healthy", sound)
+
+
+def verify_one(session: SessionId, link: Link, *, before: bytes) -> Health:
+    """Look at one event and the digest before it."""
+    if reason := _damage(session, link, link.seq, before):
+        return _unsound(link.seq, reason, link.body)
+    return Health("healthy", link.seq + 1)
+
+
+def _damage(session: SessionId, link: Link, expected: int, previous: bytes) -> str:
+    if link.seq != expected:
+        return f"event {expected} is missing"
+    if digest(previous, link.body) != link.digest:
+        return f"event {expected} does not match its digest"
+    try:
+        envelope = decode_envelope(link.body)
+    except msgspec.MsgspecError as error:
+        return f"event {expected} cannot be read: {error}"
+    if (envelope.session, envelope.seq) != (session, expected):
+        return f"event {expected} belongs elsewhere"
+    if envelope.v != ENVELOPE_VERSION or canonical.encode(envelope) != link.body:
+        return f"event {expected} is not in a form this version writes"
+    return ""
+
+
+def _unsound(expected: int, reason: str, body: bytes) -> Health:
+    if _version_of(body) > ENVELOPE_VERSION:
+        return Health(
+            "unknown_version", expected, f"event {expected} was written by a newer Interlock"
+        )
+    return Health("corrupt_tail" if expected else "corrupt_head", expected, reason)
+
+
+def _version_of(body: bytes) -> int:
+    try:
+        return msgspec.json.decode(body, type=_Version).v
+    except msgspec.MsgspecError:
+        return 0
+
+
+def seal(envelope: Envelope, previous: bytes) -> Link:
+    body = canonical.encode(envelope)
+    return Link(envelope.seq, body, digest(previous, body))

@@ -1,0 +1,84 @@
+"""A plan: everything one call wants to record, worked out before anything is written."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
+from interlock.core.session import chain
+from interlock.core.session import head as heads
+from interlock.core.session.chain import Link
+from interlock.core.session.events import ENVELOPE_VERSION, Envelope, NodeCreated, SessionEvent
+from interlock.core.session.head import Head
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Where a session's stream ended when it was read."""
+
+    session: SessionId
+    version: int = 0
+    """How many events it has."""
+    end: bytes = chain.GENESIS
+    """The digest of the last one."""
+    head: Head | None = None
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """An event that has not been given its place yet."""
+
+    key: str
+    event: SessionEvent
+    run: RunId | None = None
+    node: NodeId | None = None
+
+
+class NodePlace(msgspec.Struct, frozen=True):
+    node: NodeId
+    seq: int
+    parent: NodeId | None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All of it is written or none, and only if the stream still ends where it was read."""
+
+    session: SessionId
+    after: int
+    links: tuple[Link, ...]
+    keys: tuple[str, ...]
+    nodes: tuple[NodePlace, ...]
+    blobs: Mapping[BlobRef, bytes]
+    head: Head
+
+    @property
+    def end(self) -> bytes:
+        return self.links[-1].digest
+
+
+def plan(
+    stream: Stream, drafts: Sequence[Draft], *, blobs: Mapping[BlobRef, bytes], at_ms: int
+) -> Plan:
+    assert drafts, "a plan records something"
+    links: list[Link] = []
+    nodes: list[NodePlace] = []
+    head, end = stream.head, stream.end
+    for seq, draft in enumerate(drafts, start=stream.version):
+        envelope = Envelope(
+            v=ENVELOPE_VERSION,
+            session=stream.session,
+            seq=seq,
+            at_ms=at_ms,
+            key=draft.key,
+            event=draft.event,
+            run=draft.run,
+            node=draft.node,
+        )
+        head = heads.apply(head, envelope)
+        link = chain.seal(envelope, end)
+        links.append(link)
+        end = link.digest
+        if isinstance(draft.event, NodeCreated):
+            assert draft.node is not None, "a node has a name"
+            nodes.append(NodePlace(draft.node, seq, draft.event.parent))
+    assert head is not None, "a plan leaves a session behind"
+    keys = tuple(draft.key for draft in drafts)
+    return Plan(stream.session, stream.version, tuple(links), keys, tuple(nodes), blobs, head)
