@@ -1,0 +1,29 @@
+"""How a store can fail. Imports nothing, so that saying so costs nothing."""
+
+
+class StoreFailure(Exception):
+    """The store cannot do what was asked. `hint` says what a person can do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class StoreUnusable(StoreFailure):
+    """The file is damaged, foreign, read-only or out of reach."""
+
+
+class StoreFull(StoreFailure):
+    """No room to write. Nothing was written."""
+
+
+class StoreBusy(StoreFailure):
+    """Somebody else held the store for too long. Nothing was written."""
+
+
+class StreamMoved(Exception):
+    """Somebody appended since you read; read again and decide again. Nothing was written."""
+
+
+class PlanHalfKnown(Exception):
+    """Some events of a plan exist and some do not: our mistake. Nothing was written."""

@@ -1,0 +1,1 @@
+"""The event log on SQLite: one file, any number of processes on one machine."""

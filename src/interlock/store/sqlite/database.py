@@ -1,0 +1,100 @@
+"""One connection to a SQLite file, with its failures in our words.
+
+apsw's type stubs name `Buffer`, which Python has since 3.12; under 3.11 its methods are partly
+unknown to the checker. They are called here and nowhere else.
+"""
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from interlock.store.failures import StoreBusy, StoreFailure, StoreFull, StoreUnusable
+
+# Older ones can corrupt a WAL file that several processes write (sqlite.org, WAL-reset bug).
+SQLITE_VERSION_MIN = 3_051_003
+BUSY_MS = 5_000
+
+Value = None | int | str | bytes
+
+
+class Database:
+    def __init__(self, path: Path, *, flags: int) -> None:
+        assert apsw.SQLITE_VERSION_NUMBER >= SQLITE_VERSION_MIN, (
+            f"SQLite {apsw.sqlite_lib_version()} is too old; apsw should bring 3.51.3 or newer"
+        )
+        self.path = path
+        try:
+            self._connection = apsw.Connection(str(path), flags=flags)
+            self._connection.set_busy_timeout(BUSY_MS)
+        except apsw.Error as error:
+            raise _translate(error, path) from error
+
+    @classmethod
+    def read_only(cls, path: Path) -> "Database":
+        return cls(path, flags=apsw.SQLITE_OPEN_READONLY)
+
+    @classmethod
+    def read_write(cls, path: Path) -> "Database":
+        return cls(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def run(self, sql: str, values: Sequence[Value] = ()) -> None:
+        try:
+            self._connection.execute(sql, values or None)
+        except apsw.Error as error:
+            raise _translate(error, self.path) from error
+
+    def row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
+        return next(self.rows(sql, values), None)
+
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.execute(sql, values)
+        except apsw.Error as error:
+            raise _translate(error, self.path) from error
+
+    def scalar(self, sql: str, values: Sequence[Value] = ()) -> Any:
+        row = self.row(sql, values)
+        return row[0] if row else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def engine() -> str:
+    return f"SQLite {apsw.sqlite_lib_version()}"
+
+
+def _translate(error: apsw.Error, path: Path) -> StoreFailure:
+    match error:
+        case apsw.FullError():
+            return StoreFull(
+                f"The disk that holds `{path}` is full",
+                "Nothing was written. Free some space and repeat the call.",
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(
+                f"`{path}` is locked by another process",
+                "Nothing was written. Repeat the call; if it stays so, look for a stopped process.",
+            )
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreUnusable(
+                f"`{path}` cannot be opened for this: {error}",
+                "Check that the file and its directory exist and belong to you.",
+            )
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreUnusable(
+                f"`{path}` is damaged: {error}",
+                "Nothing was changed. `interlock store verify` shows what can still be read.",
+            )
+        case _:
+            return StoreUnusable(
+                f"`{path}` could not be read or written: {error}",
+                "Nothing was written. Check the disk, then repeat the call.",
+            )

@@ -1,0 +1,95 @@
+"""The tables, and the way from an older file to this one. Forward only."""
+
+from interlock.store.failures import StoreUnusable
+from interlock.store.sqlite.database import Database
+
+APPLICATION_ID = 0x494C4B31  # "ILK1": tells our files from anybody else's
+
+# One entry for each schema version that ever existed; an entry never changes once released.
+MIGRATIONS = (
+    """
+    CREATE TABLE stream (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        head BLOB NOT NULL
+    ) STRICT;
+    -- `position` orders all events of the store; within a session only `seq` counts.
+    CREATE TABLE event (
+        position INTEGER PRIMARY KEY,
+        stream INTEGER NOT NULL REFERENCES stream (id),
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        digest BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX event_place ON event (stream, seq);
+    -- What may happen only once in a stream.
+    CREATE TABLE event_key (
+        stream INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        PRIMARY KEY (stream, key)
+    ) STRICT, WITHOUT ROWID;
+    -- From a token's node to its event. Node ids are unique in the whole store.
+    CREATE TABLE node (
+        id BLOB PRIMARY KEY,
+        stream INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        parent BLOB
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX node_parent ON node (parent, stream, seq) WHERE parent IS NOT NULL;
+    -- `content` is deflated; `hash` is over what comes out.
+    CREATE TABLE blob (
+        id INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        content BLOB NOT NULL
+    ) STRICT;
+    -- What `session list` and resume search look through. A fold of the head.
+    CREATE TABLE resume (
+        stream INTEGER PRIMARY KEY,
+        updated_ms INTEGER NOT NULL,
+        title TEXT NOT NULL,
+        workflow TEXT NOT NULL,
+        status TEXT NOT NULL,
+        step TEXT NOT NULL,
+        steps_done INTEGER NOT NULL,
+        step_count INTEGER NOT NULL,
+        recap TEXT NOT NULL,
+        workspace TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX resume_newest ON resume (updated_ms);
+    """,
+)
+VERSION = len(MIGRATIONS)
+
+
+def check(db: Database) -> int:
+    """The schema version of the file, which must be one that this Interlock can read."""
+    version = db.scalar("PRAGMA user_version")
+    is_empty = db.scalar("SELECT count(*) FROM sqlite_schema") == 0
+    if not is_empty and db.scalar("PRAGMA application_id") != APPLICATION_ID:
+        raise StoreUnusable(
+            f"`{db.path}` is not an Interlock store",
+            "Move that file away, or point INTERLOCK_HOME at another directory.",
+        )
+    if version > VERSION:
+        raise StoreUnusable(
+            f"`{db.path}` was written by a newer Interlock"
+            f" (its schema is {version}, this one knows {VERSION})",
+            "Upgrade Interlock. Nothing was changed.",
+        )
+    return version
+
+
+def migrate(db: Database) -> None:
+    """Bring the file to `VERSION`, if it is not there. The caller holds the write lock."""
+    version = check(db)
+    if version == VERSION:
+        return
+    db.run("BEGIN IMMEDIATE")
+    for number in range(version, VERSION):
+        db.run(MIGRATIONS[number])
+    db.run(f"PRAGMA user_version = {VERSION}")
+    db.run(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.run("COMMIT")
