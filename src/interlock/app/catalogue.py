@@ -1,0 +1,46 @@
+"""Look through the workflows that can be started, and at one of them."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.refusals import NoSuchWorkflow
+from interlock.core.ids import WorkflowId
+from interlock.workspace.catalogue import Broken, Entry
+
+__all__ = ["Broken", "Entry", "Listing", "find_workflow", "list_workflows"]
+
+
+class Listing(msgspec.Struct, frozen=True):
+    entries: tuple[Entry, ...]
+    broken: tuple[Broken, ...]
+    tags: dict[str, int]
+    """How many workflows carry each tag, before any filter."""
+
+
+def list_workflows(
+    app: App, workspace: Path, *, tags: tuple[str, ...] = (), query: str = ""
+) -> Listing:
+    entries, broken = app.catalogue.entries(workspace)
+    counts: dict[str, int] = {}
+    for tag in (tag for entry in entries for tag in entry.workflow.tags):
+        counts[tag] = counts.get(tag, 0) + 1
+    chosen = (entry for entry in entries if _fits(entry, tags, query))
+    return Listing(tuple(chosen), tuple(broken), dict(sorted(counts.items())))
+
+
+def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | NoSuchWorkflow:
+    entries, broken = app.catalogue.entries(workspace)
+    for entry in entries:
+        if entry.workflow.id == workflow:
+            return entry
+    return NoSuchWorkflow(workflow, tuple(entry.workflow.id for entry in entries), tuple(broken))
+
+
+def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:
+    workflow = entry.workflow
+    if tags and not set(tags) & set(workflow.tags):
+        return False
+    words = f"{workflow.id} {workflow.name} {workflow.description}".casefold()
+    return all(word in words for word in query.casefold().split())

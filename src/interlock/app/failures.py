@@ -1,0 +1,5 @@
+"""How the world can fail a use case, for the surfaces that have to say so."""
+
+from interlock.store.failures import StoreBusy, StoreFailure
+
+__all__ = ["StoreBusy", "StoreFailure"]

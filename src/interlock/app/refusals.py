@@ -1,0 +1,57 @@
+"""Why a use case says no. Refusals are answers: shown, counted, compared."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.session import decide
+from interlock.core.session.chain import Health
+from interlock.core.tokens import TokenFault
+from interlock.workspace.catalogue import Broken
+
+
+class NoSuchWorkflow(msgspec.Struct, frozen=True):
+    workflow: WorkflowId
+    known: tuple[WorkflowId, ...]
+    broken: tuple[Broken, ...]
+    """Files that do not validate: the one asked for may be among them."""
+
+
+class BadToken(msgspec.Struct, frozen=True):
+    fault: TokenFault
+
+
+class NodeGone(msgspec.Struct, frozen=True):
+    """The token is ours, but its session is no longer in the store."""
+
+
+class Unhealthy(msgspec.Struct, frozen=True):
+    session: SessionId
+    health: Health
+
+
+class NoSuchSession(msgspec.Struct, frozen=True):
+    asked: str
+    candidates: tuple[SessionId, ...]
+    """Several sessions begin like that."""
+
+
+class GoalMissing(msgspec.Struct, frozen=True):
+    """A run without a goal could not be found again."""
+
+
+class NoSuchDirectory(msgspec.Struct, frozen=True):
+    path: str
+
+
+Refusal: TypeAlias = (
+    NoSuchWorkflow
+    | BadToken
+    | NodeGone
+    | Unhealthy
+    | NoSuchSession
+    | GoalMissing
+    | NoSuchDirectory
+    | decide.Refusal
+)

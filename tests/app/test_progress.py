@@ -1,0 +1,340 @@
+"""Starting, advancing, replaying, rehydrating and branching, on a real store."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from interlock.app.advance import Output, advance
+from interlock.app.context import App, open_app
+from interlock.app.refusals import (
+    BadToken,
+    GoalMissing,
+    NodeGone,
+    NoSuchDirectory,
+    NoSuchWorkflow,
+    Unhealthy,
+)
+from interlock.app.rehydrate import rehydrate
+from interlock.app.sessions import SessionView, check_stream, show_session, verify_all
+from interlock.app.start import start
+from interlock.core import ids, tokens
+from interlock.core.ids import WorkflowId
+from interlock.core.session.answer import Answered
+from interlock.core.session.decide import NotesMissing
+from interlock.core.session.events import NodeCreated, OutputAppended
+from interlock.core.tokens import Mangled, Token
+from interlock.store.keyring import Keyring
+from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.reader import SqliteReader
+from tests.scenes import handed_in, install, linear, started
+
+
+def shown(app: App, token: str) -> Answered:
+    answered = rehydrate(app.reader, app.keyring, app.entropy, token=token)
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def view_of(app: App, answered: Answered) -> SessionView:
+    view = show_session(app, answered.answer.session)
+    assert isinstance(view, SessionView)
+    assert view.health.state == "healthy"
+    return view
+
+
+def notes_of(app: App, answered: Answered) -> list[str]:
+    events = [envelope.event for envelope in view_of(app, answered).events]
+    return [event.notes for event in events if isinstance(event, OutputAppended)]
+
+
+def nodes_of(app: App, answered: Answered) -> list[NodeCreated]:
+    events = [envelope.event for envelope in view_of(app, answered).events]
+    return [event for event in events if isinstance(event, NodeCreated)]
+
+
+def test_a_run_goes_step_by_step_to_its_end(app: App, tmp_path: Path) -> None:
+    answered = started(app, tmp_path)
+    steps: list[str] = []
+    while answered.answer.pending:
+        steps.append(answered.answer.pending.step_id)
+        answered = handed_in(app, answered, f"did {answered.answer.pending.step_id}")
+
+    assert steps == ["step-1", "step-2", "step-3"]
+    assert answered.answer.is_complete
+    assert notes_of(app, answered) == ["did step-1", "did step-2", "did step-3"]
+
+
+@pytest.mark.invariant("replay-is-identical")
+def test_the_same_call_again_gives_the_same_answer_and_writes_nothing(
+    app: App, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    second = handed_in(app, first, "one")
+    handed_in(app, second, "two")
+    events = app.reader.stats().events
+
+    assert handed_in(app, first, "one") == second
+    assert app.reader.stats().events == events
+
+
+@pytest.mark.invariant("replay-is-identical")
+def test_a_replay_from_another_process_much_later_is_the_same(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    second = handed_in(app, first, "one")
+    (tmp_path / ".interlock" / "workflows" / "line.json").unlink()
+
+    other = open_app(home)
+
+    assert handed_in(other, first, "one") == second
+    other.close()
+
+
+@pytest.mark.invariant("replay-is-identical")
+def test_a_replay_keeps_the_token_of_a_key_that_was_since_retired(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    second = handed_in(app, first, "one")
+    keyring = (home / "keyring").read_text()
+    retired = keyring.replace("current", "retired").removesuffix("]}")
+    fresh = '{"id":1,"secret":"' + "ab" * 32 + '","state":"current"}'
+    (home / "keyring").write_text(f"{retired},{fresh}]}}")
+
+    assert handed_in(app, first, "one") == second
+    third = handed_in(app, second, "two")
+    assert isinstance(tokens.read(third.answer.continue_token, app.keyring.keys()), Token)
+    assert app.keyring.current().id == 1
+
+
+@pytest.mark.invariant("rewind-branches")
+def test_a_spent_token_with_other_output_makes_a_branch_and_keeps_both(
+    app: App, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    one = handed_in(app, first, "one way")
+    other = handed_in(app, first, "another way")
+
+    assert other.answer.continue_token != one.answer.continue_token
+    assert "new branch" in other.answer.warnings[0]
+    assert one.answer.warnings == ()
+    assert notes_of(app, first) == ["one way", "another way"]
+    assert [node.cursor for node in nodes_of(app, first)] == [0, 1, 1]
+
+
+@pytest.mark.invariant("rewind-branches")
+def test_each_branch_replays_on_its_own(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    one, other = handed_in(app, first, "one way"), handed_in(app, first, "another way")
+
+    assert handed_in(app, first, "another way") == other
+    assert handed_in(app, first, "one way") == one
+
+
+def test_after_the_end_an_old_token_still_branches(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path, steps=1)
+    assert handed_in(app, first, "one").answer.is_complete
+
+    again = handed_in(app, first, "two")
+
+    assert again.answer.is_complete
+    assert len(nodes_of(app, first)) == 3
+
+
+@pytest.mark.invariant("rehydrate-writes-nothing")
+def test_rehydrating_changes_not_a_byte_of_the_store(app: App, home: Path, tmp_path: Path) -> None:
+    second = handed_in(app, started(app, tmp_path))
+    before = {path.name: path.read_bytes() for path in home.iterdir() if path.suffix != ".db-shm"}
+
+    shown(app, second.answer.continue_token)
+
+    after = {path.name: path.read_bytes() for path in home.iterdir() if path.suffix != ".db-shm"}
+    assert after == before
+
+
+@pytest.mark.invariant("rehydrate-writes-nothing")
+def test_rehydrating_works_on_a_store_that_nobody_can_write(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    second = handed_in(app, started(app, tmp_path))
+    reader = SqliteReader(Database.read_only(home / "interlock.db"))
+    assert not hasattr(reader, "append")
+
+    answered = rehydrate(reader, app.keyring, app.entropy, token=second.answer.continue_token)
+
+    assert isinstance(answered, Answered)
+    assert answered.answer.pending == second.answer.pending
+
+
+@pytest.mark.invariant("prompt-as-given")
+def test_a_step_is_shown_again_word_for_word_though_its_file_has_changed(
+    app: App, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    install(app, tmp_path, linear(1))
+
+    again = shown(app, first.answer.continue_token)
+
+    assert again.answer.pending == first.answer.pending
+    following = handed_in(app, first).answer.pending
+    assert following is not None
+    assert following.step_id == "step-2"
+
+
+def test_rehydrating_gives_a_fresh_attempt_that_can_be_used(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    again = shown(app, first.answer.continue_token)
+
+    assert again.answer.continue_token != first.answer.continue_token
+    pending = handed_in(app, again).answer.pending
+    assert pending is not None
+    assert pending.step_id == "step-2"
+
+
+def test_the_end_of_a_run_can_be_shown_too(app: App, tmp_path: Path) -> None:
+    end = handed_in(app, started(app, tmp_path, steps=1))
+
+    again = shown(app, end.answer.continue_token)
+
+    assert again.answer.is_complete
+    assert again.answer.pending is None
+
+
+def test_a_step_without_notes_is_refused_and_nothing_is_written(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    events = app.reader.stats().events
+
+    assert advance(app, first.answer.continue_token, Output()) == NotesMissing()
+    assert app.reader.stats().events == events
+
+
+@pytest.mark.invariant("one-outcome-per-attempt")
+def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    apps = [open_app(home) for _ in range(6)]
+    barrier = threading.Barrier(len(apps))
+    answers: list[Answered] = []
+
+    def hand_in(own: App) -> None:
+        barrier.wait()
+        answers.append(handed_in(own, first, "the same"))
+
+    threads = [threading.Thread(target=hand_in, args=(own,)) for own in apps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for own in apps:
+        own.close()
+
+    assert answers == [answers[0]] * 6
+    assert notes_of(app, first) == ["the same"]
+    assert len(nodes_of(app, first)) == 2
+
+
+@pytest.mark.invariant("rewind-branches")
+def test_different_outputs_at_the_same_moment_are_all_kept(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    apps = [open_app(home) for _ in range(6)]
+    barrier = threading.Barrier(len(apps))
+
+    def hand_in(own: App, number: int) -> None:
+        barrier.wait()
+        handed_in(own, first, f"version {number}")
+
+    threads = [threading.Thread(target=hand_in, args=(own, n)) for n, own in enumerate(apps)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for own in apps:
+        own.close()
+
+    assert sorted(notes_of(app, first)) == [f"version {n}" for n in range(6)]
+
+
+def test_a_miscopied_token_is_refused(app: App, tmp_path: Path) -> None:
+    token = started(app, tmp_path).answer.continue_token
+    wrong = token[:-1] + ("q" if token[-1] != "q" else "p")
+
+    refusal = advance(app, wrong, Output("x"))
+
+    assert refusal == BadToken(Mangled("character 48 looks wrong", 48))
+
+
+def test_a_token_whose_session_is_gone_says_so(app: App) -> None:
+    token = tokens.mint(
+        Token(ids.node_id(b"nowhere!"), ids.attempt_id(b"never")), app.keyring.current()
+    )
+
+    assert advance(app, token, Output("x")) == NodeGone()
+
+
+def test_a_session_with_a_damaged_end_is_not_built_upon(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    db = Database.read_write(home / "interlock.db")
+    db.run("UPDATE event SET body = CAST(replace(body, 'Step 1', 'Step X') AS BLOB) WHERE seq = 2")
+    db.close()
+
+    refusal = advance(app, first.answer.continue_token, Output("x"))
+
+    assert isinstance(refusal, Unhealthy)
+    assert refusal.health.valid == 2
+    view = show_session(app, first.answer.session)
+    assert isinstance(view, SessionView)
+    assert (view.health.state, len(view.events)) == ("corrupt_tail", 2)
+
+
+def test_verifying_names_the_session_whose_prompt_is_gone(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    kept, broken = started(app, tmp_path), handed_in(app, started(app, tmp_path))
+    db = Database.read_write(home / "interlock.db")
+    prompt = nodes_of(app, broken)[1].prompt
+    assert prompt is not None
+    db.run("DELETE FROM blob WHERE hash = ?", (bytes.fromhex(prompt.removeprefix("sha256:")),))
+    db.close()
+
+    health = dict(verify_all(app))
+
+    assert health[kept.answer.session].state == "healthy"
+    assert (health[broken.answer.session].state, health[broken.answer.session].valid) == (
+        "corrupt_tail",
+        5,
+    )
+    assert check_stream(app.reader, kept.answer.session).state == "healthy"
+
+
+def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:
+    refusal = start(app, WorkflowId("helo"), goal="g", workspace=tmp_path)
+
+    assert refusal == NoSuchWorkflow(WorkflowId("helo"), (WorkflowId("hello"),), ())
+
+
+def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
+    hello = WorkflowId("hello")
+
+    assert start(app, hello, goal=" ", workspace=tmp_path) == GoalMissing()
+    assert start(app, hello, goal="g", workspace=tmp_path / "no") == NoSuchDirectory(
+        str(tmp_path / "no")
+    )
+    assert app.reader.stats().sessions == 0
+
+
+def test_tokens_of_another_store_are_told_apart(app: App, tmp_path: Path) -> None:
+    elsewhere = Keyring(tmp_path / "other", lambda count: b"\x05" * count)
+    token = tokens.mint(
+        Token(ids.node_id(b"12345678"), ids.attempt_id(b"12345")), elsewhere.current()
+    )
+
+    refusal = advance(app, token, Output("x"))
+
+    assert refusal == BadToken(tokens.OtherStore(0x0505))
