@@ -1,0 +1,1 @@
+"""Interlock over MCP: the tools an agent calls, and the protocol they are called through."""

@@ -1,0 +1,58 @@
+"""A tool's contract: the one object that its listing, its checks and its corrections come from."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.core.canonical import Json
+from interlock.mcp import schema
+from interlock.mcp.results import Call, ToolResult
+
+Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+
+
+class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
+    name: str
+    title: str
+    purpose: str
+    """What it does and when to call it, for the model."""
+    arguments: type[Arguments]
+    """Field by field, with a description and an example each (`msgspec.Meta`)."""
+    answer: type[msgspec.Struct]
+    is_read_only: bool
+    call: Callable[[App, Arguments], ToolResult]
+    aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
+
+    @cached_property
+    def input_schema(self) -> schema.Schema:
+        return schema.of_arguments(self.arguments)
+
+    @cached_property
+    def listing(self) -> dict[str, Any]:
+        """The tool as `tools/list` shows it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.purpose,
+            "inputSchema": self.input_schema,
+            "outputSchema": schema.of_answer(self.answer),
+            # Codex asks before every call of a tool that does not say these three.
+            "annotations": {
+                "readOnlyHint": self.is_read_only,
+                "destructiveHint": False,
+                "idempotentHint": True,
+                "openWorldHint": False,
+            },
+        }
+
+    def example(self) -> Call:
+        """A call with every required argument, to be filled in."""
+        return self.corrected({})
+
+    def corrected(self, given: Mapping[str, Json]) -> Call:
+        """The example, with what was given already in its place."""
+        return Call(self.name, {**schema.example_of(self.input_schema), **given})

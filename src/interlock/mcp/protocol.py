@@ -1,0 +1,182 @@
+"""The Model Context Protocol for a server that only has tools: one message in, at most one out.
+
+Two eras are spoken. Up to 2025-11-25 a connection opens with `initialize`; from 2026-07-28 on there
+is `server/discover`, and each request names its version in `_meta`. No state is kept between
+messages, so either may be used at any time.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from interlock import __version__
+from interlock.app.context import App
+from interlock.app.explain import Explanation
+from interlock.app.failures import StoreFailure
+from interlock.mcp import results
+from interlock.mcp.contract import Tool
+from interlock.mcp.fold import Folded, fold
+from interlock.mcp.results import ToolResult
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN_VERSIONS = ("2026-07-28",)
+INSTRUCTIONS = """\
+Interlock feeds you workflows one step at a time and records every step, so that no lost answer, \
+rewind or restart loses progress. list_workflows shows what there is; start_workflow gives the \
+first step; do that step, then hand it in with continue_workflow (continueToken of the newest \
+answer, your notes in output.notesMarkdown) and the next step comes back. Lost your place? \
+continue_workflow with any token and without output shows where that token stands and changes \
+nothing. Every error contains a call that would work."""
+
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+_SERVER_INFO = {"name": "interlock", "title": "Interlock", "version": __version__}
+_CAPABILITIES: dict[str, Any] = {"tools": {}}
+# The listing is the same for everybody until the server is upgraded.
+_CACHE = {"ttlMs": 3_600_000, "cacheScope": "public"}
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+UNSUPPORTED_VERSION = -32022
+
+_Result = Mapping[str, Any]
+
+
+class RpcError(Exception):
+    """The request itself is wrong, so there is no tool result to put the error in."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+class _Request(msgspec.Struct):
+    method: str
+    id: int | str | msgspec.UnsetType = msgspec.UNSET
+    params: dict[str, Any] | None = None
+
+
+class Protocol:
+    def __init__(self, app: App, tools: tuple[Tool[Any], ...]) -> None:
+        self._app = app
+        self._tools = {tool.name: tool for tool in tools}
+        self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "ping": lambda _: {},
+            "tools/list": self._list,
+            "tools/call": self._call,
+        }
+
+    def answer(self, line: bytes) -> bytes | None:
+        """The reply to one line, or nothing where none is due (notifications, stray replies)."""
+        try:
+            message = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return _failure(None, RpcError(PARSE_ERROR, "Not JSON"))
+        if isinstance(message, list):  # a batch: part of the protocol until 2025-03-26
+            batch = cast("list[Any]", message)
+            replies = [reply for one in batch if (reply := self._reply(one)) is not None]
+            return b"[" + b",".join(replies) + b"]" if replies else None
+        return self._reply(message)
+
+    def _reply(self, message: object) -> bytes | None:
+        try:
+            request = msgspec.convert(message, _Request)
+        except msgspec.ValidationError as error:
+            if isinstance(message, dict) and "method" not in message:
+                return None  # a reply to a request that we never made
+            return _failure(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
+        if isinstance(request.id, msgspec.UnsetType):
+            return None  # a notification; `notifications/cancelled` comes too late to matter
+        try:
+            result = self._carry_out(request)
+        except RpcError as error:
+            return _failure(request.id, error)
+        return msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result})
+
+    def _carry_out(self, request: _Request) -> _Result:
+        params = request.params or {}
+        version = _modern_version(params)
+        method = self._methods.get(request.method)
+        if method is None:
+            raise RpcError(METHOD_NOT_FOUND, f"No method `{request.method}`")
+        result = method(params)
+        if version is None and request.method != "server/discover":
+            return result
+        return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER_INFO}}
+
+    def _initialize(self, params: dict[str, Any]) -> _Result:
+        asked = params.get("protocolVersion")
+        return {
+            "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+            "capabilities": _CAPABILITIES,
+            "serverInfo": _SERVER_INFO,
+            "instructions": INSTRUCTIONS,
+        }
+
+    def _discover(self, _: dict[str, Any]) -> _Result:
+        return {
+            "supportedVersions": MODERN_VERSIONS,
+            "capabilities": _CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+            **_CACHE,
+        }
+
+    def _list(self, params: dict[str, Any]) -> _Result:
+        tools = [tool.listing for tool in self._tools.values()]
+        return {"tools": tools, **(_CACHE if _modern_version(params) else {})}
+
+    def _call(self, params: dict[str, Any]) -> _Result:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
+        result, warnings = self._use(name, params.get("arguments"))
+        structured = msgspec.to_builtins(result.structured)
+        text = result.text
+        if warnings and not result.is_error:
+            structured["warnings"] = [*structured.get("warnings", ()), *warnings]
+            text += "".join(f"\nwarning: {warning}" for warning in warnings)
+        return {
+            "content": [{"type": "text", "text": text}],
+            "structuredContent": structured,
+            "isError": result.is_error,
+        }
+
+    def _use(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
+        tool = self._tools.get(name)
+        if tool is None:
+            return _unknown_tool(name, tuple(self._tools)), ()
+        try:
+            folded = fold(tool, sent)
+            if not isinstance(folded, Folded):
+                return folded, ()
+            return tool.call(self._app, folded.arguments), folded.warnings
+        except StoreFailure as failure:
+            return results.store_failed(failure), ()
+        except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
+            traceback.print_exc(file=sys.stderr)
+            return results.internal_error(error), ()
+
+
+def _unknown_tool(name: str, known: tuple[str, ...]) -> ToolResult:
+    explanation = Explanation("unknown_tool", f"No tool `{name}`", "Call one of these instead.")
+    return results.refused(explanation, None, allowed=known)
+
+
+def _modern_version(params: Mapping[str, Any]) -> str | None:
+    meta = params.get("_meta")
+    version = cast("dict[str, Any]", meta).get(_VERSION_KEY) if isinstance(meta, dict) else None
+    if version is not None and version not in MODERN_VERSIONS:
+        supported = {"supported": MODERN_VERSIONS, "requested": version}
+        raise RpcError(UNSUPPORTED_VERSION, f"Unsupported protocol version {version}", supported)
+    return version
+
+
+def _failure(request_id: int | str | None, error: RpcError) -> bytes:
+    described: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        described["data"] = error.data
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": described})

@@ -1,0 +1,110 @@
+"""What a tool call comes to: facts as a structure and the same facts as text."""
+
+from typing import Literal
+
+import msgspec
+
+from interlock.app.explain import Code, Explanation
+from interlock.app.failures import StoreBusy, StoreFailure
+from interlock.core.canonical import Json
+
+
+class Call(msgspec.Struct, frozen=True, rename="camel"):
+    tool: str
+    params: dict[str, Json]
+
+
+class Retry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    kind: Literal["not_retryable", "retryable_immediate", "retryable_after_ms"]
+    after_ms: int | None = None
+
+
+class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    hint: str
+    did_you_mean: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    correct_call: Call | None = None
+    """A call that would have been accepted, to be filled in."""
+
+
+class Problem(msgspec.Struct, frozen=True, rename="camel"):
+    """Why a call was not carried out."""
+
+    code: Code
+    message: str
+    retry: Retry
+    details: Details
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    structured: msgspec.Struct
+    text: str
+    is_error: bool = False
+
+
+CORRECTABLE = Retry("retryable_immediate")
+FINAL = Retry("not_retryable")
+_LATER = Retry("retryable_after_ms", 1_000)
+
+
+def refused(
+    explanation: Explanation,
+    correct_call: Call | None,
+    *,
+    missing: tuple[str, ...] = (),
+    allowed: tuple[str, ...] = (),
+) -> ToolResult:
+    """A refusal, with a call that would get further."""
+    return problem(
+        Problem(
+            explanation.code,
+            explanation.error,
+            CORRECTABLE if correct_call else FINAL,
+            Details(
+                hint=explanation.hint,
+                did_you_mean=explanation.did_you_mean,
+                missing=missing,
+                allowed=allowed,
+                correct_call=correct_call,
+            ),
+        )
+    )
+
+
+def store_failed(failure: StoreFailure) -> ToolResult:
+    is_busy = isinstance(failure, StoreBusy)
+    return problem(
+        Problem(
+            "store_busy" if is_busy else "store_failed",
+            str(failure),
+            _LATER if is_busy else FINAL,
+            Details(failure.hint),
+        )
+    )
+
+
+def internal_error(error: Exception) -> ToolResult:
+    return problem(
+        Problem(
+            "internal_error",
+            f"Unexpected {type(error).__name__}: {error}. This is a bug in Interlock",
+            FINAL,
+            Details("The server's log (stderr) has the traceback. Repeating the call is safe."),
+        )
+    )
+
+
+def problem(found: Problem) -> ToolResult:
+    details = found.details
+    lines = [f"error: {found.message} ({found.code})", "", f"hint: {details.hint}"]
+    lines += [f"missing: {', '.join(details.missing)}"] if details.missing else []
+    lines += [f"allowed: {', '.join(details.allowed)}"] if details.allowed else []
+    lines += [f"did you mean: {', '.join(details.did_you_mean)}"] if details.did_you_mean else []
+    after = f" after {found.retry.after_ms} ms" if found.retry.after_ms else ""
+    lines.append(f"retry: {found.retry.kind}{after}")
+    if details.correct_call:
+        call = details.correct_call
+        params = msgspec.json.encode(call.params).decode()
+        lines.append(f"a call that would work: {call.tool} {params}")
+    return ToolResult(found, "\n".join(lines), is_error=True)

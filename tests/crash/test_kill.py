@@ -1,0 +1,104 @@
+"""kill -9 at any moment of a real server over real pipes: what was acknowledged is there."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app.context import open_app
+from interlock.app.sessions import SessionView, show_session
+from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAppended
+from interlock.mcp.client import StdioClient
+from tests.scenes import linear
+
+ROUNDS = int(os.environ.get("INTERLOCK_KILL_ROUNDS", "100"))
+CALLS_MAX = 4
+
+
+class LossyRun:
+    """An agent that goes on from the last answer it got, whatever happens to its server."""
+
+    def __init__(self, home: Path, workspace: Path) -> None:
+        self.home, self.workspace = home, workspace
+        self.acknowledged: list[str] = []
+        self.sent = 0
+        server = self.server()
+        begun = server.call("start_workflow", workflowId="line", goal="Survive")
+        self.session: str = begun["structuredContent"]["session"]
+        self.token: str = begun["structuredContent"]["continueToken"]
+        server.close()
+
+    def server(self) -> StdioClient:
+        client = StdioClient(self.home, workspace=self.workspace)
+        client.initialize()
+        return client
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        notes = f"step {len(self.acknowledged)}"
+        return {"continueToken": self.token, "output": {"notesMarkdown": notes}}
+
+    def acknowledge(self, result: dict[str, dict[str, str]]) -> None:
+        self.acknowledged.append(f"step {len(self.acknowledged)}")
+        self.token = result["structuredContent"]["continueToken"]
+
+    def round(self, chance: random.Random) -> bool:
+        """Some answered calls, then one during which the server dies. True if it was in flight."""
+        server = self.server()
+        for _ in range(chance.randrange(CALLS_MAX)):
+            self.acknowledge(server.call("continue_workflow", **self.arguments))
+        server.post("tools/call", {"name": "continue_workflow", "arguments": self.arguments})
+        # An advance takes a millisecond or two: die before it, in it, or just after.
+        time.sleep(chance.uniform(0, 0.003))
+        server.server.kill()
+        assert server.server.stdout is not None
+        last_words = server.server.stdout.read()
+        server.kill()
+        if not last_words.endswith(b"\n"):
+            return True
+        self.acknowledge(msgspec.json.decode(last_words)["result"])
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.invariant("acknowledged-survives")
+def test_what_was_acknowledged_survives_kill_9(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000))
+    chance = random.Random(seed)
+    directory = tmp_path / ".interlock" / "workflows"
+    directory.mkdir(parents=True)
+    workflow = linear(steps=ROUNDS * CALLS_MAX + 1)
+    (directory / "line.json").write_bytes(msgspec.json.encode(workflow))
+    run = LossyRun(home, tmp_path)
+
+    in_flight = sum(run.round(chance) for _ in range(ROUNDS))
+
+    with capsys.disabled():
+        print(
+            f"\nkill -9: {ROUNDS} rounds (INTERLOCK_SEED={seed}), {in_flight} with a call in"
+            f" flight, {len(run.acknowledged)} advances acknowledged"
+        )
+    assert in_flight > ROUNDS // 2, "most rounds should hit a call in flight"
+    app = open_app(home)
+    view = show_session(app, run.session)
+    app.close()
+    assert isinstance(view, SessionView)
+    assert view.health.state == "healthy"
+    events = [envelope.event for envelope in view.events]
+    notes = [event.notes for event in events if isinstance(event, OutputAppended)]
+    # Everything acknowledged, once and in order; at most the last call was recorded unheard.
+    assert notes[: len(run.acknowledged)] == run.acknowledged
+    assert len(notes) - len(run.acknowledged) <= 1
+    nodes = [event.cursor for event in events if isinstance(event, NodeCreated)]
+    assert nodes == list(range(len(notes) + 1)), "no fork that nobody asked for"
+    assert sum(isinstance(event, AdvanceRecorded) for event in events) == len(notes)
+
+    server = run.server()
+    run.acknowledge(server.call("continue_workflow", **run.arguments))
+    assert server.close() == 0

@@ -1,0 +1,47 @@
+"""An agent that calls the tools and checks of every answer what must hold of every answer."""
+
+import json
+from typing import Any, get_args
+
+import jsonschema
+import msgspec
+
+from interlock.app.explain import Code
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.workflow_tools import TOOLS
+
+SCHEMAS = {tool.name: tool.listing["outputSchema"] for tool in TOOLS}
+
+
+class Agent:
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+
+    def call(self, tool: str, arguments: object) -> dict[str, Any]:
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result = json.loads(self._protocol.answer(msgspec.json.encode(message)) or b"")["result"]
+        if not result["isError"]:
+            jsonschema.validate(result["structuredContent"], SCHEMAS[tool])
+        return result
+
+    def ok(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = self.call(tool, arguments)
+        assert not result["isError"], result["content"][0]["text"]
+        return result["structuredContent"]
+
+    def refused(self, tool: str, arguments: object) -> dict[str, Any]:
+        result = self.call(tool, arguments)
+        assert result["isError"]
+        problem = result["structuredContent"]
+        text = result["content"][0]["text"]
+        assert problem["message"] in text
+        assert problem["details"]["hint"] in text
+        assert problem["code"] in get_args(Code)
+        return problem
+
+    def start(self) -> dict[str, Any]:
+        return self.ok("start_workflow", workflowId="line", goal="Try it")
+
+    def hand_in(self, token: str, notes: str = "done") -> dict[str, Any]:
+        return self.ok("continue_workflow", continueToken=token, output={"notesMarkdown": notes})

@@ -1,0 +1,224 @@
+"""What is refused, and that each refusal leads on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from interlock.app.context import App
+from interlock.app.failures import StoreBusy, StoreFailure
+from interlock.core import ids, tokens
+from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.core.tokens import Key, Token
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.workflow_tools import TOOLS
+from interlock.store.sqlite.database import Database
+from tests.mcp.agent import Agent
+
+
+def mend(problem: dict[str, Any], known: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """What a careful agent does with a refusal: take the call it is offered and fill it in."""
+    call = problem["details"]["correctCall"]
+    text = json.dumps(call["params"])
+    for hole, value in known.items():
+        text = text.replace(hole, value)
+    return call["tool"], json.loads(text)
+
+
+MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
+    ("invalid_arguments", "start_workflow", lambda _: {}),
+    ("invalid_arguments", "start_workflow", lambda _: "not an object"),
+    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": "line"}),
+    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": "line", "goal": " "}),
+    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": ["line"], "goal": "g"}),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "/no/such"},
+    ),
+    ("unknown_workflow", "start_workflow", lambda _: {"workflowId": "lime", "goal": "g"}),
+    ("unknown_workflow", "inspect_workflow", lambda _: {"workflowId": "lime"}),
+    (
+        "invalid_arguments",
+        "inspect_workflow",
+        lambda _: {"workflowId": "line", "mode": "everything"},
+    ),
+    ("invalid_arguments", "continue_workflow", lambda _: {"notes": "n"}),
+    (
+        "invalid_arguments",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "notes": "n", "intent": "rehydrate"},
+    ),
+    (
+        "invalid_arguments",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "output": "just words"},
+    ),
+    (
+        "invalid_arguments",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "intent": "forward"},
+    ),
+    ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
+    (
+        "notes_missing",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "intent": "advance"},
+    ),
+    ("notes_missing", "continue_workflow", lambda token: {"continueToken": token, "output": {}}),
+    (
+        "notes_not_written",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "notes": WRITE_YOUR_NOTES},
+    ),
+    (
+        "notes_too_long",
+        "continue_workflow",
+        lambda token: {"continueToken": token, "notes": "x" * 70_000},
+    ),
+]
+
+
+@pytest.mark.invariant("errors-lead-on")
+@pytest.mark.parametrize(("code", "tool", "mistake"), MISTAKES)
+def test_the_call_that_a_refusal_offers_is_accepted(
+    agent: Agent, code: str, tool: str, mistake: Callable[[str], object]
+) -> None:
+    token = agent.start()["continueToken"]
+    problem = agent.refused(tool, mistake(token))
+    assert problem["code"] == code
+    assert problem["retry"]["kind"] == "retryable_immediate"
+
+    better, arguments = mend(
+        problem,
+        {
+            "<the continueToken of the newest answer>": token,
+            WRITE_YOUR_NOTES: "my notes",
+            "<what the user wants, in one sentence>": "a goal",
+        },
+    )
+
+    answer = agent.ok(better, **arguments)
+
+    if code.startswith("notes_"):
+        assert answer["pending"]["stepId"] == "step-2", "the step is handed in, not only shown"
+
+
+@pytest.mark.invariant("errors-lead-on")
+def test_a_complete_run_refuses_politely(agent: Agent) -> None:
+    answer = agent.start()
+    while not answer["isComplete"]:
+        answer = agent.hand_in(answer["continueToken"])
+    token = answer["continueToken"]
+
+    problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "more"})
+
+    assert problem["code"] == "nothing_pending"
+    better, arguments = mend(problem, {})
+    assert agent.ok(better, **arguments)["isComplete"]
+
+
+def foreign(app: App, **changes: Any) -> str:
+    key = app.keyring.current()
+    other = Key(changes.get("id", key.id), changes.get("secret", key.secret), "current")
+    return tokens.mint(Token(ids.node_id(b"somenode"), ids.attempt_id(b"other")), other)
+
+
+def test_each_fault_of_a_token_has_its_own_code(app: App, agent: Agent) -> None:
+    def code(token: str) -> str:
+        return agent.refused("continue_workflow", {"continueToken": token})["code"]
+
+    other_id = (app.keyring.current().id + 1) % 65_536
+    assert code("ct1nonsense") == "token_mangled"
+    assert code(foreign(app, id=other_id)) == "token_other_store"
+    assert code(foreign(app, secret=b"x" * 32)) == "token_forged"
+    assert code(foreign(app)) == "node_gone"
+
+
+def test_a_damaged_session_is_refused_as_unhealthy(app: App, agent: Agent, home: Path) -> None:
+    assert app.reader
+    token = agent.start()["continueToken"]
+    db = Database.read_write(home / "interlock.db")
+    db.run("UPDATE event SET digest = zeroblob(32) WHERE seq = 2")
+    db.close()
+
+    problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "n"})
+
+    assert problem["code"] == "session_unhealthy"
+
+
+def test_an_unknown_tool_is_answered_with_those_that_exist(agent: Agent) -> None:
+    problem = agent.refused("finish_workflow", {})
+
+    assert problem["code"] == "unknown_tool"
+    assert problem["details"]["allowed"] == [tool.name for tool in TOOLS]
+
+
+class Failing:
+    """A log in which every append fails in the same way."""
+
+    def __init__(self, real: Any, failure: Exception) -> None:
+        self._real, self._failure = real, failure
+
+    def append(self, _: object) -> bool:
+        raise self._failure
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "retry"),
+    [
+        (StoreBusy("held", "wait"), "store_busy", "retryable_after_ms"),
+        (StoreFailure("disk full", "free some"), "store_failed", "not_retryable"),
+        (ZeroDivisionError("oops"), "internal_error", "not_retryable"),
+    ],
+)
+def test_a_failing_world_is_an_answer_and_not_a_hang(
+    app: App, agent: Agent, failure: Exception, code: str, retry: str
+) -> None:
+    token = agent.start()["continueToken"]
+    failing = Agent(Protocol(replace(app, log=Failing(app.log, failure)), TOOLS))  # pyright: ignore[reportArgumentType]
+
+    problem = failing.refused("continue_workflow", {"continueToken": token, "notes": "n"})
+
+    assert (problem["code"], problem["retry"]["kind"]) == (code, retry)
+    assert agent.hand_in(token)["pending"]["stepId"] == "step-2"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.sampled_from([tool.name for tool in TOOLS]),
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "workflowId",
+                "goal",
+                "continueToken",
+                "output",
+                "intent",
+                "notes",
+                "tags",
+                "mode",
+                "id",
+            ]
+        ),
+        st.none()
+        | st.text()
+        | st.integers()
+        | st.lists(st.text(), max_size=2)
+        | st.dictionaries(st.text(), st.text(), max_size=2),
+    ),
+)
+def test_any_arguments_have_an_answer_that_is_not_our_bug(
+    agent: Agent, tool: str, arguments: dict[str, object]
+) -> None:
+    result = agent.call(tool, arguments)
+
+    assert not result["isError"] or result["structuredContent"]["code"] != "internal_error"

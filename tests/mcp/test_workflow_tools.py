@@ -1,0 +1,151 @@
+"""The toolset `workflow` as an agent meets it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.workflow_tools import TOOLS
+from tests.mcp.agent import Agent
+
+LISTING_BYTES_MAX = 24 * 1024
+
+
+def test_the_tools_are_a_closed_set() -> None:
+    assert [(tool.name, tool.is_read_only) for tool in TOOLS] == [
+        ("list_workflows", True),
+        ("inspect_workflow", True),
+        ("start_workflow", False),
+        ("continue_workflow", False),
+    ]
+
+
+def test_the_listing_stays_small() -> None:
+    assert len(msgspec.json.encode([tool.listing for tool in TOOLS])) <= LISTING_BYTES_MAX
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> None:
+    schema = tool.listing["inputSchema"]
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert all("description" in found for found in schema["properties"].values())
+    jsonschema.validate(tool.example().params, schema)
+
+
+def test_the_catalogue_is_short_unless_asked(agent: Agent) -> None:
+    short = agent.ok("list_workflows")
+    chosen = agent.ok("list_workflows", query="hello")
+
+    assert short["workflows"] == [
+        {"id": "hello", "name": "Hello"},
+        {"id": "line", "name": "A line"},
+    ]
+    assert short["tags"] == {"learning": 1}
+    assert [found["id"] for found in chosen["workflows"]] == ["hello"]
+    assert chosen["workflows"][0]["stepCount"] == 3
+
+
+def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
+    views = {
+        mode: agent.ok("inspect_workflow", workflowId="line", mode=mode)
+        for mode in ("metadata", "preview", "source", "compiled")
+    }
+
+    assert views["metadata"]["steps"][0] == {"id": "step-1", "title": "Step 1"}
+    assert views["preview"]["steps"][0]["prompt"] == "Do the thing number 1."
+    assert json.loads(views["source"]["content"])["name"] == "A line"
+    assert json.loads(views["compiled"]["content"])["compilerVersion"] == 1
+    assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
+
+
+def test_the_hash_is_the_same_everywhere(agent: Agent) -> None:
+    hashes = {
+        agent.ok("list_workflows", query="line")["workflows"][0]["hash"],
+        agent.ok("inspect_workflow", workflowId="line")["hash"],
+        agent.start()["workflow"]["hash"],
+    }
+
+    assert len(hashes) == 1
+
+
+def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
+    answer = agent.start()
+    while answer["nextCall"]:
+        assert answer["nextIntent"] == "perform_pending_then_continue"
+        params = answer["nextCall"]["params"]
+        assert params["output"]["notesMarkdown"] == WRITE_YOUR_NOTES
+        params["output"]["notesMarkdown"] = f"did {answer['pending']['stepId']}"
+        answer = agent.ok(answer["nextCall"]["tool"], **params)
+
+    assert (answer["isComplete"], answer["nextIntent"]) == (True, "complete")
+
+
+@pytest.mark.invariant("replay-is-identical")
+def test_a_repeated_call_is_answered_with_the_same_bytes(app: App, agent: Agent) -> None:
+    token = agent.start()["continueToken"]
+    protocol = Protocol(app, TOOLS)
+    message = msgspec.json.encode(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {
+                "name": "continue_workflow",
+                "arguments": {"continueToken": token, "output": {"notesMarkdown": "n"}},
+            },
+        }
+    )
+
+    assert protocol.answer(message) == protocol.answer(message)
+
+
+def test_without_output_the_step_is_shown_again(agent: Agent) -> None:
+    begun = agent.start()
+
+    shown = agent.ok("continue_workflow", continueToken=begun["continueToken"])
+
+    assert shown["pending"] == begun["pending"]
+    assert shown["continueToken"] != begun["continueToken"]
+
+
+SLOPPY: list[Callable[[str], object]] = [
+    lambda token: {"continueToken": token, "notes": "n"},
+    lambda token: {"continueToken": token, "notesMarkdown": "n"},
+    lambda token: {"stateToken": token, "output": {"notesMarkdown": "n"}},
+    lambda token: {"token": f" `{token}` ", "output": '{"notesMarkdown": "n"}'},
+    lambda token: json.dumps({"continueToken": token, "output": {"notesMarkdown": "n"}}),
+    lambda token: {"continueToken": token, "intent": "advance", "notes": "n", "output": None},
+]
+
+
+@pytest.mark.parametrize("sloppy", SLOPPY)
+def test_a_call_that_is_slightly_wrong_is_understood(
+    agent: Agent, sloppy: Callable[[str], object]
+) -> None:
+    result = agent.call("continue_workflow", sloppy(agent.start()["continueToken"]))
+
+    assert not result["isError"]
+    assert result["structuredContent"]["pending"]["stepId"] == "step-2"
+
+
+def test_a_stray_argument_is_named_in_a_warning(agent: Agent) -> None:
+    result = agent.call("start_workflow", {"workflowId": "line", "goal": "g", "gaol": "x"})
+
+    warning = "`gaol` is not an argument of this tool and was ignored. Did you mean `goal`?"
+    assert result["structuredContent"]["warnings"] == [warning]
+    assert warning in result["content"][0]["text"]
+
+
+def test_two_names_for_one_argument_are_refused(agent: Agent) -> None:
+    token = agent.start()["continueToken"]
+
+    problem = agent.refused("continue_workflow", {"continueToken": token, "token": token})
+
+    assert problem["message"] == "Both `continueToken` and `token` were given; send one of them"
