@@ -1,0 +1,88 @@
+"""The tree of commands. A command's module is imported when the command is used."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from interlock import __version__
+from interlock.app.failures import StoreFailure
+from interlock.app.home import data_home
+from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, complain
+
+_COMMANDS = {
+    "demo": "interlock.cli.demo:demo",
+    "mcp": "interlock.cli.connect:mcp",
+    "session": "interlock.cli.session:session",
+    "store": "interlock.cli.store:store",
+    "workflow": "interlock.cli.workflow:workflow",
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=_COMMANDS, ctx=ctx)
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        return getattr(import_module(module), name)
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="interlock", message="%(prog)s %(version)s")
+def interlock() -> None:
+    """Make the work of coding agents durable, rewind-safe and safe to run side by side."""
+
+
+def run(arguments: list[str]) -> int:
+    try:
+        # Not `main`, which would turn a closed pipe into exit code 1.
+        with interlock.make_context("interlock", arguments) as context:
+            code = interlock.invoke(context)
+    except click.exceptions.Exit as ended:  # after --help and --version
+        return ended.exit_code
+    except Stop as stop:
+        return stop.code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return MISUSE
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "interlock"
+        complain(error.format_message().rstrip("."), f"`{command} --help` shows how it is called.")
+        return MISUSE
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except StoreFailure as failure:
+        complain(str(failure), failure.hint)
+        return REFUSED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # noqa: BLE001 (the one place where a bug becomes words)
+        return _report(error)
+    return code if isinstance(code, int) else DONE
+
+
+def _report(error: Exception) -> int:
+    import platform  # noqa: PLC0415 (this path need not be fast)
+    import traceback  # noqa: PLC0415
+
+    print(f"error: Unexpected {type(error).__name__}: {error}", file=sys.stderr)
+    text = (
+        f"interlock {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command: {' '.join(sys.argv[1:2])}\n\n{traceback.format_exc()}"
+    )
+    try:
+        logs = data_home() / "logs"
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = logs / f"crash-{os.getpid()}.txt"
+        Path(path).write_text(text, encoding="utf-8")
+        print(f"\nhint: This is a bug in Interlock. Report it with `{path}`.", file=sys.stderr)
+    except OSError:
+        print(f"\n{text}\nhint: This is a bug in Interlock. Report the above.", file=sys.stderr)
+    return BUG

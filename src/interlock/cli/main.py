@@ -1,0 +1,15 @@
+"""Entry point: dispatch, turn what went wrong into words, and the exit codes."""
+
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    # What agents start, and wait for: it must not pay for the rest of the command line.
+    if sys.argv[1:] == ["mcp"]:
+        from interlock.cli.mcp import serve  # noqa: PLC0415
+
+        sys.exit(serve())
+    from interlock.cli.commands import run  # noqa: PLC0415
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""What the command line says: stdout is data, stderr is talk."""
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:  # `interlock --version` need not know any of this
+    from interlock.app.explain import Explanation
+
+DONE, REFUSED, MISUSE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class Stop(Exception):
+    """The command ends here with this exit code; what there was to say has been said."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def complain(error: str, hint: str) -> None:
+    print(f"error: {error}\n\nhint: {hint}", file=sys.stderr)
+
+
+def refuse(explanation: "Explanation", *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"code": explanation.code, "error": explanation.error, "hint": explanation.hint})
+    else:
+        complain(explanation.error, explanation.hint)
+    raise Stop(REFUSED)
+
+
+def print_json(value: object) -> None:
+    import msgspec  # noqa: PLC0415 (40 ms)
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_table(rows: list[tuple[str, ...]]) -> None:
+    """Columns as wide as they need to be; the last one runs on."""
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join((*cells, row[-1])).rstrip())
+
+
+def age(then_ms: int, now_ms: int) -> str:
+    seconds = max(0, now_ms - then_ms) // 1000
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"

@@ -1,0 +1,271 @@
+"""The command line, as typed."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from inline_snapshot import snapshot
+
+from interlock import __version__
+from interlock.app.context import App
+from interlock.cli import commands
+from interlock.store.sqlite.database import Database
+from tests.scenes import handed_in, started
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Terminal:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Said:
+        code = commands.run(list(arguments))
+        captured = self._capsys.readouterr()
+        return Said(code, captured.out, captured.err)
+
+
+@pytest.fixture
+def typed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    return Terminal(capsys)
+
+
+def test_the_version_is_said(typed: Terminal) -> None:
+    assert typed("--version") == Said(0, f"interlock {__version__}\n", "")
+
+
+def test_an_unknown_command_is_misuse(typed: Terminal) -> None:
+    assert typed("sesion") == snapshot(
+        Said(
+            code=2,
+            out="",
+            err="""\
+error: No such command 'sesion'. Did you mean 'session'?
+
+hint: `interlock --help` shows how it is called.
+""",
+        )
+    )
+
+
+def test_workflows_are_listed(typed: Terminal) -> None:
+    assert typed("workflow", "list") == snapshot(
+        Said(code=0, out="hello  1.0.0  3 steps  bundled  Hello\n", err="")
+    )
+
+
+def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) -> None:
+    assert typed("workflow", "show", "helo") == snapshot(
+        Said(
+            code=1,
+            out="",
+            err="""\
+error: No workflow `helo`
+
+hint: Did you mean `hello`? `interlock workflow list` (or `list_workflows`) shows all 1.
+""",
+        )
+    )
+
+
+def test_a_workflow_is_shown_step_by_step(typed: Terminal) -> None:
+    said = typed("workflow", "show", "hello")
+
+    assert said.code == 0
+    assert "1. Look around [look-around]" in said.out
+    assert json.loads(typed("workflow", "show", "hello", "--json").out)["workflow"]["id"] == "hello"
+
+
+def test_a_broken_workflow_is_listed_with_its_problem(typed: Terminal, tmp_path: Path) -> None:
+    directory = tmp_path / ".interlock" / "workflows"
+    directory.mkdir(parents=True)
+    (directory / "oops.json").write_text("{}")
+
+    assert f"not valid: {directory / 'oops.json'}" in typed("workflow", "list").out
+    listed = json.loads(typed("workflow", "list", "--json").out)
+    assert listed["broken"][0]["problems"] == ["the file: Object missing required field `id`"]
+
+
+def test_an_empty_store_says_what_to_do(typed: Terminal) -> None:
+    said = typed("session", "list")
+
+    assert said.code == 0
+    assert "interlock demo" in said.out
+    assert json.loads(typed("session", "list", "--json").out) == []
+
+
+def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path) -> None:
+    second = handed_in(app, started(app, tmp_path), "Looked at it.\nAnd more.")
+    session = second.answer.session
+
+    listed = typed("session", "list").out.split("  ")
+    assert [cell.strip() for cell in listed] == [
+        session,
+        "just now",
+        "line",
+        "1/3",
+        "Step 2",
+        "Try it",
+    ]
+    shown = typed("session", "show", session[:10]).out
+    assert "1 of 3 steps done, at `Step 2`" in shown
+    assert "notes: Looked at it. …" in shown
+    assert json.loads(typed("session", "show", session, "--json").out)["session"] == session
+
+
+def test_a_session_that_is_not_there_is_refused(typed: Terminal) -> None:
+    assert typed("session", "show", "ses_nope") == snapshot(
+        Said(
+            code=1,
+            out="",
+            err="""\
+error: No session `ses_nope`
+
+hint: `interlock session list` shows them all.
+""",
+        )
+    )
+    refused = typed("session", "show", "ses_nope", "--json")
+    assert (refused.code, json.loads(refused.out)["code"]) == (1, "unknown_session")
+
+
+def test_the_start_of_an_id_must_name_one_session(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    sessions = {started(app, tmp_path).answer.session for _ in range(2)}
+
+    said = typed("session", "show", "ses_")
+
+    assert said.code == 1
+    assert all(session in said.err for session in sessions)
+
+
+def test_a_sound_store_is_said_to_be_sound(app: App, typed: Terminal, tmp_path: Path) -> None:
+    started(app, tmp_path)
+
+    assert typed("store", "verify") == snapshot(
+        Said(code=0, out="1 sessions with 3 sound events, 0 damaged\n", err="")
+    )
+
+
+def test_a_damaged_session_is_named_and_the_exit_code_says_so(
+    app: App, typed: Terminal, tmp_path: Path, home: Path
+) -> None:
+    session = started(app, tmp_path).answer.session
+    db = Database.read_write(home / "interlock.db")
+    db.run("DELETE FROM event WHERE seq = 1")
+    db.close()
+
+    said = typed("store", "verify")
+
+    assert said.code == 1
+    assert f"{session}: corrupt_tail: event 1 is missing (1 events sound)" in said.out
+    unsound = json.loads(typed("store", "verify", "--json").out)["unsound"]
+    assert [found["session"] for found in unsound] == [session]
+
+
+def test_the_store_says_what_it_holds_and_where(
+    app: App, typed: Terminal, tmp_path: Path, home: Path
+) -> None:
+    started(app, tmp_path)
+
+    assert f"home      {home}" in typed("store", "stats").out
+    stats = json.loads(typed("store", "stats", "--json").out)["stats"]
+    assert (stats["sessions"], stats["events"], stats["blobs"]) == (1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    "host", ["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"]
+)
+def test_each_client_can_be_connected_by_hand(typed: Terminal, host: str) -> None:
+    said = typed("mcp", "--print-config", host)
+
+    assert said.code == 0
+    assert str(Path(sys.executable).with_name("interlock")) in said.out
+    described = json.loads(typed("mcp", "--print-config", host, "--json").out)
+    assert described["command"][-1] == "mcp"
+
+
+def test_the_lines_for_a_client_hold_what_it_can_parse(typed: Terminal) -> None:
+    codex = tomllib.loads(typed("mcp", "--print-config", "codex").out)
+    gemini = typed("mcp", "--print-config", "gemini").out.partition("\n")[2]
+
+    assert codex["mcp_servers"]["interlock"]["args"] == ["mcp"]
+    assert json.loads(gemini)["mcpServers"]["interlock"]["args"] == ["mcp"]
+
+
+def test_an_unusable_store_is_explained(
+    typed: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERLOCK_HOME", str(home / "file" / "below"))
+    home.mkdir()
+    (home / "file").write_text("")
+
+    said = typed("store", "stats")
+
+    assert said.code == 1
+    assert said.err.startswith("error: The data home")
+    assert "hint: Point INTERLOCK_HOME" in said.err
+
+
+def test_a_bug_is_reported_without_a_traceback(
+    typed: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Path:
+        raise KeyError("agent")
+
+    monkeypatch.setattr("interlock.cli.workflow.data_home", broken)
+
+    said = typed("workflow", "list")
+
+    assert said.code == 3
+    assert said.err.startswith("error: Unexpected KeyError: 'agent'")
+    (report,) = (home / "logs").glob("crash-*.txt")
+    assert "Traceback" in report.read_text()
+    assert str(report) in said.err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(app: App, tmp_path: Path) -> None:
+    for _ in range(30):
+        started(app, tmp_path)
+    command = f"{sys.executable} -m interlock session list --limit 30 | head -n 1"
+
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("ses_")
+
+
+@pytest.mark.slow
+def test_the_demo_plays_through_a_kill_and_records_each_step_once(typed: Terminal) -> None:
+    said = typed("demo")
+    assert said.code == 0
+    assert "(kill -9)" in said.out
+    assert "server: the workflow is complete" in said.out
+
+    recorded = json.loads(typed("demo", "--json").out)
+    outputs = [e for e in recorded["events"] if e["event"]["kind"] == "output_appended"]
+    assert len(outputs) == 3
+    assert recorded["health"]["state"] == "healthy"
+
+
+def test_the_module_is_the_command(home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "interlock", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == f"interlock {__version__}\n"
+    assert not home.exists()
