@@ -1,0 +1,55 @@
+"""Fixtures that every test may use, and the wall between the tests and the user's own data."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App, open_app
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data home of the test's own. HOME is replaced too: no test can reach the real one."""
+    base = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(base))
+    monkeypatch.setenv("INTERLOCK_HOME", str(base / "interlock"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    return base / "interlock"
+
+
+@pytest.fixture
+def app(home: Path) -> Iterator[App]:
+    opened = open_app(home)
+    yield opened
+    opened.close()
+
+
+_seconds: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    suite = Path(report.location[0]).parts[1]
+    _seconds[suite.removesuffix(".py")] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time goes, so that a suite that has grown slow is seen."""
+    longest = sorted(_seconds.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{suite} {seconds / 60:.2f}" for suite, seconds in longest)
+    terminalreporter.write_line(f"minutes per suite: {shown}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--invariant", help="run only the tests that prove the invariant of this id")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    chosen = config.getoption("--invariant")
+    if chosen:
+        items[:] = [
+            item
+            for item in items
+            if any(mark.args == (chosen,) for mark in item.iter_markers("invariant"))
+        ]

@@ -1,0 +1,109 @@
+"""The promises of Interlock, by id: one sentence each, and where it comes from.
+
+A test that proves one carries `@pytest.mark.invariant(id)`. For each there is a fault in
+`tests/faults/`, a few lines that break the code; `make prove` puts each in and requires that one of
+those tests fails.
+"""
+
+from typing import NamedTuple
+
+
+class Invariant(NamedTuple):
+    id: str
+    sentence: str
+    source: str
+
+
+INVARIANTS = (
+    Invariant(
+        "canonical-form",
+        "What is hashed, chained or compared is encoded as RFC 8785 says.",
+        "RFC 8785",
+    ),
+    Invariant(
+        "fast-encoder-agrees",
+        "The fast encoder for our own structs gives the bytes of the reference implementation.",
+        "ADR 0003",
+    ),
+    Invariant(
+        "token-single-character",
+        "A token with one wrong character is never read as another token, and the place is named.",
+        "BIP 350",
+    ),
+    Invariant(
+        "token-faults-told-apart",
+        "Mangled, of another store, of a revoked key, of an unknown version and forged tokens are"
+        " five different errors.",
+        "ADR 0003",
+    ),
+    Invariant(
+        "chain-shows-damage",
+        "Any changed, missing or foreign event of a stream is found and located.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "append-refuses-stale",
+        "An append is written only if the stream still ends where it was read.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "append-refuses-half-known",
+        "A plan of which only some events exist is refused, and nothing is written.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "append-is-whole",
+        "A plan is written whole, refused whole or known whole.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "newer-store-refused",
+        "A store that a newer Interlock wrote is refused and left as it is.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "keyring-is-private",
+        "The keyring can be read by its owner only.",
+        "ADR 0003",
+    ),
+    Invariant(
+        "replay-is-identical",
+        "The same call again, at any time and from any process, gets the same bytes.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "rewind-branches",
+        "A spent token with other output makes a branch, and no output is ever lost.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "one-outcome-per-attempt",
+        "An attempt has one outcome, however many processes try it at the same moment.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "rehydrate-writes-nothing",
+        "Showing a step again changes nothing in the store.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "prompt-as-given",
+        "A step is shown again in the words in which it was given first.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "acknowledged-survives",
+        "What was acknowledged is there after kill -9, once and in order, and the work goes on.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "stdout-is-protocol",
+        "The server's stdout carries answers of the protocol and nothing else.",
+        "MCP, stdio transport",
+    ),
+    Invariant(
+        "errors-lead-on",
+        "A refused call is answered with a call that is accepted.",
+        "ARCHITECTURE.md",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Scenes that several tests begin with: workflows, keys, plans and runs."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.advance import Output, advance
+from interlock.app.context import App
+from interlock.app.start import start
+from interlock.core import ids
+from interlock.core.ids import BlobRef, SessionId, StepId, WorkflowId
+from interlock.core.session.answer import Answered
+from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
+from interlock.core.session.plan import Draft, Plan, Stream, plan
+from interlock.core.tokens import Key
+from interlock.core.workflow.compiled import Pinned, compile_workflow
+from interlock.core.workflow.definition import Step, Workflow
+
+KEY = Key(7, b"k" * 32, "current")
+SESSION = SessionId("ses_0000000000000001")
+RUN = ids.run_id(bytes(8))
+ROOT = ids.node_id(bytes(8))
+
+
+def linear(steps: int = 3, workflow_id: str = "line") -> Workflow:
+    return Workflow(
+        id=WorkflowId(workflow_id),
+        name="A line",
+        description="Steps one after the other",
+        version="1.0.0",
+        steps=tuple(
+            Step(StepId(f"step-{n}"), f"Step {n}", f"Do the thing number {n}.")
+            for n in range(1, steps + 1)
+        ),
+    )
+
+
+def pinned(steps: int = 3) -> Pinned:
+    return compile_workflow(linear(steps))
+
+
+def install(app: App, workspace: Path, workflow: Workflow) -> None:
+    """Put a workflow into a project."""
+    assert isinstance(app, App)
+    directory = workspace / ".interlock" / "workflows"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{workflow.id}.json").write_bytes(msgspec.json.encode(workflow))
+
+
+def started(app: App, workspace: Path, *, steps: int = 3) -> Answered:
+    """A run of a line of steps, at its first."""
+    install(app, workspace, linear(steps))
+    answered = start(app, WorkflowId("line"), goal="Try it", workspace=workspace)
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def handed_in(app: App, before: Answered, notes: str = "done") -> Answered:
+    """The answer to handing in the pending step of `before`."""
+    answered = advance(app, before.answer.continue_token, Output(notes))
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def opening(session: SessionId = SESSION) -> Plan:
+    """The smallest plan that makes a session."""
+    drafts = (
+        Draft(f"session:{session}", SessionCreated("/work")),
+        Draft(
+            f"run:{RUN}",
+            RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, "Try it"),
+            RUN,
+        ),
+    )
+    return plan(Stream(session), drafts, blobs={}, at_ms=1_000)
+
+
+def after(previous: Plan) -> Stream:
+    """The stream as it is once `previous` has been written."""
+    version = previous.after + len(previous.links)
+    return Stream(previous.session, version, previous.end, previous.head)
+
+
+def noting(stream: Stream, *notes: str, blobs: dict[BlobRef, bytes] | None = None) -> Plan:
+    """A plan with one event for each of `notes`."""
+    drafts = [
+        Draft(f"note:{note}", OutputAppended(ids.first_attempt(ROOT), note), RUN, ROOT)
+        for note in notes
+    ]
+    return plan(stream, drafts, blobs=blobs or {}, at_ms=2_000)
+
+
+def random_session() -> SessionId:
+    return ids.session_id(os.urandom(ids.RANDOM_BYTES))

@@ -1,0 +1,62 @@
+"""The import contracts, seen to fail when they are broken."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+BREACHES = {
+    "Surfaces, use cases, adapters, core": ("core/ids.py", "import interlock.app.context"),
+    "Inside the core": ("core/ids.py", "import interlock.core.tokens"),
+    "The core does no I/O and has no clock and no chance": ("core/ids.py", "import os"),
+    "Surfaces reach the adapters only through app": (
+        "mcp/stdio.py",
+        "import interlock.store.keyring",
+    ),
+    "No cycles between siblings": ("app/home.py", "import interlock.app.start, interlock.app.home"),
+}
+
+
+def lint(tree: Path) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=tree,
+        env={"PYTHONPATH": str(tree / "src"), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".importlinter", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", BREACHES)
+def test_a_breach_is_seen(tree: Path, contract: str) -> None:
+    where, line = BREACHES[contract]
+    path = tree / "src" / "interlock" / where
+    if contract.startswith("No cycles"):
+        start = tree / "src" / "interlock" / "app" / "start.py"
+        start.write_text(start.read_text() + "\nimport interlock.app.home\n")
+    path.write_text(path.read_text() + f"\n{line}\n")
+
+    assert f"{contract} BROKEN" in lint(tree)
+
+
+@pytest.mark.slow
+def test_a_package_that_belongs_nowhere_is_seen(tree: Path) -> None:
+    package = tree / "src" / "interlock" / "toolbox"
+    package.mkdir()
+    (package / "__init__.py").write_text('"""No place in the layers."""\n')
+
+    assert "interlock.toolbox" in lint(tree)
