@@ -1,0 +1,1 @@
+"""What Interlock costs, measured beside what the machine itself costs."""
