@@ -2,6 +2,7 @@
 
 import os
 import random
+import statistics
 import time
 from pathlib import Path
 
@@ -24,7 +25,8 @@ class LossyRun:
     def __init__(self, home: Path, workspace: Path) -> None:
         self.home, self.workspace = home, workspace
         self.acknowledged: list[str] = []
-        self.sent = 0
+        self.seconds = [0.001]
+        """How long answered calls took."""
         server = self.server()
         begun = server.call("start_workflow", workflowId="line", goal="Survive")
         self.session: str = begun["structuredContent"]["session"]
@@ -49,10 +51,13 @@ class LossyRun:
         """Some answered calls, then one during which the server dies. True if it was in flight."""
         server = self.server()
         for _ in range(chance.randrange(CALLS_MAX)):
+            begun = time.perf_counter()
             self.acknowledge(server.call("continue_workflow", **self.arguments))
+            self.seconds.append(time.perf_counter() - begun)
         server.post("tools/call", {"name": "continue_workflow", "arguments": self.arguments})
-        # An advance takes a millisecond or two: die before it, in it, or just after.
-        time.sleep(chance.uniform(0, 0.003))
+        # Before the call arrives, in the middle of it, or just after: sleeping takes longer than
+        # asked, so that the later end of this lies beyond the answer.
+        time.sleep(chance.uniform(0, statistics.median(self.seconds)))
         server.server.kill()
         assert server.server.stdout is not None
         last_words = server.server.stdout.read()

@@ -40,7 +40,21 @@ def test_what_was_appended_is_read_back(log: Log) -> None:
 
     assert tuple(log.links(SESSION)) == (*first.links, *second.links)
     assert log.stream(SESSION) == after(second)
-    assert log.tail(SESSION) == second.links
+    assert log.tail(after(second)) == second.links
+
+
+@pytest.mark.invariant("one-outcome-per-attempt")
+def test_the_end_of_a_stream_is_read_as_it_was_though_others_go_on(log: Log) -> None:
+    """Otherwise a call that races with another would take a sound stream for a damaged one."""
+    first = started(log)
+    read = log.stream(SESSION)
+    assert read is not None
+
+    log.append(noting(after(first), "meanwhile", "and more"))
+
+    tail = log.tail(read)
+    assert tail == first.links
+    assert chain.verify_tail(tail, version=read.version, end=read.end).state == "healthy"
 
 
 def test_a_session_that_was_never_made_is_not_there(log: Log) -> None:

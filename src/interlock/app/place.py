@@ -42,8 +42,7 @@ def find(
     # The node and the end of its stream: what this call builds on, whatever the stream's length.
     health = chain.verify_one(stream.session, located.link, before=located.before)
     if health.state == "healthy":
-        tail = reader.tail(stream.session)
-        health = chain.verify_tail(tail, version=stream.version, end=stream.end)
+        health = chain.verify_tail(reader.tail(stream), version=stream.version, end=stream.end)
     if health.state != "healthy":
         return Unhealthy(stream.session, health)
     created = decode_envelope(located.link.body)

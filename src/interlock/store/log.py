@@ -60,8 +60,8 @@ class LogReader(Protocol):
 
     def newest_child(self, node: NodeId) -> NodeId | None: ...
 
-    def tail(self, session: SessionId) -> tuple[Link, ...]:
-        """The last two links, oldest first."""
+    def tail(self, stream: Stream) -> tuple[Link, ...]:
+        """The last two links of `stream` as it was when it was read, oldest first."""
         ...
 
     def links(self, session: SessionId) -> Iterator[Link]:

@@ -55,13 +55,13 @@ class SqliteReader:
         )
         return ids.node_id(raw) if raw else None
 
-    def tail(self, session: SessionId) -> tuple[Link, ...]:
+    def tail(self, stream: Stream) -> tuple[Link, ...]:
         rows = self._db.rows(
             "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
-            " WHERE s.session = ? ORDER BY e.seq DESC LIMIT 2",
-            (session,),
+            " WHERE s.session = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
+            (stream.session, stream.version - 2, stream.version),
         )
-        return tuple(Link(*row) for row in reversed(list(rows)))
+        return tuple(Link(*row) for row in rows)
 
     def links(self, session: SessionId) -> Iterator[Link]:
         rows = self._db.rows(
