@@ -1,7 +1,7 @@
 """Canonical JSON (RFC 8785): the one form of a value that is hashed, chained or compared."""
 
 import hashlib
-from typing import NewType, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NewType, TypeAlias, cast
 
 import msgspec
 
@@ -9,7 +9,10 @@ from interlock.core.ids import BlobRef
 
 CanonicalBytes = NewType("CanonicalBytes", bytes)
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:
+    Json = Any  # msgspec, which reads these at run time, does not know recursive types
 
 INT_MAX = 2**53 - 1  # beyond it a double, and so JavaScript, cannot tell neighbours apart
 DEPTH_MAX = 64  # deeper JSON is somebody's accident, and recursion has a limit

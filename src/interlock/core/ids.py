@@ -9,6 +9,7 @@ NodeId = NewType("NodeId", str)
 AttemptId = NewType("AttemptId", str)
 WorkflowId = NewType("WorkflowId", str)
 StepId = NewType("StepId", str)
+GapId = NewType("GapId", str)
 BlobRef = NewType("BlobRef", str)
 """`sha256:` and the hex digest of the bytes it names."""
 WorkflowHash = NewType("WorkflowHash", str)
@@ -17,6 +18,7 @@ WorkflowHash = NewType("WorkflowHash", str)
 RANDOM_BYTES = 8
 NODE_BYTES = 8
 ATTEMPT_BYTES = 5
+GAP_BYTES = 5
 
 
 def session_id(random: bytes) -> SessionId:
@@ -48,6 +50,11 @@ def child_node(parent: NodeId, attempt: AttemptId) -> NodeId:
     return node_id(_derive("node", parent, attempt))
 
 
+def checkpoint_node(parent: NodeId, attempt: AttemptId, arguments: BlobRef) -> NodeId:
+    """The marker that this call sets at `parent`."""
+    return node_id(_derive("checkpoint", parent, attempt, arguments))
+
+
 def first_attempt(node: NodeId) -> AttemptId:
     """The attempt in the token that is handed out with a new node."""
     return attempt_id(_derive("first", node))
@@ -56,6 +63,11 @@ def first_attempt(node: NodeId) -> AttemptId:
 def rewound_attempt(attempt: AttemptId, arguments: BlobRef) -> AttemptId:
     """The attempt that stands for using a spent token again with other arguments."""
     return attempt_id(_derive("rewound", attempt, arguments))
+
+
+def gap_id(*parts: str) -> GapId:
+    """A gap is named by what it is about, so that recording it twice names it the same."""
+    return GapId(f"gap_{_derive('gap', *parts)[:GAP_BYTES].hex()}")
 
 
 def _derive(purpose: str, *parts: str) -> bytes:

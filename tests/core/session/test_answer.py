@@ -1,13 +1,24 @@
 """Answers: the structure and the text say the same, and what is stored can be filled again."""
 
+from typing import get_args
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core import canonical
-from interlock.core.ids import RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.ids import NodeId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.preferences import Preferences
 from interlock.core.session import answer
-from interlock.core.session.answer import Pending, WorkflowRef, decode_frame
+from interlock.core.session.answer import (
+    Blocked,
+    Gaps,
+    Pending,
+    Situation,
+    WorkflowRef,
+    decode_frame,
+)
+from interlock.core.session.blockers import Blocker, Code
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 pendings = st.builds(
@@ -19,14 +30,36 @@ pendings = st.builds(
     prompt=words,
 )
 refs = st.builds(WorkflowRef, st.builds(WorkflowId, words), words, st.builds(WorkflowHash, words))
-frames = st.builds(
-    answer.frame,
+blockers = st.builds(
+    Blocker,
+    code=st.sampled_from(get_args(Code)),
+    pointer=words,
+    message=words,
+    suggestion=words,
+)
+blocked = st.builds(
+    Blocked,
+    blockers=st.lists(blockers, min_size=1, max_size=3).map(tuple),
+    attempts_left=st.integers(0, 9),
+    example=st.just({"notesMarkdown": answer.WRITE_YOUR_NOTES}),
+)
+situations = st.builds(
+    Situation,
     session=st.builds(SessionId, words),
     run=st.builds(RunId, words),
     workflow=refs,
     pending=st.none() | pendings,
+    preferences=st.builds(Preferences),
+    gaps=st.builds(Gaps, st.integers(0, 9), st.just(0)),
+    needs_user=st.booleans(),
+    is_waiting=st.booleans(),
+    blocked=st.none() | blocked,
+    checkpoint=st.none() | st.builds(NodeId, words),
     warnings=st.lists(words, max_size=3).map(tuple),
+    verify=st.lists(words, max_size=3).map(tuple),
+    recap=st.just("") | words,
 )
+frames = situations.map(answer.frame)
 
 
 def leaves(value: object) -> list[str]:
@@ -42,7 +75,7 @@ def test_every_fact_of_the_structure_is_in_the_text(
     stored: answer.Frame, prompt: str, token: str
 ) -> None:
     answered = answer.fill(stored, prompt=prompt if stored.answer.pending else "", token=token)
-    example_of_the_call = {answer.WRITE_YOUR_NOTES, "continue_workflow"}
+    example_of_the_call = {answer.WRITE_YOUR_NOTES, "continue_workflow", "rehydrate"}
 
     for fact in leaves(msgspec.to_builtins(answered.answer)):
         assert fact in answered.text or fact in example_of_the_call
@@ -73,4 +106,25 @@ def test_the_text_beyond_the_prompt_is_short(stored: answer.Frame) -> None:
         len(fact) for fact in leaves(msgspec.to_builtins(stored.answer))
     )
 
-    assert own_words < 400
+    assert own_words < 700
+
+
+def intent_of(**now: object) -> str:
+    base = Situation(
+        SessionId("s"),
+        RunId("r"),
+        WorkflowRef(WorkflowId("w"), "1", WorkflowHash("h")),
+        Pending(StepId("a"), "A", 1, 1, "p"),
+        Preferences(),
+        Gaps(),
+    )
+    return answer.frame(msgspec.structs.replace(base, **now)).answer.next_intent
+
+
+def test_the_next_intent_is_a_table() -> None:
+    assert intent_of() == "perform_pending_then_continue"
+    assert intent_of(blocked=Blocked((), 3, {})) == "perform_pending_then_continue"
+    assert intent_of(needs_user=True) == "await_user_confirmation"
+    assert intent_of(is_waiting=True) == "rehydrate_only"
+    assert intent_of(is_waiting=True, needs_user=True) == "rehydrate_only"
+    assert intent_of(pending=None) == "complete"

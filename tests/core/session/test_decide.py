@@ -1,155 +1,347 @@
 """What starting and advancing decide: values in, plan and answer out."""
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from interlock.core import ids
-from interlock.core.ids import BlobRef
-from interlock.core.session import decide, head
-from interlock.core.session.answer import WRITE_YOUR_NOTES, NextCall, NextOutput, NextParams
+from interlock.core.canonical import Json
+from interlock.core.ids import BlobRef, GapId
+from interlock.core.preferences import Preferences
+from interlock.core.session import artifacts, decide, head
+from interlock.core.session.answer import WRITE_YOUR_NOTES, NextCall
+from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     NOTES_BYTES_MAX,
+    Around,
+    Begin,
+    ContextUnset,
     Decided,
-    Node,
-    NotesMissing,
+    Handed,
     NotesNotWritten,
     NotesTooLong,
     NothingPending,
     Refusal,
+    RunWaits,
 )
-from interlock.core.session.events import decode_envelope
+from interlock.core.session.events import GapRecorded, NodeCreated, SessionEvent, decode_envelope
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.session.judge import Submission
+from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.tokens import Token, read
-from interlock.core.workflow import prompt
-from tests.scenes import KEY, ROOT, RUN, SESSION, after, pinned
+from interlock.core.workflow.compiled import Pinned, compile_workflow
+from interlock.core.workflow.definition import Workflow
+from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
 
-ARGUMENTS = BlobRef("sha256:00")
-
-
-def start(steps: int = 2) -> Decided:
-    return decide.start(
-        pinned(steps),
-        goal="Try it",
-        workspace="/work",
-        session=SESSION,
-        run=RUN,
-        root=ROOT,
-        key=KEY,
-        at_ms=1_000,
-    )
+ARGUMENTS = BlobRef("sha256:" + "0" * 64)
 
 
-def last_node(plan: Plan) -> Node:
-    envelopes = [decode_envelope(link.body) for link in plan.links]
-    return next(
-        decide.node_of(found) for found in reversed(envelopes) if found.key.startswith("node:")
-    )
+def changed(*, first: dict[str, Any] | None = None, **fields: Any) -> Pinned:
+    """A line of two steps with something else in it, or in its first step."""
+    workflow: Workflow = msgspec.structs.replace(linear(2), **fields)
+    step = msgspec.structs.replace(workflow.steps[0], **(first or {}))
+    return compile_workflow(msgspec.structs.replace(workflow, steps=(step, *workflow.steps[1:])))
 
 
-def hand_in(before: Decided, notes: str | None, *, steps: int = 2) -> Decided | Refusal:
-    node = last_node(before.plan)
-    return decide.advance(
-        after(before.plan),
-        node,
-        pinned(steps).workflow,
-        attempt=ids.first_attempt(node.id),
-        arguments=ARGUMENTS,
-        notes=notes,
-        other_branch=None,
-        key=KEY,
-        at_ms=2_000,
-    )
+class Play:
+    """A run that is played step by step, without any store."""
 
+    def __init__(self, workflow: Pinned | None = None, **begin: Any) -> None:
+        self.pinned = workflow or pinned(2)
+        wanted = Begin(
+            stream=Stream(SESSION),
+            run=RUN,
+            root=ROOT,
+            goal="Try it",
+            workspace="/work",
+            context=begin.get("context", {}),
+            preferences=begin.get("preferences", Preferences()),
+            seen=None,
+        )
+        self.outcome = decide.start(wanted, self.pinned, key=KEY, at_ms=1_000)
+        self.bodies: list[bytes] = []
+        self._keep()
 
-def advanced(before: Decided, *, steps: int = 2) -> Decided:
-    decided = hand_in(before, "done", steps=steps)
-    assert isinstance(decided, Decided)
-    return decided
+    def hand_in(
+        self,
+        notes: str = "done",
+        *values: Json,
+        context: dict[str, Json] | None = None,
+        open_gaps: dict[GapId, GapRecorded] | None = None,
+    ) -> "Play":
+        taken = artifacts.take(values)
+        assert isinstance(taken, tuple)
+        node = self.node
+        known: dict[str, Json] = {"goal": "Try it"}
+        around = Around(known, "the prompt", open_gaps or {}, "", None, KEY, 2_000)
+        handed = Handed(ids.first_attempt(node.id), ARGUMENTS, Submission(notes, taken), context)
+        self.outcome = decide.advance(self.stream, node, self.pinned.workflow, handed, around)
+        self._keep()
+        return self
 
+    def _keep(self) -> None:
+        if isinstance(self.outcome, Decided):
+            self.plan: Plan = self.outcome.plan
+            self.bodies += [link.body for link in self.plan.links]
 
-def kinds(plan: Plan) -> list[str]:
-    return [decode_envelope(link.body).key.partition(":")[0] for link in plan.links]
+    @property
+    def decided(self) -> Decided:
+        assert isinstance(self.outcome, Decided), self.outcome
+        return self.outcome
+
+    @property
+    def refusal(self) -> Refusal:
+        assert not isinstance(self.outcome, Decided)
+        return self.outcome
+
+    @property
+    def answer(self) -> Any:
+        return self.decided.answered.answer
+
+    @property
+    def stream(self) -> Stream:
+        return after(self.plan)
+
+    @property
+    def run(self) -> RunHead:
+        return self.plan.head.run(RUN)
+
+    @property
+    def node(self) -> Node:
+        envelopes = [decode_envelope(link.body) for link in self.plan.links]
+        return next(node_of(e) for e in reversed(envelopes) if isinstance(e.event, NodeCreated))
+
+    @property
+    def events(self) -> list[SessionEvent]:
+        return [decode_envelope(link.body).event for link in self.plan.links]
+
+    @property
+    def kinds(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
 
 
 def test_starting_gives_the_first_step_and_the_call_that_hands_it_in() -> None:
-    answer = start().answered.answer
+    answer = Play().answer
 
-    assert answer.pending is not None
     assert (answer.pending.step_id, answer.pending.number, answer.pending.of) == ("step-1", 1, 2)
     assert answer.next_intent == "perform_pending_then_continue"
     assert answer.next_call == NextCall(
-        NextParams(answer.continue_token, NextOutput(WRITE_YOUR_NOTES))
+        "continue_workflow",
+        {"continueToken": answer.continue_token, "output": {"notesMarkdown": WRITE_YOUR_NOTES}},
     )
     assert read(answer.continue_token, {KEY.id: KEY}) == Token(ROOT, ids.first_attempt(ROOT))
 
 
-def test_the_first_prompt_says_the_goal() -> None:
-    pending = start().answered.answer.pending
-
-    assert pending is not None
-    assert pending.prompt == prompt.render(pinned(2).workflow, 0, goal="Try it")
-    assert "Goal: Try it" in pending.prompt
-
-
-def test_starting_records_session_run_and_node() -> None:
-    assert kinds(start().plan) == ["session", "run", "node"]
+def test_starting_records_everything_that_the_run_begins_with() -> None:
+    assert Play().kinds == [
+        "SessionCreated",
+        "RunStarted",
+        "PreferencesChanged",
+        "ContextSet",
+        "NodeCreated",
+    ]
 
 
-def test_advancing_records_outcome_output_and_the_next_node() -> None:
-    decided = advanced(start())
+def test_a_plain_advance_records_three_things() -> None:
+    play = Play().hand_in()
 
-    assert kinds(decided.plan) == ["advance", "output", "node"]
-    assert decided.answered.answer.pending is not None
-    assert decided.answered.answer.pending.step_id == "step-2"
+    assert play.kinds == ["AdvanceRecorded", "OutputAppended", "NodeCreated"]
+    assert play.answer.pending.step_id == "step-2"
 
 
 def test_handing_in_the_last_step_completes_the_run() -> None:
-    decided = advanced(advanced(start()))
+    play = Play().hand_in().hand_in()
 
-    assert kinds(decided.plan) == ["advance", "output", "node", "complete"]
-    answer = decided.answered.answer
+    assert play.kinds == ["AdvanceRecorded", "OutputAppended", "NodeCreated", "RunCompleted"]
+    answer = play.answer
     assert (answer.is_complete, answer.next_intent, answer.next_call) == (True, "complete", None)
-    assert decided.plan.head.run(RUN).status == "complete"
+    assert play.run.status == "complete"
 
 
 def test_the_child_is_named_by_parent_and_attempt() -> None:
-    first, second = advanced(start()), advanced(start())
+    first, second = Play().hand_in(), Play().hand_in()
 
-    assert last_node(first.plan).id == ids.child_node(ROOT, ids.first_attempt(ROOT))
-    assert first == second
+    assert first.node.id == ids.child_node(ROOT, ids.first_attempt(ROOT))
+    assert first.decided == second.decided
 
 
 def test_a_complete_run_takes_no_more_steps() -> None:
-    assert hand_in(advanced(advanced(start())), "more") == NothingPending()
+    assert Play().hand_in().hand_in().hand_in("more").refusal == NothingPending()
 
 
-def test_every_step_wants_notes_of_its_own() -> None:
-    begun = start()
-
-    assert hand_in(begun, None) == NotesMissing()
-    assert hand_in(begun, "  \n") == NotesMissing()
-    assert hand_in(begun, WRITE_YOUR_NOTES) == NotesNotWritten()
-    assert hand_in(begun, "é" * NOTES_BYTES_MAX) == NotesTooLong(
+def test_what_is_wrong_with_the_call_itself_is_refused() -> None:
+    assert Play().hand_in(WRITE_YOUR_NOTES).refusal == NotesNotWritten()
+    assert Play().hand_in("é" * NOTES_BYTES_MAX).refusal == NotesTooLong(
         2 * NOTES_BYTES_MAX, NOTES_BYTES_MAX
     )
-    assert isinstance(hand_in(begun, "x" * NOTES_BYTES_MAX), Decided)
+    assert Play().hand_in(context={"goal": "another"}).refusal == ContextRefused(
+        "/context/goal", "this key is reserved"
+    )
+    assert isinstance(Play().hand_in("x" * NOTES_BYTES_MAX).outcome, Decided)
 
 
+def test_a_step_without_notes_is_blocked_and_can_be_tried_again() -> None:
+    play = Play().hand_in("  ")
+
+    assert play.kinds == [
+        "AdvanceRecorded",
+        "OutputAppended",
+        "NodeCreated",
+        "ValidationPerformed",
+        "TraceAppended",
+    ]
+    assert play.answer.kind == "blocked"
+    assert [found.code for found in play.answer.blocked.blockers] == ["missing_notes"]
+    assert play.answer.blocked.attempts_left == BLOCKED_IN_ROW_MAX - 1
+    assert play.answer.pending.step_id == "step-1"
+    assert play.node.created.node_kind == "blocked"
+
+    play.hand_in("notes at last")
+    assert (play.answer.kind, play.answer.pending.step_id) == ("ok", "step-2")
+    assert play.node.created.blocked_in_row == 0
+
+
+def test_after_ten_blocked_attempts_the_run_waits_for_the_user() -> None:
+    play = Play()
+    for left in range(BLOCKED_IN_ROW_MAX - 1, -1, -1):
+        play.hand_in("")
+        assert play.answer.blocked.attempts_left == left
+
+    assert play.answer.next_intent == "rehydrate_only"
+    assert play.run.status == "waiting"
+    assert play.hand_in("notes").refusal == RunWaits(RUN)
+
+
+def test_a_step_may_do_without_notes() -> None:
+    play = Play(changed(first={"notes_optional": True})).hand_in("")
+
+    assert play.answer.kind == "ok"
+
+
+def test_criteria_block_with_what_would_pass() -> None:
+    wanted = {"type": "contains", "value": "root cause"}
+    play = Play(changed(first={"validation_criteria": wanted}))
+    assert "root cause" in play.answer.pending.prompt
+
+    play.hand_in("I looked")
+    (blocker,) = play.answer.blocked.blockers
+    assert (blocker.code, blocker.pointer) == ("invalid_output", "/output/notesMarkdown")
+    assert "root cause" in blocker.suggestion
+
+    assert play.hand_in("The root cause is here").answer.kind == "ok"
+
+
+def test_context_reaches_the_prompts_that_speak_of_it() -> None:
+    workflow = changed(first={"prompt": "For {{goal}}: look at {{area.name}} ({{depth}})."})
+    play = Play(workflow, context={"area": {"name": "the parser"}, "depth": 3})
+
+    assert play.answer.pending.prompt.startswith("For Try it: look at the parser (3).")
+    assert "Goal:" not in play.answer.pending.prompt
+
+
+def test_a_first_prompt_that_speaks_of_what_is_unset_is_refused() -> None:
+    workflow = changed(first={"prompt": "Look at {{area}} and {{depth}} and {{area}}."})
+
+    assert Play(workflow).refusal == ContextUnset(("area", "depth"))
+
+
+def test_a_later_prompt_that_speaks_of_what_is_unset_blocks_until_it_is_set() -> None:
+    steps = linear(2).steps
+    second = msgspec.structs.replace(steps[1], prompt="Mend {{file}}.")
+    play = Play(changed(steps=(steps[0], second)))
+
+    play.hand_in()
+    (blocker,) = play.answer.blocked.blockers
+    assert (blocker.code, blocker.pointer) == ("missing_context_key", "/context/file")
+
+    play.hand_in(context={"file": "a.py"})
+    assert play.answer.pending.prompt.startswith("Mend a.py.")
+    assert "ContextSet" in play.kinds
+
+
+def test_a_gap_that_the_agent_reports_is_recorded_and_can_be_closed() -> None:
+    play = Play().hand_in("done", {"kind": "gap", "severity": "critical", "summary": "No tests"})
+    (gap,) = [event for event in play.events if isinstance(event, GapRecorded)]
+
+    assert (play.run.gaps_open, play.run.gaps_critical) == (1, 1)
+    assert (play.answer.gaps.open, play.answer.gaps.critical) == (1, 1)
+    assert gap.gap in play.answer.warnings[0]
+
+    closing: Json = {"kind": "gap_resolution", "gapId": gap.gap, "how": "wrote them"}
+    play.hand_in("done", closing, open_gaps={gap.gap: gap})
+    assert (play.run.gaps_open, play.run.status) == (0, "complete")
+
+
+def test_a_run_with_an_open_critical_gap_ends_with_gaps() -> None:
+    play = (
+        Play()
+        .hand_in()
+        .hand_in("done", {"kind": "gap", "severity": "critical", "summary": "No tests"})
+    )
+
+    assert play.run.status == "complete_with_gaps"
+
+
+def test_closing_a_gap_that_is_not_open_is_a_warning() -> None:
+    play = Play().hand_in("done", {"kind": "gap_resolution", "gapId": "gap_x", "how": "?"})
+
+    assert play.answer.warnings == ("There is no open gap `gap_x` here; nothing was resolved.",)
+
+
+def test_a_divergence_is_recorded() -> None:
+    play = Play().hand_in(
+        "done", {"kind": "workflow_divergence", "reason": "safety_stop", "summary": "Too risky"}
+    )
+
+    assert "DivergenceRecorded" in play.kinds
+
+
+def test_a_known_artifact_of_the_wrong_shape_blocks_with_an_example() -> None:
+    play = Play().hand_in("done", {"kind": "gap", "severity": "huge"})
+
+    (blocker,) = play.answer.blocked.blockers
+    assert (blocker.code, blocker.pointer) == ("invalid_artifact", "/output/artifacts/0")
+    assert play.answer.blocked.example["artifacts"] == [artifacts.EXAMPLES["gap"]]
+
+
+def test_artifacts_of_other_kinds_are_kept_and_not_read() -> None:
+    play = Play().hand_in("done", {"kind": "report", "lines": [1, 2]}, "just a string")
+
+    assert play.answer.kind == "ok"
+    assert len(play.plan.blobs) == 4
+
+
+@pytest.mark.invariant("head-is-a-fold")
 def test_the_head_kept_along_the_way_is_the_fold_of_all_events() -> None:
-    begun = start()
-    middle = advanced(begun)
-    end = advanced(middle)
-    bodies = [link.body for plan in (begun.plan, middle.plan, end.plan) for link in plan.links]
+    play = Play(changed(capabilities={"web_browsing": "preferred"}))
+    play.hand_in("").hand_in(
+        "done",
+        {"kind": "gap", "severity": "critical", "summary": "No tests"},
+        {
+            "kind": "capability_observation",
+            "capability": "web_browsing",
+            "status": "unavailable",
+            "evidence": "tried",
+        },
+        context={"x": 1},
+    ).hand_in()
 
     folded = None
-    for body in bodies:
+    for body in play.bodies:
         folded = head.apply(folded, decode_envelope(body))
 
-    assert end.plan.head == folded
-    assert folded is not None
-    assert (folded.runs[0].steps_done, folded.recap) == (2, "done")
+    assert play.plan.head == folded
+    assert (play.run.steps_done, play.run.gaps_open, play.run.status) == (
+        2,
+        2,
+        "complete_with_gaps",
+    )
 
 
 def test_a_plan_continues_the_chain_of_its_stream() -> None:
-    begun = start()
-    stream = after(begun.plan)
+    begun = Play()
 
-    assert stream == Stream(SESSION, 3, begun.plan.links[-1].digest, begun.plan.head)
-    assert [link.seq for link in advanced(begun).plan.links] == [3, 4, 5]
+    assert begun.stream == Stream(SESSION, 5, begun.plan.links[-1].digest, begun.plan.head)
+    assert [link.seq for link in begun.hand_in().plan.links] == [5, 6, 7]

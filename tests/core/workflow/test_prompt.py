@@ -1,11 +1,20 @@
 """Prompts, word for word."""
 
-from interlock.core.workflow.prompt import render
+from interlock.core.preferences import Preferences
+from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.definition import UserOnly
+from interlock.core.workflow.prompt import Unset, holes, render
+from tests.core.session.test_decide import changed
 from tests.scenes import pinned
 
 
+def rendered(workflow: CompiledWorkflow, cursor: int, **context: object) -> str | Unset:
+    known = {"goal": "Ship it", **context}
+    return render(workflow, cursor, context=known, preferences=Preferences())  # pyright: ignore[reportArgumentType]
+
+
 def test_the_first_step_explains_notes_at_length_and_says_the_goal() -> None:
-    assert render(pinned().workflow, 0, goal="Ship it") == (
+    assert rendered(pinned().workflow, 0) == (
         "Goal: Ship it\n\n"
         "Do the thing number 1.\n\n"
         "When you have done this step, write notes for it: what you did, found and decided, and"
@@ -16,7 +25,56 @@ def test_the_first_step_explains_notes_at_length_and_says_the_goal() -> None:
 
 
 def test_later_steps_ask_for_notes_in_a_line() -> None:
-    assert render(pinned().workflow, 1, goal="Ship it") == (
+    assert rendered(pinned().workflow, 1) == (
         "Do the thing number 2.\n\n"
         "Finish with notes for this step: what you did, found and decided, and what is open."
     )
+
+
+def test_what_is_demanded_is_said_before_the_work() -> None:
+    wanted = [{"type": "contains", "value": "root cause"}, {"type": "length", "min": 40}]
+    workflow = changed(first={"validation_criteria": wanted, "notes_optional": True}).workflow
+
+    text = rendered(workflow, 0)
+
+    assert isinstance(text, str)
+    assert "What you hand in is checked:\n- " in text
+    assert "root cause" in text
+    assert "40" in text
+    assert "write notes" not in text
+
+
+def test_what_only_the_user_can_give_is_asked_for_as_the_preferences_say() -> None:
+    asks = UserOnly("needs_user_choice", "Red or blue?")
+    workflow = changed(first={"user_only": asks}).workflow
+    alone = Preferences("full_auto_never_stop")
+
+    asked = rendered(workflow, 0)
+    assumed = render(workflow, 0, context={"goal": "g"}, preferences=alone)
+
+    assert isinstance(asked, str)
+    assert isinstance(assumed, str)
+    assert "Red or blue?\nAsk the user and wait" in asked
+    assert "Red or blue?\nNobody will be asked" in assumed
+
+
+def test_capabilities_are_asked_about_at_the_first_step_only() -> None:
+    workflow = changed(capabilities={"web_browsing": "required"}).workflow
+
+    assert "web_browsing (required)" in str(rendered(workflow, 0))
+    assert "web_browsing" not in str(rendered(workflow, 1))
+
+
+def test_values_are_put_in_as_they_are() -> None:
+    workflow = changed(first={"prompt": "{{a}} {{ b.c }} {{list}} {{goal}} {{not closed"}).workflow
+
+    text = rendered(workflow, 0, a="{{goal}}", b={"c": 1.5}, list=[1, "x"])
+
+    assert str(text).startswith('{{goal}} 1.5 [1,"x"] Ship it {{not closed')
+
+
+def test_what_is_unset_is_named_once_each() -> None:
+    workflow = changed(first={"prompt": "{{a}} {{b.c}} {{a}} {{b.d}}"}).workflow
+
+    assert rendered(workflow, 0, b={"c": 1}) == Unset(("a", "b.d"))
+    assert holes("{{a}} {{ b.c }} {{}} {{1}}") == ("a", "b.c")

@@ -9,12 +9,17 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.ids import RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.canonical import Json
+from interlock.core.ids import NodeId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.preferences import Preferences
+from interlock.core.session.blockers import Blocker
 
 WRITE_YOUR_NOTES = "<write your notes>"
 """Stands in `nextCall` where the agent's notes belong; handed in as it is, it is refused."""
 
-NextIntent = Literal["perform_pending_then_continue", "complete"]
+NextIntent = Literal[
+    "perform_pending_then_continue", "await_user_confirmation", "rehydrate_only", "complete"
+]
 
 
 class WorkflowRef(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,31 +38,46 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
     prompt: str
 
 
-class NextOutput(msgspec.Struct, frozen=True, rename="camel"):
-    notes_markdown: str = WRITE_YOUR_NOTES
-
-
-class NextParams(msgspec.Struct, frozen=True, rename="camel"):
-    continue_token: str
-    output: NextOutput = NextOutput()
-
-
 class NextCall(msgspec.Struct, frozen=True, rename="camel"):
-    params: NextParams
-    tool: Literal["continue_workflow"] = "continue_workflow"
+    tool: Literal["continue_workflow"]
+    params: dict[str, Json]
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel"):
+class Blocked(msgspec.Struct, frozen=True, rename="camel"):
+    """Why the step was not accepted, and what would be."""
+
+    blockers: tuple[Blocker, ...]
+    attempts_left: int
+    """Before the run waits for the user."""
+    example: dict[str, Json]
+    """An output of the right shape, to be filled in."""
+
+
+class Gaps(msgspec.Struct, frozen=True, rename="camel"):
+    open: int = 0
+    critical: int = 0
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    kind: Literal["ok", "blocked"]
     session: SessionId
     run: RunId
     workflow: WorkflowRef
     pending: Pending | None
     continue_token: str
     is_complete: bool
+    preferences: Preferences
+    gaps: Gaps
     next_intent: NextIntent
     next_call: NextCall | None
-    kind: Literal["ok"] = "ok"
+    blocked: Blocked | None = None
+    checkpoint: NodeId | None = None
+    """The marker that was set, where that was asked for."""
     warnings: tuple[str, ...] = ()
+    verify: tuple[str, ...] = ()
+    """What to check before going on after a break."""
+    recap: str = ""
+    """What happened before, newest first."""
 
 
 class Frame(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,27 +94,50 @@ class Answered(msgspec.Struct, frozen=True):
     text: str
 
 
+class Situation(msgspec.Struct, frozen=True):
+    """Where a run stands, as far as an answer speaks of it."""
+
+    session: SessionId
+    run: RunId
+    workflow: WorkflowRef
+    pending: Pending | None
+    preferences: Preferences
+    gaps: Gaps
+    needs_notes: bool = True
+    needs_user: bool = False
+    """The pending step waits for something that only the user can give."""
+    is_waiting: bool = False
+    """Too many attempts were blocked: the run waits for the user."""
+    blocked: Blocked | None = None
+    checkpoint: NodeId | None = None
+    warnings: tuple[str, ...] = ()
+    verify: tuple[str, ...] = ()
+    recap: str = ""
+
+
 decode_frame = msgspec.json.Decoder(Frame).decode
 
 
-def frame(
-    *,
-    session: SessionId,
-    run: RunId,
-    workflow: WorkflowRef,
-    pending: Pending | None,
-    warnings: tuple[str, ...] = (),
-) -> Frame:
+def frame(now: Situation) -> Frame:
+    intent = _next_intent(now)
+    pending = msgspec.structs.replace(now.pending, prompt="") if now.pending else None
     answer = Answer(
-        session=session,
-        run=run,
-        workflow=workflow,
-        pending=msgspec.structs.replace(pending, prompt="") if pending else None,
+        kind="blocked" if now.blocked else "ok",
+        session=now.session,
+        run=now.run,
+        workflow=now.workflow,
+        pending=pending,
         continue_token="",
-        is_complete=pending is None,
-        next_intent="perform_pending_then_continue" if pending else "complete",
-        next_call=NextCall(NextParams("")) if pending else None,
-        warnings=warnings,
+        is_complete=intent == "complete",
+        preferences=now.preferences,
+        gaps=now.gaps,
+        next_intent=intent,
+        next_call=_next_call(now, intent),
+        blocked=now.blocked,
+        checkpoint=now.checkpoint,
+        warnings=now.warnings,
+        verify=now.verify,
+        recap=now.recap,
     )
     return Frame(answer, _text(answer))
 
@@ -105,7 +148,8 @@ def fill(stored: Frame, *, prompt: str, token: str) -> Answered:
     if pending:
         pending = msgspec.structs.replace(pending, prompt=prompt)
     if next_call:
-        next_call = NextCall(msgspec.structs.replace(next_call.params, continue_token=token))
+        params = {**next_call.params, "continueToken": token}
+        next_call = NextCall(next_call.tool, params)
     before, between, after = stored.text
     return Answered(
         msgspec.structs.replace(answer, pending=pending, next_call=next_call, continue_token=token),
@@ -113,25 +157,77 @@ def fill(stored: Frame, *, prompt: str, token: str) -> Answered:
     )
 
 
+def _next_intent(now: Situation) -> NextIntent:
+    if now.pending is None:
+        return "complete"
+    if now.is_waiting:
+        return "rehydrate_only"
+    return "await_user_confirmation" if now.needs_user else "perform_pending_then_continue"
+
+
+def _next_call(now: Situation, intent: NextIntent) -> NextCall | None:
+    if intent == "complete":
+        return None
+    if intent == "rehydrate_only":
+        return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
+    if now.blocked:
+        return NextCall("continue_workflow", {"continueToken": "", "output": now.blocked.example})
+    output: Json = {"notesMarkdown": WRITE_YOUR_NOTES} if now.needs_notes else {}
+    return NextCall("continue_workflow", {"continueToken": "", "output": output})
+
+
+_WHAT_NOW: dict[NextIntent, str] = {
+    "perform_pending_then_continue": "Do this step now. Then call `continue_workflow` with the"
+    " token below as `continueToken` and your notes as `output.notesMarkdown`.",
+    "await_user_confirmation": "Ask the user what the step says, and wait. Then call"
+    " `continue_workflow` with the token below as `continueToken`, your notes, and the artifact.",
+    "rehydrate_only": "Too many attempts were not accepted: the run waits for the user. Tell the"
+    " user, who can let it go on; then ask again with the token below and without output.",
+    "complete": "This token shows the end of the run again if you need it.",
+}
+
+
 def _text(answer: Answer) -> tuple[str, str, str]:
-    facts = (
+    head = "The workflow is complete: every step is done and recorded. Nothing more to call."
+    if answer.pending:
+        step = answer.pending
+        head = f"# Step {step.number} of {step.of}: {step.title} [{step.step_id}]\n\n"
+    before = "".join((_verify(answer), _blocked(answer), head))
+    between = f"{_recap(answer)}\n\n---\n{_WHAT_NOW[answer.next_intent]}\ncontinueToken: "
+    return before, between, _facts(answer)
+
+
+def _verify(answer: Answer) -> str:
+    if not answer.verify:
+        return ""
+    return "Verify before you go on:\n" + "".join(f"- {line}\n" for line in answer.verify) + "\n"
+
+
+def _blocked(answer: Answer) -> str:
+    if answer.blocked is None:
+        return ""
+    lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
+    for found in answer.blocked.blockers:
+        lines.append(f"- {found.message} ({found.code}, {found.pointer}). {found.suggestion}")
+    example = msgspec.json.encode(answer.blocked.example).decode()
+    lines.append(f"An output of the right shape: {example}\n\n")
+    return "\n".join(lines)
+
+
+def _recap(answer: Answer) -> str:
+    return f"\n\n## What happened before\n\n{answer.recap}" if answer.recap else ""
+
+
+def _facts(answer: Answer) -> str:
+    gaps = f"\ngaps: {answer.gaps.open} open, {answer.gaps.critical} critical"
+    return (
         f"\nkind: {answer.kind}"
         f"\nnextIntent: {answer.next_intent}"
         f"\nsession: {answer.session}"
         f"\nrun: {answer.run}"
         f"\nworkflow: {answer.workflow.id} {answer.workflow.version} {answer.workflow.hash}"
-    ) + "".join(f"\nwarning: {warning}" for warning in answer.warnings)
-    if answer.pending is None:
-        return (
-            "The workflow is complete: every step is done and recorded. Nothing more to call."
-            "\n\n---\nThis token shows the end of the run again if you need it:\ncontinueToken: ",
-            "",
-            facts,
-        )
-    pending = answer.pending
-    return (
-        f"# Step {pending.number} of {pending.of}: {pending.title} [{pending.step_id}]\n\n",
-        "\n\n---\nDo this step now. Then call `continue_workflow` with the token below as "
-        "`continueToken` and your notes as `output.notesMarkdown`.\ncontinueToken: ",
-        facts,
+        f"\npreferences: {answer.preferences.autonomy}, {answer.preferences.risk_policy}"
+        + (gaps if answer.gaps.open else "")
+        + (f"\ncheckpoint: {answer.checkpoint}" if answer.checkpoint else "")
+        + "".join(f"\nwarning: {warning}" for warning in answer.warnings)
     )

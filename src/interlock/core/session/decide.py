@@ -1,38 +1,54 @@
-"""What starting and advancing a run records, and what is answered. Values in, plan out."""
+"""What starting, advancing and marking a run record, and what is answered. Values in, plan out."""
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
 
-from interlock.core import canonical, ids
-from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
-from interlock.core.session import answer as answers
-from interlock.core.session.answer import Answered, Frame, Pending, WorkflowRef
+from interlock.core import ids
+from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
+from interlock.core.preferences import Preferences, exceeds
+from interlock.core.session import context as contexts
+from interlock.core.session import judge as judges
+from interlock.core.session.answer import WRITE_YOUR_NOTES, Answered
+from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.blockers import Blocker
+from interlock.core.session.context import Context, ContextRefused, Merged
 from interlock.core.session.events import (
     AdvanceRecorded,
-    Envelope,
-    NodeCreated,
+    ContextSet,
+    GapRecorded,
+    ObservationRecorded,
     OutputAppended,
+    PreferencesChanged,
     RunCompleted,
     RunStarted,
     SessionCreated,
+    SessionEvent,
+    StoredArtifact,
+    TraceAppended,
+    ValidationPerformed,
 )
 from interlock.core.session.head import RunHead
+from interlock.core.session.judge import Judged, Submission
+from interlock.core.session.nodes import (
+    Made,
+    Node,
+    Place,
+    advance_key,
+    is_waiting,
+    make_node,
+    output_key,
+    validation_key,
+)
 from interlock.core.session.plan import Draft, Plan, Stream, plan
-from interlock.core.tokens import Key, Token, mint
+from interlock.core.session.records import Facts, facts_of
+from interlock.core.tokens import Key
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
+from interlock.core.workflow.prompt import Unset
 
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A node as it was recorded, with the name of everything around it."""
-
-    session: SessionId
-    run: RunId
-    id: NodeId
-    created: NodeCreated
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -46,8 +62,10 @@ class NothingPending(msgspec.Struct, frozen=True):
     """The run is complete at this node: there is no step to hand in."""
 
 
-class NotesMissing(msgspec.Struct, frozen=True):
-    """Every step wants notes."""
+class RunWaits(msgspec.Struct, frozen=True):
+    """Too many attempts in a row were blocked; the user must let the run go on."""
+
+    run: RunId
 
 
 class NotesNotWritten(msgspec.Struct, frozen=True):
@@ -59,173 +77,276 @@ class NotesTooLong(msgspec.Struct, frozen=True):
     size_max: int
 
 
-Refusal: TypeAlias = NothingPending | NotesMissing | NotesNotWritten | NotesTooLong
+class ContextUnset(msgspec.Struct, frozen=True):
+    """The first prompt speaks of context that was not given."""
+
+    keys: tuple[str, ...]
 
 
-def node_of(envelope: Envelope) -> Node:
-    created, node, run = envelope.event, envelope.node, envelope.run
-    assert isinstance(created, NodeCreated), f"{envelope.key} is not a node"
-    assert node is not None, f"{envelope.key} has no node"
-    assert run is not None, f"{envelope.key} has no run"
-    return Node(envelope.session, run, node, created)
+Refusal: TypeAlias = (
+    NothingPending
+    | RunWaits
+    | NotesNotWritten
+    | NotesTooLong
+    | ContextUnset
+    | ContextRefused
+    | ArtifactRefused
+)
 
 
-def advance_key(node: NodeId, attempt: AttemptId) -> str:
-    """The idempotency key of the whole protocol."""
-    return f"advance:{node}:{attempt}"
+class Begin(msgspec.Struct, frozen=True):
+    """A run that is about to begin, in a stream that may be new."""
+
+    stream: Stream
+    run: RunId
+    root: NodeId
+    goal: str
+    workspace: str
+    context: Context
+    preferences: Preferences
+    seen: ObservationRecorded | None
 
 
-def start(
-    pinned: Pinned,
-    *,
-    goal: str,
-    workspace: str,
-    session: SessionId,
-    run: RunId,
-    root: NodeId,
-    key: Key,
-    at_ms: int,
-) -> Decided:
-    """A new session with one run of `pinned`, at its first step."""
+class Handed(msgspec.Struct, frozen=True):
+    """One call of an agent: the attempt that it stands for, and what it brings."""
+
+    attempt: AttemptId
+    arguments: BlobRef
+    output: Submission
+    context: Context | None = None
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What else is known when a step is handed in."""
+
+    context: Context
+    """As it is at the node."""
+    prompt: str
+    """As it was given at the node."""
+    open_gaps: Mapping[GapId, GapRecorded]
+    """Those that the output says it closes, as far as they are open."""
+    other_branch: str
+    """In words, where the step was handed in before; or nothing."""
+    seen: ObservationRecorded | None
+    """What has changed in the workspace since it was last looked at."""
+    key: Key
+    at_ms: int
+
+
+def start(begin: Begin, pinned: Pinned, *, key: Key, at_ms: int) -> Decided | Refusal:
+    """A run of `pinned`, at its first step."""
+    context = contexts.initial(begin.goal, begin.context)
+    if isinstance(context, ContextRefused):
+        return context
     workflow = pinned.workflow
-    started = RunStarted(workflow.id, workflow.version, pinned.hash, len(workflow.steps), goal)
-    made = _make_node(
-        session, run, root, workflow, _ref(started), goal=goal, parent=None, cursor=0, key=key
+    run = RunHead(
+        begin.run,
+        workflow.id,
+        workflow.version,
+        pinned.hash,
+        len(workflow.steps),
+        begin.goal,
+        begin.preferences,
     )
-    drafts = (
-        Draft(f"session:{session}", SessionCreated(workspace)),
-        Draft(f"run:{run}", started, run),
-        made.draft,
+    prompt = _prompt(workflow, 0, context.context, run)
+    if isinstance(prompt, Unset):
+        return ContextUnset(prompt.keys)
+    made = make_node(
+        Place(begin.stream.session, begin.root, "step", 0, context.ref),
+        run,
+        workflow,
+        prompt=prompt,
+        key=key,
+        warnings=exceeds(begin.preferences, workflow.recommended_preferences),
     )
-    blobs = {BlobRef(pinned.hash): bytes(pinned.content), **made.blobs}
-    return Decided(plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms), made.answered)
+    drafts = (*_opening(begin, run, context), made.draft)
+    blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **made.blobs}
+    return Decided(plan(begin.stream, drafts, blobs=blobs, at_ms=at_ms), made.answered)
 
 
 def advance(
-    stream: Stream,
-    node: Node,
-    workflow: CompiledWorkflow,
-    *,
-    attempt: AttemptId,
-    arguments: BlobRef,
-    notes: str | None,
-    other_branch: NodeId | None,
-    key: Key,
-    at_ms: int,
+    stream: Stream, node: Node, workflow: CompiledWorkflow, handed: Handed, around: Around
 ) -> Decided | Refusal:
-    """Hand in the pending step of `node` and go to the next.
+    """Hand in the pending step of `node` and go to the next, or record why it was not accepted."""
+    run, step = run_of(stream, node), workflow.step_at(node.created.cursor)
+    if refusal := why_not(node, run, handed.output):
+        return refusal
+    assert step is not None, "a step is pending"
+    merged = contexts.merge(around.context, handed.context) if handed.context else None
+    if isinstance(merged, ContextRefused):
+        return merged
+    judged = judges.judge(workflow, step, handed.output, run)
+    facts = facts_of(judged, run, node.id, handed.attempt, open_gaps=around.open_gaps)
+    blockers, prompt, cursor = judged.blockers, around.prompt, node.created.cursor
+    if not blockers:
+        context = merged.context if merged else around.context
+        rendered = _prompt(workflow, cursor + 1, context, facts.run)
+        if isinstance(rendered, Unset):
+            blockers = tuple(_unset(key) for key in rendered.keys)
+        else:
+            prompt, cursor = rendered, cursor + 1
+    place = _child(node, handed.attempt, merged, cursor=cursor)
+    if blockers:
+        # What was seen of capabilities counts; gaps and resolutions are those of an accepted step.
+        seen_only = Judged(observations=judged.observations, divergences=judged.divergences)
+        facts = facts_of(seen_only, run, node.id, handed.attempt, open_gaps={})
+        place = _blocked(place, node, run)
+    made = make_node(
+        place,
+        facts.run,
+        workflow,
+        prompt=prompt,
+        key=around.key,
+        blockers=blockers,
+        warnings=(*_branch_warning(around.other_branch), *facts.warnings),
+    )
+    drafts = _drafts(
+        node, handed, made, merged=merged, facts=facts, blockers=blockers, around=around
+    )
+    blobs = {
+        **made.blobs,
+        **(merged.blobs if merged else {}),
+        **{found.ref: bytes(found.content) for found in handed.output.artifacts},
+    }
+    return Decided(plan(stream, drafts, blobs=blobs, at_ms=around.at_ms), made.answered)
 
-    `other_branch` is its newest child, where the step was handed in before.
-    """
+
+def why_not(node: Node, run: RunHead, output: Submission) -> Refusal | None:
+    """What is wrong with the call itself, whatever the step asks for."""
     if node.created.step_id is None:
         return NothingPending()
-    if notes is None or not notes.strip():
-        return NotesMissing()
-    if notes.strip() == answers.WRITE_YOUR_NOTES:
+    if is_waiting(node, run):
+        return RunWaits(node.run)
+    return wrong_notes(output)
+
+
+def wrong_notes(output: Submission) -> NotesNotWritten | NotesTooLong | None:
+    if output.notes.strip() == WRITE_YOUR_NOTES:
         return NotesNotWritten()
-    if (size := len(notes.encode())) > NOTES_BYTES_MAX:
+    if (size := len(output.notes.encode())) > NOTES_BYTES_MAX:
         return NotesTooLong(size, NOTES_BYTES_MAX)
+    return None
+
+
+def run_of(stream: Stream, node: Node) -> RunHead:
     assert stream.head is not None, "a node lies in a session"
-    run = stream.head.run(node.run)
-    child = ids.child_node(node.id, attempt)
-    made = _make_node(
-        node.session,
-        node.run,
-        child,
-        workflow,
-        _ref(run),
-        goal=run.goal,
-        parent=(node.id, attempt),
-        cursor=node.created.cursor + 1,
-        key=key,
-        warnings=_branch_warning(other_branch),
+    return stream.head.run(node.run)
+
+
+def output_event(attempt: AttemptId, output: Submission) -> OutputAppended:
+    stored = tuple(
+        StoredArtifact(found.kind, found.ref, len(found.content)) for found in output.artifacts
     )
+    return OutputAppended(attempt, output.notes, stored)
+
+
+def _opening(begin: Begin, run: RunHead, context: Merged) -> list[Draft]:
+    drafts: list[Draft] = []
+    if begin.stream.version == 0:
+        created = SessionCreated(begin.workspace)
+        drafts.append(Draft(f"session:{begin.stream.session}", created))
+    if begin.seen:
+        drafts.append(Draft(f"seen:{run.run}", begin.seen))
+    started = RunStarted(
+        run.workflow_id, run.workflow_version, run.workflow_hash, run.step_count, run.goal
+    )
+    return [
+        *drafts,
+        Draft(f"run:{run.run}", started, run.run),
+        Draft(f"preferences:{run.run}", PreferencesChanged("start", run.preferences), run.run),
+        Draft(f"context:{run.run}", ContextSet(context.changed, context.ref), run.run),
+    ]
+
+
+def _child(node: Node, attempt: AttemptId, merged: Merged | None, *, cursor: int) -> Place:
+    return Place(
+        session=node.session,
+        node=ids.child_node(node.id, attempt),
+        kind="step",
+        cursor=cursor,
+        context=merged.ref if merged else node.created.context,
+        parent=node.id,
+        attempt=attempt,
+    )
+
+
+def _blocked(place: Place, node: Node, run: RunHead) -> Place:
+    before = node.created.blocked_in_row if node.seq > run.unblocked_seq else 0
+    return msgspec.structs.replace(place, kind="blocked", blocked_in_row=before + 1)
+
+
+def _prompt(workflow: CompiledWorkflow, cursor: int, context: Context, run: RunHead) -> str | Unset:
+    """The prompt of the step at `cursor`; empty where no step is left."""
+    if workflow.step_at(cursor) is None:
+        return ""
+    return prompts.render(workflow, cursor, context=context, preferences=run.preferences)
+
+
+def _drafts(
+    node: Node,
+    handed: Handed,
+    made: Made,
+    *,
+    merged: Merged | None,
+    facts: Facts,
+    blockers: tuple[Blocker, ...],
+    around: Around,
+) -> list[Draft]:
+    recorded = AdvanceRecorded(handed.attempt, handed.arguments, made.node)
     drafts = [
+        Draft(advance_key(node.id, handed.attempt), recorded, node.run, node.id),
         Draft(
-            advance_key(node.id, attempt),
-            AdvanceRecorded(attempt, arguments, child),
+            output_key(node.id, handed.attempt),
+            output_event(handed.attempt, handed.output),
             node.run,
             node.id,
         ),
-        Draft(f"output:{node.id}:{attempt}", OutputAppended(attempt, notes), node.run, node.id),
-        made.draft,
     ]
-    if made.answered.answer.is_complete:
-        drafts.append(Draft(f"complete:{child}", RunCompleted(), node.run, child))
-    return Decided(plan(stream, drafts, blobs=made.blobs, at_ms=at_ms), made.answered)
+
+    def add(key: str, event: SessionEvent) -> None:
+        drafts.append(Draft(f"{key}:{made.node}", event, node.run, made.node))
+
+    if around.seen:
+        add("seen", around.seen)
+    if merged and merged.changed:
+        add("context", ContextSet(merged.changed, merged.ref))
+    drafts += [*facts.drafts, made.draft]
+    if blockers:
+        validated = ValidationPerformed(handed.attempt, blockers)
+        drafts.append(Draft(validation_key(made.node), validated, node.run, made.node))
+    elif made.answered.answer.is_complete:
+        add("complete", RunCompleted())
+    if trace := _trace(blockers, facts, around):
+        add("trace", TraceAppended(trace))
+    return drafts
 
 
-def introduce(node: Node, stored: Frame, *, prompt: str, key: Key) -> Answered:
-    """The answer that introduced `node`, again."""
-    token = Token(node.id, ids.first_attempt(node.id))
-    return answers.fill(stored, prompt=prompt, token=mint(token, key))
-
-
-def show(node: Node, run: RunHead, *, prompt: str, attempt: AttemptId, key: Key) -> Answered:
-    """Where `node` stands, with a token for a fresh `attempt` at it."""
-    created = node.created
-    pending = _pending(created, step_count=run.step_count) if created.step_id else None
-    stored = answers.frame(session=node.session, run=node.run, workflow=_ref(run), pending=pending)
-    return answers.fill(stored, prompt=prompt, token=mint(Token(node.id, attempt), key))
-
-
-class _Made(msgspec.Struct, frozen=True):
-    draft: Draft
-    blobs: dict[BlobRef, bytes]
-    answered: Answered
-
-
-def _make_node(
-    session: SessionId,
-    run: RunId,
-    node: NodeId,
-    workflow: CompiledWorkflow,
-    ref: WorkflowRef,
-    *,
-    goal: str,
-    parent: tuple[NodeId, AttemptId] | None,
-    cursor: int,
-    key: Key,
-    warnings: tuple[str, ...] = (),
-) -> _Made:
-    step = workflow.steps[cursor] if cursor < len(workflow.steps) else None
-    prompt = prompts.render(workflow, cursor, goal=goal) if step else ""
-    pending = (
-        Pending(step.id, step.title, cursor + 1, len(workflow.steps), prompt) if step else None
+def _trace(blockers: tuple[Blocker, ...], facts: Facts, around: Around) -> tuple[str, ...]:
+    """Why the run went where it went, where that is more than the next step in order."""
+    return (
+        *((f"branch: {around.other_branch}",) if around.other_branch else ()),
+        *(f"blocked by {found.code} at {found.pointer}" for found in blockers),
+        *(
+            f"went on with {draft.event.gap}, as {facts.run.preferences.autonomy} and"
+            f" {facts.run.preferences.risk_policy} say"
+            for draft in facts.drafts
+            if isinstance(draft.event, GapRecorded) and draft.event.category != "reported"
+        ),
     )
-    stored = answers.frame(
-        session=session, run=run, workflow=ref, pending=pending, warnings=warnings
+
+
+def _unset(key: str) -> Blocker:
+    return Blocker(
+        "missing_context_key",
+        f"/context/{key.replace('.', '/')}",
+        f"The next step speaks of `{key}`, which nobody has set",
+        f'Send it along: context: {{"{key.partition(".")[0]}": …}}',
     )
-    content = canonical.encode(stored)
-    created = NodeCreated(
-        node_kind="step",
-        parent=parent[0] if parent else None,
-        attempt=parent[1] if parent else None,
-        cursor=cursor,
-        step_id=step.id if step else None,
-        step_title=step.title if step else None,
-        prompt=canonical.blob_ref(prompt.encode()) if step else None,
-        answer=canonical.blob_ref(content),
-        token_key=key.id,
-    )
-    blobs = {created.answer: bytes(content)}
-    if created.prompt:
-        blobs[created.prompt] = prompt.encode()
-    answered = introduce(Node(session, run, node, created), stored, prompt=prompt, key=key)
-    return _Made(Draft(f"node:{node}", created, run, node), blobs, answered)
 
 
-def _pending(created: NodeCreated, *, step_count: int) -> Pending:
-    assert created.step_id is not None, "a step is pending"
-    assert created.step_title is not None, "a step has a title"
-    return Pending(created.step_id, created.step_title, created.cursor + 1, step_count, "")
-
-
-def _ref(run: RunHead | RunStarted) -> WorkflowRef:
-    return WorkflowRef(run.workflow_id, run.workflow_version, run.workflow_hash)
-
-
-def _branch_warning(other: NodeId | None) -> tuple[str, ...]:
-    if other is None:
+def _branch_warning(other_branch: str) -> tuple[str, ...]:
+    if not other_branch:
         return ()
-    return (f"This step was handed in before ({other}). That work is kept; this is a new branch.",)
+    return (
+        f"This step was handed in before: {other_branch}. That work is kept; this is a new branch.",
+    )

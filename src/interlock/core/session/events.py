@@ -7,6 +7,7 @@ import msgspec
 from interlock.core.ids import (
     AttemptId,
     BlobRef,
+    GapId,
     NodeId,
     RunId,
     SessionId,
@@ -14,8 +15,15 @@ from interlock.core.ids import (
     WorkflowHash,
     WorkflowId,
 )
+from interlock.core.preferences import Preferences
+from interlock.core.session.artifacts import DivergenceReason, Severity
+from interlock.core.session.blockers import Blocker
+from interlock.core.workflow.definition import Capability
 
 ENVELOPE_VERSION = 1
+
+NodeKind = Literal["step", "blocked", "checkpoint"]
+GapCategory = Literal["user_only", "capability", "output", "notes", "reported"]
 
 
 class _Event(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
@@ -35,10 +43,17 @@ class RunStarted(_Event, frozen=True, tag="run_started"):
     goal: str
 
 
-class NodeCreated(_Event, frozen=True, tag="node_created"):
+class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
+    """What Interlock itself saw of the workspace."""
+
+    git_branch: str | None
+    git_head: str | None
+
+
+class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """A point in the run graph. The edge that leads to it is its `parent` and `attempt`."""
 
-    node_kind: Literal["step"]
+    node_kind: NodeKind
     parent: NodeId | None
     attempt: AttemptId | None
     """The attempt at `parent` that made this node."""
@@ -48,10 +63,13 @@ class NodeCreated(_Event, frozen=True, tag="node_created"):
     """The pending step; none when the run is complete here."""
     step_title: str | None
     prompt: BlobRef | None
+    context: BlobRef
     answer: BlobRef
     """The answer that introduced the node, with its prompt and its token left out."""
     token_key: int
     """The key that signed the token in that answer: a replay mints the same one again."""
+    blocked_in_row: int = 0
+    """How many attempts in a row were blocked, this one included."""
 
 
 class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):
@@ -63,19 +81,106 @@ class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):
     to: NodeId
 
 
-class OutputAppended(_Event, frozen=True, tag="output_appended"):
-    """What the agent handed in for a node."""
+class StoredArtifact(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    ref: BlobRef
+    size: int
+
+
+class OutputAppended(_Event, frozen=True, omit_defaults=True, tag="output_appended"):
+    """What the agent handed in for a node, accepted or not."""
 
     attempt: AttemptId
-    notes: str
+    notes: str = ""
+    artifacts: tuple[StoredArtifact, ...] = ()
+
+
+class ValidationPerformed(_Event, frozen=True, tag="validation_performed"):
+    """Why an output was not accepted. Belongs to the blocked node that came of it."""
+
+    attempt: AttemptId
+    blockers: tuple[Blocker, ...]
+
+
+class ContextSet(_Event, frozen=True, tag="context_set"):
+    changed: tuple[str, ...]
+    context: BlobRef
+    """All of it, after the change."""
+
+
+class PreferencesChanged(_Event, frozen=True, tag="preferences_changed"):
+    source: Literal["start", "user"]
+    preferences: Preferences
+
+
+class CapabilityObserved(_Event, frozen=True, tag="capability_observed"):
+    capability: Capability
+    status: Literal["available", "unavailable"]
+    evidence: str
+
+
+class GapRecorded(_Event, frozen=True, omit_defaults=True, tag="gap_recorded"):
+    """Something knowingly left undone."""
+
+    gap: GapId
+    severity: Severity
+    category: GapCategory
+    summary: str
+    capability: str = ""
+    """The capability that is missing, where the gap is about one."""
+
+
+class GapResolved(_Event, frozen=True, tag="gap_resolved"):
+    gap: GapId
+    severity: Severity
+    """Of the gap, so that counting needs no second look."""
+    how: str
+    by: Literal["agent", "user"]
+
+
+class DivergenceRecorded(_Event, frozen=True, tag="divergence_recorded"):
+    """The agent left the script, and says so."""
+
+    reason: DivergenceReason
+    summary: str
+
+
+class TraceAppended(_Event, frozen=True, tag="trace_appended"):
+    """Why the engine did what it did, where that is not plain."""
+
+    entries: tuple[str, ...]
 
 
 class RunCompleted(_Event, frozen=True, tag="run_completed"):
     pass
 
 
+class RunUnblocked(_Event, frozen=True, tag="run_unblocked"):
+    """The user lets a run go on that was waiting after too many blocked attempts."""
+
+
+class SessionArchived(_Event, frozen=True, tag="session_archived"):
+    is_archived: bool
+
+
 SessionEvent: TypeAlias = (
-    SessionCreated | RunStarted | NodeCreated | AdvanceRecorded | OutputAppended | RunCompleted
+    SessionCreated
+    | ObservationRecorded
+    | RunStarted
+    | NodeCreated
+    | AdvanceRecorded
+    | OutputAppended
+    | ValidationPerformed
+    | ContextSet
+    | PreferencesChanged
+    | CapabilityObserved
+    | GapRecorded
+    | GapResolved
+    | DivergenceRecorded
+    | TraceAppended
+    | RunCompleted
+    | RunUnblocked
+    | SessionArchived
 )
 
 
@@ -94,3 +199,18 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 decode_envelope = msgspec.json.Decoder(Envelope).decode
+
+
+def refs_of(event: SessionEvent) -> tuple[BlobRef, ...]:
+    """The blobs that an event names."""
+    match event:
+        case RunStarted():
+            return (BlobRef(event.workflow_hash),)
+        case NodeCreated():
+            return (event.answer, event.context, *((event.prompt,) if event.prompt else ()))
+        case OutputAppended():
+            return tuple(artifact.ref for artifact in event.artifacts)
+        case ContextSet():
+            return (event.context,)
+        case _:
+            return ()

@@ -1,44 +1,71 @@
 """The head of a session: what its events add up to, small enough to be read at every call."""
 
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
 from interlock.core.ids import NodeId, RunId, WorkflowHash, WorkflowId
+from interlock.core.preferences import Preferences
 from interlock.core.session.events import (
     AdvanceRecorded,
+    CapabilityObserved,
+    ContextSet,
+    DivergenceRecorded,
     Envelope,
+    GapRecorded,
+    GapResolved,
     NodeCreated,
+    ObservationRecorded,
     OutputAppended,
+    PreferencesChanged,
     RunCompleted,
     RunStarted,
+    RunUnblocked,
+    SessionArchived,
     SessionCreated,
+    TraceAppended,
+    ValidationPerformed,
 )
 
-RECAP_CHARS_MAX = 400  # a line or two in a list; the whole notes are in the events
+RECAP_CHARS_MAX = 1_600  # what resume searches and shows; the whole notes are in the events
+BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
+
+Fact: TypeAlias = PreferencesChanged | CapabilityObserved | GapRecorded | GapResolved | RunCompleted
+RunStatus = Literal["open", "waiting", "complete", "complete_with_gaps"]
 
 
-class RunHead(msgspec.Struct, frozen=True, rename="camel"):
+class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     run: RunId
     workflow_id: WorkflowId
     workflow_version: str
     workflow_hash: WorkflowHash
     step_count: int
     goal: str
-    status: Literal["open", "complete"] = "open"
+    preferences: Preferences = Preferences()
+    status: RunStatus = "open"
     tip: NodeId | None = None
-    """The node created last: where work goes on unless somebody says otherwise."""
+    """The step or blocked node made last: where work goes on unless somebody says otherwise."""
     steps_done: int = 0
     pending_title: str | None = None
+    gaps_open: int = 0
+    gaps_critical: int = 0
+    capabilities: dict[str, str] = {}
+    capability_gaps: tuple[str, ...] = ()
+    """Capabilities for which a gap was recorded: once in a run is enough."""
+    unblocked_seq: int = -1
+    """Blocked attempts before this event do not count any more."""
 
 
-class Head(msgspec.Struct, frozen=True, rename="camel"):
+class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     workspace: str
     created_ms: int
     updated_ms: int
     runs: tuple[RunHead, ...] = ()
     recap: str = ""
     """The start of the newest notes."""
+    git_branch: str | None = None
+    git_head: str | None = None
+    is_archived: bool = False
 
     def run(self, run: RunId) -> RunHead:
         return next(found for found in self.runs if found.run == run)
@@ -56,43 +83,86 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
     assert head is not None, "a session begins with its creation"
     head = msgspec.structs.replace(head, updated_ms=envelope.at_ms)
     match event:
-        case RunStarted():
-            started = RunHead(
-                _run_of(envelope),
-                event.workflow_id,
-                event.workflow_version,
-                event.workflow_hash,
-                event.step_count,
-                event.goal,
-            )
-            return msgspec.structs.replace(head, runs=(*head.runs, started))
-        case NodeCreated():
-            return _change_run(
-                head,
-                envelope,
-                tip=envelope.node,
-                steps_done=event.cursor,
-                pending_title=event.step_title,
-                status="open",
+        case ObservationRecorded():
+            return msgspec.structs.replace(
+                head, git_branch=event.git_branch, git_head=event.git_head
             )
         case OutputAppended():
-            return msgspec.structs.replace(head, recap=event.notes.strip()[:RECAP_CHARS_MAX])
-        case RunCompleted():
-            return _change_run(head, envelope, status="complete")
-        case AdvanceRecorded():
+            recap = event.notes.strip()[:RECAP_CHARS_MAX]
+            return msgspec.structs.replace(head, recap=recap or head.recap)
+        case SessionArchived():
+            return msgspec.structs.replace(head, is_archived=event.is_archived)
+        case RunStarted():
+            return msgspec.structs.replace(head, runs=(*head.runs, _begun(envelope, event)))
+        case AdvanceRecorded() | ContextSet() | DivergenceRecorded() | TraceAppended():
             return head
+        case NodeCreated(node_kind="checkpoint") | ValidationPerformed():
+            return head
+        case NodeCreated():
+            return _with_run(head, _moved(head.run(_run_of(envelope)), envelope, event))
+        case RunUnblocked():
+            run = head.run(_run_of(envelope))
+            run = msgspec.structs.replace(run, status="open", unblocked_seq=envelope.seq)
+            return _with_run(head, run)
+        case _:
+            return _with_run(head, with_fact(head.run(_run_of(envelope)), event))
+
+
+def _with_run(head: Head, run: RunHead) -> Head:
+    runs = tuple(run if found.run == run.run else found for found in head.runs)
+    return msgspec.structs.replace(head, runs=runs)
+
+
+def _begun(envelope: Envelope, event: RunStarted) -> RunHead:
+    return RunHead(
+        _run_of(envelope),
+        event.workflow_id,
+        event.workflow_version,
+        event.workflow_hash,
+        event.step_count,
+        event.goal,
+    )
+
+
+def _moved(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
+    return msgspec.structs.replace(
+        run,
+        tip=envelope.node,
+        steps_done=event.cursor,
+        pending_title=event.step_title,
+        status="waiting" if event.blocked_in_row >= BLOCKED_IN_ROW_MAX else "open",
+    )
+
+
+def with_fact(run: RunHead, event: Fact) -> RunHead:
+    """The run after something became known about it that does not move it."""
+    change = msgspec.structs.replace
+    match event:
+        case PreferencesChanged():
+            return change(run, preferences=event.preferences)
+        case CapabilityObserved():
+            capabilities = {**run.capabilities, event.capability: event.status}
+            return change(run, capabilities=dict(sorted(capabilities.items())))
+        case GapRecorded():
+            return _with_gap(run, event)
+        case GapResolved():
+            critical = run.gaps_critical - (event.severity == "critical")
+            run = change(run, gaps_open=run.gaps_open - 1, gaps_critical=critical)
+            is_mended = run.status == "complete_with_gaps" and not critical
+            return change(run, status="complete") if is_mended else run
+        case RunCompleted():
+            return change(run, status="complete_with_gaps" if run.gaps_critical else "complete")
         case _:
             assert_never(event)
 
 
-def _change_run(head: Head, envelope: Envelope, **changes: object) -> Head:
-    run = _run_of(envelope)
+def _with_gap(run: RunHead, event: GapRecorded) -> RunHead:
+    named = (event.capability,) if event.capability else ()
     return msgspec.structs.replace(
-        head,
-        runs=tuple(
-            msgspec.structs.replace(found, **changes) if found.run == run else found
-            for found in head.runs
-        ),
+        run,
+        gaps_open=run.gaps_open + 1,
+        gaps_critical=run.gaps_critical + (event.severity == "critical"),
+        capability_gaps=(*run.capability_gaps, *named),
     )
 
 

@@ -8,7 +8,13 @@ from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session import head as heads
 from interlock.core.session.chain import Link
-from interlock.core.session.events import ENVELOPE_VERSION, Envelope, NodeCreated, SessionEvent
+from interlock.core.session.events import (
+    ENVELOPE_VERSION,
+    Envelope,
+    NodeCreated,
+    NodeKind,
+    SessionEvent,
+)
 from interlock.core.session.head import Head
 
 
@@ -35,7 +41,20 @@ class Draft(msgspec.Struct, frozen=True):
 class NodePlace(msgspec.Struct, frozen=True):
     node: NodeId
     seq: int
+    kind: NodeKind
     parent: NodeId | None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What makes a call without a token the same call again."""
+
+    key: BlobRef
+    arguments: BlobRef
+    node: NodeId
+    """What the call made."""
+    at_ms: int
+    valid_ms: int | None
+    """For how long the same call is taken for a repetition; for ever if it named itself."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -48,6 +67,7 @@ class Plan(msgspec.Struct, frozen=True):
     nodes: tuple[NodePlace, ...]
     blobs: Mapping[BlobRef, bytes]
     head: Head
+    request: Request | None = None
 
     @property
     def end(self) -> bytes:
@@ -55,7 +75,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    stream: Stream, drafts: Sequence[Draft], *, blobs: Mapping[BlobRef, bytes], at_ms: int
+    stream: Stream,
+    drafts: Sequence[Draft],
+    *,
+    blobs: Mapping[BlobRef, bytes],
+    at_ms: int,
+    request: Request | None = None,
 ) -> Plan:
     assert drafts, "a plan records something"
     links: list[Link] = []
@@ -78,7 +103,10 @@ def plan(
         end = link.digest
         if isinstance(draft.event, NodeCreated):
             assert draft.node is not None, "a node has a name"
-            nodes.append(NodePlace(draft.node, seq, draft.event.parent))
+            nodes.append(NodePlace(draft.node, seq, draft.event.node_kind, draft.event.parent))
     assert head is not None, "a plan leaves a session behind"
     keys = tuple(draft.key for draft in drafts)
-    return Plan(stream.session, stream.version, tuple(links), keys, tuple(nodes), blobs, head)
+    assert len(set(keys)) == len(keys), f"a key is taken once: {keys}"
+    return Plan(
+        stream.session, stream.version, tuple(links), keys, tuple(nodes), blobs, head, request
+    )

@@ -1,28 +1,40 @@
 """The compiled workflow: plain data, pinned by its hash for as long as a run lives."""
 
+from typing import Literal
+
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import CanonicalBytes
+from interlock.core.canonical import CanonicalBytes, Json
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
-from interlock.core.workflow.definition import Workflow
+from interlock.core.preferences import Wish
+from interlock.core.workflow.definition import Capability, UserOnly, Workflow
 
 COMPILER_VERSION = 1
 """Part of every hash: the same file may compile to something else one day."""
 
 
-class CompiledStep(msgspec.Struct, frozen=True, rename="camel"):
+class CompiledStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     id: StepId
     title: str
     prompt: str
+    notes_optional: bool = False
+    validation_criteria: str | None = None
+    """Canonical JSON as text: foreign data, which only its own encoder writes."""
+    user_only: UserOnly | None = None
 
 
-class CompiledWorkflow(msgspec.Struct, frozen=True, rename="camel"):
+class CompiledWorkflow(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     compiler_version: int
     id: WorkflowId
     version: str
     name: str
     steps: tuple[CompiledStep, ...]
+    capabilities: dict[Capability, Literal["required", "preferred"]] = {}
+    recommended_preferences: Wish | None = None
+
+    def step_at(self, cursor: int) -> CompiledStep | None:
+        return self.steps[cursor] if cursor < len(self.steps) else None
 
 
 class Pinned(msgspec.Struct, frozen=True):
@@ -42,7 +54,19 @@ def compile_workflow(workflow: Workflow) -> Pinned:
         id=workflow.id,
         version=workflow.version,
         name=workflow.name,
-        steps=tuple(CompiledStep(step.id, step.title, step.prompt) for step in workflow.steps),
+        steps=tuple(
+            CompiledStep(
+                step.id,
+                step.title,
+                step.prompt,
+                step.notes_optional,
+                _canonical(step.validation_criteria),
+                step.user_only,
+            )
+            for step in workflow.steps
+        ),
+        capabilities=workflow.capabilities,
+        recommended_preferences=workflow.recommended_preferences,
     )
     content = canonical.encode(compiled)
     return Pinned(compiled, content, WorkflowHash(canonical.blob_ref(content)))
@@ -50,3 +74,7 @@ def compile_workflow(workflow: Workflow) -> Pinned:
 
 def unpack(content: bytes) -> CompiledWorkflow:
     return _decoder.decode(content)
+
+
+def _canonical(criteria: Json) -> str | None:
+    return None if criteria is None else canonical.encode(criteria).decode()

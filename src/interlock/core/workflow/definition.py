@@ -1,10 +1,14 @@
 """The workflow file: its shape, and everything that can be wrong with one."""
 
 import re
+from typing import Literal
 
 import msgspec
 
+from interlock.core.canonical import Json
 from interlock.core.ids import StepId, WorkflowId
+from interlock.core.preferences import Wish
+from interlock.core.workflow import criteria
 
 FILE_BYTES_MAX = 1024 * 1024  # a workflow is prose for an agent; a megabyte is somebody's accident
 STEPS_MAX = 2_000
@@ -14,19 +18,46 @@ _SEMVER = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _ID_LENGTH_MAX = 64
 
 
-class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+UserOnlyReason = Literal[
+    "needs_user_secret_or_token",
+    "needs_user_account_access",
+    "needs_user_artifact",
+    "needs_user_choice",
+    "needs_user_approval",
+    "needs_user_environment_action",
+]
+Capability = Literal["delegation", "web_browsing"]
+
+
+class UserOnly(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What only the user can give."""
+
+    reason: UserOnlyReason
+    question: str
+
+
+class Step(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
     id: StepId
     title: str
     prompt: str
+    notes_optional: bool = False
+    validation_criteria: Json = None
+    user_only: UserOnly | None = None
 
 
-class Workflow(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class Workflow(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
     id: WorkflowId
     name: str
     description: str
     version: str
     steps: tuple[Step, ...]
     tags: tuple[str, ...] = ()
+    capabilities: dict[Capability, Literal["required", "preferred"]] = {}
+    recommended_preferences: Wish | None = None
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -99,7 +130,16 @@ def _wrong_steps(steps: tuple[Step, ...]) -> list[Problem]:
             for field in ("title", "prompt")
             if not getattr(step, field).strip()
         )
+        problems.extend(_wrong_criteria(step, f"{here}/validationCriteria"))
     return problems
+
+
+def _wrong_criteria(step: Step, here: str) -> list[Problem]:
+    if step.validation_criteria is None:
+        return []
+    parsed = criteria.parse(step.validation_criteria, here)
+    flaws = parsed if isinstance(parsed, tuple) else ()
+    return [Problem(flaw.pointer, flaw.message) for flaw in flaws]
 
 
 def _from_validation(message: str) -> Problem:

@@ -1,0 +1,54 @@
+"""How much an agent may do by itself, and what may pass with a gap instead of stopping the run."""
+
+from typing import Literal, get_args
+
+import msgspec
+
+Autonomy = Literal["guided", "full_auto_stop_on_user_deps", "full_auto_never_stop"]
+RiskPolicy = Literal["conservative", "balanced", "aggressive"]
+
+# From the strictest on.
+AUTONOMIES: tuple[Autonomy, ...] = get_args(Autonomy)
+RISK_POLICIES: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
+
+
+class Preferences(msgspec.Struct, frozen=True, rename="camel"):
+    autonomy: Autonomy = "guided"
+    risk_policy: RiskPolicy = "conservative"
+
+
+class Wish(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Preferences of which some may be left open."""
+
+    autonomy: Autonomy | None = None
+    risk_policy: RiskPolicy | None = None
+
+
+def granted(base: Preferences, wish: Wish) -> Preferences:
+    return Preferences(wish.autonomy or base.autonomy, wish.risk_policy or base.risk_policy)
+
+
+def tightened(base: Preferences, wish: Wish) -> Preferences:
+    """`wish` as far as it is stricter: what a project that nobody trusts yet may ask for."""
+    wished = granted(base, wish)
+    return Preferences(
+        AUTONOMIES[min(map(AUTONOMIES.index, (base.autonomy, wished.autonomy)))],
+        RISK_POLICIES[min(map(RISK_POLICIES.index, (base.risk_policy, wished.risk_policy)))],
+    )
+
+
+def exceeds(chosen: Preferences, recommended: Wish | None) -> tuple[str, ...]:
+    """Where `chosen` is less strict than recommended, in words."""
+    if recommended is None:
+        return ()
+    notes: list[str] = []
+    autonomy, risk = recommended.autonomy, recommended.risk_policy
+    if autonomy and AUTONOMIES.index(chosen.autonomy) > AUTONOMIES.index(autonomy):
+        notes.append(f"This workflow recommends autonomy {autonomy}; you run it {chosen.autonomy}.")
+    if risk and RISK_POLICIES.index(chosen.risk_policy) > RISK_POLICIES.index(risk):
+        notes.append(
+            f"This workflow recommends risk policy {risk}; you run it {chosen.risk_policy}."
+        )
+    return tuple(notes)

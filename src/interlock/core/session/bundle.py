@@ -1,0 +1,187 @@
+"""A session as one document that can be carried elsewhere, with a manifest over every part."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from interlock.core import canonical, ids
+from interlock.core.canonical import CanonicalBytes
+from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
+from interlock.core.session import chain
+from interlock.core.session.chain import Link
+from interlock.core.session.events import (
+    AdvanceRecorded,
+    Envelope,
+    NodeCreated,
+    SessionEvent,
+    decode_envelope,
+    refs_of,
+)
+from interlock.core.session.plan import Draft, Plan, Stream, plan
+from interlock.core.tokens import Key
+
+BUNDLE_VERSION = 1
+
+
+class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):
+    body: msgspec.Raw
+    digest: str
+
+
+class Content(msgspec.Struct, frozen=True, rename="camel"):
+    session: SessionId
+    events: tuple[BundleEvent, ...]
+    blobs: dict[BlobRef, str]
+    """All of them are text."""
+
+
+class Bundle(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    bundle_version: int
+    producer: str
+    exported_at_ms: int
+    content: Content
+    integrity: dict[str, str]
+    """The hash of every part by its name; no more and no fewer than there are parts."""
+
+
+class BundleRefused(msgspec.Struct, frozen=True):
+    """The bundle is not what was exported. `part` is named as in its manifest."""
+
+    part: str
+    reason: str
+
+
+def pack(
+    stream: Stream,
+    links: Iterable[Link],
+    blobs: Mapping[BlobRef, bytes],
+    *,
+    producer: str,
+    at_ms: int,
+) -> CanonicalBytes:
+    events = tuple(BundleEvent(msgspec.Raw(link.body), link.digest.hex()) for link in links)
+    texts = {ref: blobs[ref].decode() for ref in sorted(blobs)}
+    content = Content(stream.session, events, texts)
+    return canonical.encode(Bundle(BUNDLE_VERSION, producer, at_ms, content, _manifest(content)))
+
+
+def unpack(document: bytes) -> Content | BundleRefused:
+    """The content of a bundle of which every part is what its manifest says."""
+    try:
+        bundle = msgspec.json.decode(document, type=Bundle)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return BundleRefused("bundle", f"it is not a bundle: {error}")
+    if bundle.bundle_version != BUNDLE_VERSION:
+        return BundleRefused("bundle", f"its version is {bundle.bundle_version}")
+    actual = _manifest(bundle.content)
+    for part in sorted(actual.keys() | bundle.integrity.keys()):
+        if part not in actual:
+            return BundleRefused(part, "it is in the manifest and not in the bundle")
+        if part not in bundle.integrity:
+            return BundleRefused(part, "it is in the bundle and not in the manifest")
+        if actual[part] != bundle.integrity[part]:
+            return BundleRefused(part, "it is not what was exported")
+    return _refuse_unsound(bundle.content) or bundle.content
+
+
+def adopt(
+    content: Content,
+    *,
+    session: SessionId,
+    random: Callable[[int], bytes],
+    key: Key,
+    at_ms: int,
+) -> Plan:
+    """The plan that records `content` as a new session, with new names for everything in it."""
+    envelopes = [decode_envelope(event.body) for event in content.events]
+    names = _new_names(envelopes, session, content.session, random)
+    drafts = [
+        Draft(
+            _renamed(envelope.key, names),
+            _renamed_event(envelope.event, names, key),
+            RunId(names[envelope.run]) if envelope.run else None,
+            NodeId(names[envelope.node]) if envelope.node else None,
+        )
+        for envelope in envelopes
+    ]
+    blobs = {ref: text.encode() for ref, text in content.blobs.items()}
+    return plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
+
+
+def _manifest(content: Content) -> dict[str, str]:
+    parts = {"session": content.session.encode()}
+    for number, event in enumerate(content.events):
+        parts[f"events/{number}"] = bytes(event.body) + event.digest.encode()
+    for ref, text in content.blobs.items():
+        parts[f"blobs/{ref}"] = text.encode("utf-8", "surrogatepass")
+    return {name: hashlib.sha256(part).hexdigest() for name, part in sorted(parts.items())}
+
+
+def _refuse_unsound(content: Content) -> BundleRefused | None:
+    try:
+        links = [
+            Link(number, bytes(event.body), bytes.fromhex(event.digest))
+            for number, event in enumerate(content.events)
+        ]
+    except ValueError:
+        return BundleRefused("events", "a digest is not hexadecimal")
+    if not links:
+        return BundleRefused("events", "there are none")
+    health = chain.verify(content.session, links, version=len(links), end=links[-1].digest)
+    if health.state != "healthy":
+        return BundleRefused(f"events/{health.valid}", health.reason)
+    named = {ref for link in links for ref in refs_of(decode_envelope(link.body).event)}
+    for ref in sorted(named | content.blobs.keys()):
+        if ref not in content.blobs:
+            return BundleRefused(f"blobs/{ref}", "an event names it and it is not there")
+        if ref not in named:
+            return BundleRefused(f"blobs/{ref}", "no event names it")
+        if canonical.blob_ref(content.blobs[ref].encode("utf-8", "surrogatepass")) != ref:
+            return BundleRefused(f"blobs/{ref}", "it is not what its name says")
+    return None
+
+
+def _new_names(
+    envelopes: list[Envelope], session: SessionId, old: SessionId, random: Callable[[int], bytes]
+) -> dict[str, str]:
+    """Old name to new name. Derived names are derived again, so that the session goes on as any."""
+    names: dict[str, str] = {old: session}
+    for envelope in envelopes:
+        if envelope.run and envelope.run not in names:
+            names[envelope.run] = ids.run_id(random(ids.RANDOM_BYTES))
+        event, node = envelope.event, envelope.node
+        if isinstance(event, NodeCreated) and node:
+            names[node] = _new_node(event, names, random)
+            names[ids.first_attempt(node)] = ids.first_attempt(NodeId(names[node]))
+    return names
+
+
+def _new_node(event: NodeCreated, names: dict[str, str], random: Callable[[int], bytes]) -> NodeId:
+    if event.parent is None or event.attempt is None or event.node_kind == "checkpoint":
+        return ids.node_id(random(ids.NODE_BYTES))
+    attempt = AttemptId(names.get(event.attempt, event.attempt))
+    return ids.child_node(NodeId(names[event.parent]), attempt)
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    return ":".join(names.get(part, part) for part in text.split(":"))
+
+
+def _renamed_event(event: SessionEvent, names: dict[str, str], key: Key) -> SessionEvent:
+    change = msgspec.structs.replace
+    match event:
+        case NodeCreated():
+            return change(
+                event,
+                token_key=key.id,
+                parent=names[event.parent] if event.parent else None,
+                attempt=names.get(event.attempt, event.attempt) if event.attempt else None,
+            )
+        case AdvanceRecorded():
+            return change(
+                event, to=names[event.to], attempt=names.get(event.attempt, event.attempt)
+            )
+        case _:
+            attempt = getattr(event, "attempt", None)
+            return change(event, attempt=names[attempt]) if attempt in names else event

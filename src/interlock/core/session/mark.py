@@ -1,0 +1,66 @@
+"""Checkpoints: a durable marker with notes that hangs beside a node and moves nothing."""
+
+from interlock.core import ids
+from interlock.core.ids import NodeId, StepId, WorkflowId
+from interlock.core.session.decide import Decided, Handed, output_event, run_of
+from interlock.core.session.nodes import Node, Place, make_node, output_key
+from interlock.core.session.plan import Draft, Stream, plan
+from interlock.core.tokens import Key
+from interlock.core.workflow.compiled import CompiledWorkflow, compile_workflow
+from interlock.core.workflow.definition import Step, Workflow
+
+CHECKPOINTS = compile_workflow(
+    Workflow(
+        id=WorkflowId("interlock.checkpoints"),
+        name="Checkpoints",
+        description="For an agent that follows no workflow: one open step, marked as it goes",
+        version="1.0.0",
+        steps=(
+            Step(
+                StepId("work"),
+                "Work",
+                "No workflow is followed here. Work as you think best and call checkpoint_workflow"
+                " with this token whenever something is worth keeping: what you did, found and"
+                " decided. Hand this step in when the work is done.",
+            ),
+        ),
+    )
+)
+
+
+def checkpoint(
+    stream: Stream,
+    node: Node,
+    workflow: CompiledWorkflow,
+    handed: Handed,
+    *,
+    prompt: str,
+    key: Key,
+    at_ms: int,
+) -> Decided:
+    marker = marker_of(node, handed)
+    place = Place(
+        session=node.session,
+        node=marker,
+        kind="checkpoint",
+        cursor=node.created.cursor,
+        context=node.created.context,
+        parent=node.id,
+        attempt=handed.attempt,
+        blocked_in_row=node.created.blocked_in_row,
+    )
+    made = make_node(place, run_of(stream, node), workflow, prompt=prompt, key=key)
+    drafts = [made.draft]
+    if handed.output.notes or handed.output.artifacts:
+        output = output_event(handed.attempt, handed.output)
+        drafts.append(Draft(output_key(marker, handed.attempt), output, node.run, marker))
+    blobs = {
+        **made.blobs,
+        **{found.ref: bytes(found.content) for found in handed.output.artifacts},
+    }
+    return Decided(plan(stream, drafts, blobs=blobs, at_ms=at_ms), made.answered)
+
+
+def marker_of(node: Node, handed: Handed) -> NodeId:
+    """The same call again sets the same marker."""
+    return ids.checkpoint_node(node.id, handed.attempt, handed.arguments)

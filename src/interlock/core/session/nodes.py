@@ -1,0 +1,176 @@
+"""Nodes: making one together with the answer that introduces it, and showing one again."""
+
+import msgspec
+
+from interlock.core import canonical, ids
+from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
+from interlock.core.session import answer as answers
+from interlock.core.session.answer import (
+    Answered,
+    Blocked,
+    Frame,
+    Gaps,
+    Pending,
+    Situation,
+    WorkflowRef,
+)
+from interlock.core.session.blockers import Blocker
+from interlock.core.session.events import Envelope, NodeCreated, NodeKind
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.session.judge import example_output
+from interlock.core.session.plan import Draft
+from interlock.core.tokens import Key, Token, mint
+from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node as it was recorded, with the name of everything around it."""
+
+    session: SessionId
+    run: RunId
+    id: NodeId
+    seq: int
+    created: NodeCreated
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a new node goes."""
+
+    session: SessionId
+    node: NodeId
+    kind: NodeKind
+    cursor: int
+    context: BlobRef
+    parent: NodeId | None = None
+    attempt: AttemptId | None = None
+    blocked_in_row: int = 0
+
+
+class Made(msgspec.Struct, frozen=True):
+    node: NodeId
+    draft: Draft
+    blobs: dict[BlobRef, bytes]
+    answered: Answered
+
+
+def node_of(envelope: Envelope) -> Node:
+    created, node, run = envelope.event, envelope.node, envelope.run
+    assert isinstance(created, NodeCreated), f"{envelope.key} is not a node"
+    assert node is not None, f"{envelope.key} has no node"
+    assert run is not None, f"{envelope.key} has no run"
+    return Node(envelope.session, run, node, envelope.seq, created)
+
+
+def node_key(node: NodeId) -> str:
+    return f"node:{node}"
+
+
+def advance_key(node: NodeId, attempt: AttemptId) -> str:
+    """The idempotency key of the whole protocol."""
+    return f"advance:{node}:{attempt}"
+
+
+def output_key(node: NodeId, attempt: AttemptId) -> str:
+    return f"output:{node}:{attempt}"
+
+
+def validation_key(node: NodeId) -> str:
+    return f"validation:{node}"
+
+
+def make_node(
+    place: Place,
+    run: RunHead,
+    workflow: CompiledWorkflow,
+    *,
+    prompt: str,
+    key: Key,
+    blockers: tuple[Blocker, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> Made:
+    step = workflow.step_at(place.cursor)
+    now = situation(place, run, step, blockers=blockers)
+    checkpoint = place.node if place.kind == "checkpoint" else None
+    stored = answers.frame(msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint))
+    content = canonical.encode(stored)
+    created = NodeCreated(
+        node_kind=place.kind,
+        parent=place.parent,
+        attempt=place.attempt,
+        cursor=place.cursor,
+        step_id=step.id if step else None,
+        step_title=step.title if step else None,
+        prompt=canonical.blob_ref(prompt.encode()) if step else None,
+        context=place.context,
+        answer=canonical.blob_ref(content),
+        token_key=key.id,
+        blocked_in_row=place.blocked_in_row,
+    )
+    blobs = {created.answer: bytes(content)}
+    if created.prompt:
+        blobs[created.prompt] = prompt.encode()
+    answered = introduce(place.node, created, stored, prompt=prompt, key=key)
+    draft = Draft(node_key(place.node), created, run.run, place.node)
+    return Made(place.node, draft, blobs, answered)
+
+
+def introduce(
+    node: NodeId, created: NodeCreated, stored: Frame, *, prompt: str, key: Key
+) -> Answered:
+    """The answer that introduces `node`, for the first time or again."""
+    token = Token(node, ids.first_attempt(node))
+    if created.node_kind == "checkpoint":
+        # A marker: work goes on from the node it hangs beside, with the attempt that was held.
+        assert created.parent is not None, "a checkpoint hangs beside a node"
+        assert created.attempt is not None, "a checkpoint is set with a token"
+        token = Token(created.parent, created.attempt)
+    return answers.fill(stored, prompt=prompt, token=mint(token, key))
+
+
+def situation(
+    place: Place, run: RunHead, step: CompiledStep | None, *, blockers: tuple[Blocker, ...]
+) -> Situation:
+    blocked = None
+    if blockers and step:
+        left = max(0, BLOCKED_IN_ROW_MAX - place.blocked_in_row)
+        blocked = Blocked(blockers, left, example_output(step, blockers))
+    never_stops = run.preferences.autonomy == "full_auto_never_stop"
+    return Situation(
+        session=place.session,
+        run=run.run,
+        workflow=workflow_ref(run),
+        pending=_pending(step, place.cursor, run.step_count) if step else None,
+        preferences=run.preferences,
+        gaps=Gaps(run.gaps_open, run.gaps_critical),
+        needs_notes=bool(step and not step.notes_optional),
+        needs_user=bool(step and step.user_only and not never_stops),
+        is_waiting=place.blocked_in_row >= BLOCKED_IN_ROW_MAX,
+        blocked=blocked,
+    )
+
+
+def place_of(node: Node) -> Place:
+    created = node.created
+    return Place(
+        node.session,
+        node.id,
+        created.node_kind,
+        created.cursor,
+        created.context,
+        created.parent,
+        created.attempt,
+        created.blocked_in_row,
+    )
+
+
+def is_waiting(node: Node, run: RunHead) -> bool:
+    """Whether the run waits here for the user after too many blocked attempts."""
+    return node.created.blocked_in_row >= BLOCKED_IN_ROW_MAX and node.seq > run.unblocked_seq
+
+
+def workflow_ref(run: RunHead) -> WorkflowRef:
+    return WorkflowRef(run.workflow_id, run.workflow_version, run.workflow_hash)
+
+
+def _pending(step: CompiledStep, cursor: int, step_count: int) -> Pending:
+    return Pending(step.id, step.title, cursor + 1, step_count, "")

@@ -1,0 +1,39 @@
+"""The recap: what happened before, newest first, within a budget."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+BYTES_MAX = 12 * 1024
+_CUT = "\n[TRUNCATED]"
+
+
+class Past(msgspec.Struct, frozen=True):
+    """The notes on one step or checkpoint that lies behind."""
+
+    title: str
+    notes: str
+
+
+def compose(newest_first: Sequence[Past], *, older: int = 0, bytes_max: int = BYTES_MAX) -> str:
+    """The notes, the newest whole or cut but never left out. `older` more were not even read."""
+    parts: list[str] = []
+    room = bytes_max
+    for index, past in enumerate(newest_first):
+        part = f"### {past.title}\n\n{past.notes.strip()}"
+        size = len(part.encode()) + 2
+        if size > room and index > 0:
+            older += len(newest_first) - index
+            break
+        if size > room:
+            part = _cut(part, room - len(_CUT)) + _CUT
+        parts.append(part)
+        room -= len(part.encode()) + 2
+    if older:
+        parts.append(f"({older} older notes were left out; they are in the session's log.)")
+    return "\n\n".join(parts)
+
+
+def _cut(text: str, size: int) -> str:
+    """At most `size` bytes of `text`, and no half character."""
+    return text.encode()[:size].decode(errors="ignore")

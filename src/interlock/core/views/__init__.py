@@ -1,0 +1,1 @@
+"""Views: what people look at, folded from events."""

@@ -1,0 +1,47 @@
+"""The run graph drawn with characters, for a terminal."""
+
+from collections.abc import Iterator
+
+from interlock.core.ids import NodeId
+from interlock.core.views.graph import GraphNode, RunGraph
+
+_MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆"}
+
+
+def draw(graph: RunGraph) -> list[str]:
+    """One line for each node. A branch is indented under the node that it leaves."""
+    children = graph.children()
+    return [line for root in children.get(None, ()) for line in _draw(children, root, "")]
+
+
+_Children = dict[NodeId | None, list[GraphNode]]
+
+
+def _draw(children: _Children, node: GraphNode, edge: str) -> Iterator[str]:
+    # A loop down the main line and recursion into branches only: a run may have thousands of steps.
+    current: GraphNode | None = node
+    while current is not None:
+        yield f"{edge}{_MARKS[current.kind]} {_label(current)}"
+        main, others = _ways(children.get(current.id, []))
+        for branch in others:
+            yield from _draw(children, branch, f"{edge}│ " if main else f"{edge}  ")
+        current = main
+
+
+def _ways(children: list[GraphNode]) -> tuple[GraphNode | None, list[GraphNode]]:
+    """The way that goes on straight, and the others."""
+    going_on = [child for child in children if child.kind != "checkpoint"]
+    main = next((child for child in going_on if child.is_preferred), None)
+    main = main or (going_on[-1] if going_on else None)
+    return main, [child for child in children if child is not main]
+
+
+def _label(node: GraphNode) -> str:
+    first = node.notes.strip().partition("\n")[0]
+    said = f"  “{first[:60]}{'…' if len(first) > 60 else ''}”" if first else ""  # noqa: PLR2004
+    if node.kind == "checkpoint":
+        return f"checkpoint {node.id}{said}"
+    what = node.title or "complete"
+    tip = "  ← here" if node.is_tip else ""
+    kind = "not accepted: " if node.kind == "blocked" else ""
+    return f"{kind}{what}  {node.id}{said}{tip}"

@@ -1,0 +1,127 @@
+"""The outcome table: autonomy, risk policy and reason decide between stopping and a gap."""
+
+from typing import Any, get_args
+
+import pytest
+
+from interlock.core.canonical import Json
+from interlock.core.ids import WorkflowHash, WorkflowId
+from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
+from interlock.core.session import artifacts
+from interlock.core.session.head import RunHead
+from interlock.core.session.judge import Judged, Submission, judge
+from interlock.core.workflow.definition import UserOnly
+from tests.core.session.test_decide import changed
+from tests.scenes import RUN
+
+UNAVAILABLE: dict[str, Json] = {
+    "kind": "capability_observation",
+    "capability": "web_browsing",
+    "status": "unavailable",
+    "evidence": "no such tool",
+}
+
+
+def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> Judged:
+    """One step with one thing wrong."""
+    asks = UserOnly("needs_user_choice", "Red or blue?") if reason == "user_only" else None
+    wants = {"web_browsing": "required"} if reason.startswith("capability") else {}
+    workflow = changed(first={"user_only": asks}, capabilities=wants).workflow
+    sent: tuple[Any, ...] = (UNAVAILABLE,) if reason == "capability_unavailable" else values
+    if reason == "artifact":
+        sent = ({"kind": "gap"},)
+    taken = artifacts.take(sent)
+    assert isinstance(taken, tuple)
+    run = RunHead(
+        RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g", Preferences(autonomy, risk)
+    )
+    notes = "" if reason == "notes" else "done"
+    return judge(workflow, workflow.steps[0], Submission(notes, taken), run)
+
+
+PASSES_WITH_GAP = {
+    "capability_unknown": {"balanced", "aggressive"},
+    "capability_unavailable": {"aggressive"},
+}
+REASONS = ("notes", "artifact", "user_only", "capability_unknown", "capability_unavailable")
+
+
+@pytest.mark.invariant("outcome-table")
+@pytest.mark.parametrize("autonomy", get_args(Autonomy))
+@pytest.mark.parametrize("risk", get_args(RiskPolicy))
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_combination_has_its_outcome(
+    reason: str, risk: RiskPolicy, autonomy: Autonomy
+) -> None:
+    outcome = judged(reason, autonomy, risk)
+
+    passes = autonomy == "full_auto_never_stop" or risk in PASSES_WITH_GAP.get(reason, set())
+    assert bool(outcome.blockers) is not passes
+    assert bool(outcome.gaps) is passes
+
+
+@pytest.mark.parametrize("autonomy", ["guided", "full_auto_stop_on_user_deps"])
+def test_only_the_users_answer_settles_a_user_only_step(autonomy: Autonomy) -> None:
+    def settled(resolution: str) -> Judged:
+        artifact: Json = {"kind": "user_only", "resolution": resolution, "detail": "blue"}
+        return judged("user_only", autonomy, "aggressive", artifact)
+
+    assert settled("answered") == Judged()
+    assert [found.code for found in settled("assumed").blockers] == ["user_only_dependency"]
+
+
+def test_never_stopping_an_assumption_settles_it_with_a_gap() -> None:
+    artifact: Json = {"kind": "user_only", "resolution": "assumed", "detail": "blue"}
+    outcome = judged("user_only", "full_auto_never_stop", "conservative", artifact)
+
+    (gap,) = outcome.gaps
+    assert (gap.category, gap.severity, gap.summary) == (
+        "user_only",
+        "warning",
+        "Assumed without the user: blue",
+    )
+
+
+def test_a_capability_that_is_there_is_no_reason() -> None:
+    available = {**UNAVAILABLE, "status": "available"}
+    outcome = judged("capability_unknown", "guided", "conservative", available)
+
+    assert outcome.blockers == ()
+    assert len(outcome.observations) == 1
+
+
+def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> None:
+    workflow = changed(capabilities={"delegation": "preferred"}).workflow
+    taken = artifacts.take(({**UNAVAILABLE, "capability": "delegation"},))
+    assert isinstance(taken, tuple)
+    run = RunHead(RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g")
+
+    outcome = judge(workflow, workflow.steps[0], Submission("done", taken), run)
+
+    assert outcome.blockers == ()
+    assert [gap.capability for gap in outcome.gaps] == ["delegation"]
+
+
+def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
+    workflow = changed(capabilities={"web_browsing": "required"}).workflow
+    preferences = Preferences("full_auto_never_stop", "balanced")
+    run = RunHead(
+        RUN,
+        WorkflowId("line"),
+        "1",
+        WorkflowHash("h"),
+        2,
+        "g",
+        preferences,
+        capability_gaps=("web_browsing",),
+    )
+
+    assert judge(workflow, workflow.steps[0], Submission("done"), run) == Judged()
+
+
+def test_compiling_keeps_what_judging_reads() -> None:
+    asks = UserOnly("needs_user_choice", "Red or blue?")
+    pinned = changed(first={"user_only": asks, "notes_optional": True})
+
+    assert pinned.workflow.steps[0].user_only == asks
+    assert pinned.workflow.steps[0].notes_optional

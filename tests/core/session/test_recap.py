@@ -1,0 +1,47 @@
+"""The recap: newest first, within its budget, and the newest always there."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.session.recap import Past, compose
+
+pasts = st.lists(
+    st.builds(Past, st.just("Step"), st.text(st.characters(exclude_categories=["Cs"]), min_size=1)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(pasts, st.integers(200, 2_000))
+def test_the_recap_stays_within_its_budget(past: list[Past], budget: int) -> None:
+    room_for_the_last_line = 100
+
+    assert len(compose(past, bytes_max=budget).encode()) <= budget + room_for_the_last_line
+
+
+@pytest.mark.invariant("newest-notes-survive")
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20_000), pasts)
+def test_the_newest_notes_survive_any_truncation(newest: str, older: list[Past]) -> None:
+    text = compose([Past("Newest", newest), *older], bytes_max=500)
+
+    kept = text.partition("### Newest\n\n")[2]
+    first = newest.strip()[:50]
+    assert kept.startswith(first[:50])
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    past = [Past("C", "c" * 50), Past("B", "b" * 5_000), Past("A", "a" * 50)]
+
+    text = compose(past, older=4, bytes_max=500)
+
+    assert text.startswith("### C\n\nccc")
+    assert "bbb" not in text
+    assert text.endswith("(6 older notes were left out; they are in the session's log.)")
+
+
+def test_a_cut_leaves_no_half_character() -> None:
+    text = compose([Past("Newest", "é" * 1_000)], bytes_max=300)
+
+    assert text.endswith("é\n[TRUNCATED]")
+    assert set(text.removeprefix("### Newest\n\n").removesuffix("\n[TRUNCATED]")) == {"é"}

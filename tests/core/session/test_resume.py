@@ -1,0 +1,110 @@
+"""Ranking: what people type beats what git says, here before elsewhere, open before complete."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.session.resume import Known, Query, rank, words_of
+
+BASE = Known(
+    SessionId("ses_aa"),
+    RunId("run_aa"),
+    NodeId("node_aa"),
+    "Mend the parser",
+    "found the loop",
+    "bug-investigation",
+    "/here",
+    "main",
+    "c0ffee",
+    is_open=True,
+    updated_ms=1_000,
+)
+
+
+def known(session: str, **changes: object) -> Known:
+    named = {"session": SessionId(session), "run": RunId(session.replace("ses", "run"))}
+    return msgspec.structs.replace(BASE, **{**named, **changes})
+
+
+def first(query: Query, *sessions: Known) -> str:
+    return rank(query, sessions)[0].known.session
+
+
+def test_an_exact_id_beats_everything() -> None:
+    query = Query("/here", words=("parser",), session="ses_bb")
+
+    assert first(query, known("ses_aa"), known("ses_bb", title="Other", workspace="/x")) == "ses_bb"
+    assert first(Query("/here", run="run_bb"), known("ses_aa"), known("ses_bb")) == "ses_bb"
+
+
+def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
+    both = known("ses_cc", title="parser loop", recap="", git_head="x", git_branch="x")
+    one = known("ses_bb", title="parser", recap="", git_head="x", git_branch="x")
+    none = known("ses_aa", title="Other", recap="")
+    query = Query("/here", words=("parser", "loop"), git_head="c0ffee", git_branch="main")
+
+    assert [match.known.session for match in rank(query, [none, one, both])] == [
+        "ses_cc",
+        "ses_bb",
+        "ses_aa",
+    ]
+
+
+def test_the_commit_beats_the_branch_and_the_branch_beats_the_directory() -> None:
+    query = Query("/here", git_head="c0ffee", git_branch="main")
+    commit = known("ses_cc", workspace="/x", git_branch="b")
+    branch = known("ses_bb", workspace="/x", git_head="y")
+    here = known("ses_aa", git_head="y", git_branch="b")
+
+    assert [match.tier for match in rank(query, [here, branch, commit])] == [4, 5, 6]
+
+
+def test_this_directory_comes_before_another_and_open_before_complete() -> None:
+    query = Query("/here", words=("parser",))
+    elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
+    done = known("ses_bb", is_open=False, updated_ms=8_000)
+    still_open = known("ses_cc", updated_ms=1)
+
+    assert [match.known.session for match in rank(query, [elsewhere, done, still_open])] == [
+        "ses_cc",
+        "ses_bb",
+        "ses_aa",
+    ]
+
+
+def test_why_it_matched_and_how_sure_is_said() -> None:
+    (match,) = rank(Query("/here", words=("parser", "loop"), git_branch="main"), [BASE])
+
+    assert match.confidence == "strong"
+    assert match.reasons == (
+        "has all of: parser, loop",
+        "was last on branch main",
+        "is in this directory",
+    )
+
+
+def test_without_any_hint_recency_decides_and_is_called_weak() -> None:
+    older, newer = (
+        known("ses_aa", workspace="/x"),
+        known("ses_bb", workspace="/x", updated_ms=2_000),
+    )
+
+    matches = rank(Query("/here"), [older, newer])
+
+    assert [match.known.session for match in matches] == ["ses_bb", "ses_aa"]
+    assert {match.confidence for match in matches} == {"weak"}
+
+
+@given(st.permutations(["ses_aa", "ses_bb", "ses_cc", "ses_dd"]))
+def test_the_order_of_asking_does_not_matter(order: list[str]) -> None:
+    sessions = {name: known(name, updated_ms=7) for name in order}
+
+    ranked = rank(Query("/here", words=("parser",)), [sessions[name] for name in order])
+
+    assert [match.known.session for match in ranked] == sorted(order)
+
+
+@given(st.text())
+def test_any_query_becomes_plain_words(query: str) -> None:
+    assert all(char.isalnum() or char in "_-" for word in words_of(query) for char in word)
