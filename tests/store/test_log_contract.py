@@ -2,19 +2,29 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.core import canonical, ids
-from interlock.core.ids import BlobRef, NodeId, SessionId
-from interlock.core.session import chain, decide
-from interlock.core.session.events import decode_envelope
-from interlock.core.session.plan import Plan, Stream
+from interlock.core.ids import NodeId, SessionId, WorkflowId
+from interlock.core.session import chain
+from interlock.core.session.events import (
+    ObservationRecorded,
+    OutputAppended,
+    RunStarted,
+    SessionCreated,
+    SessionEvent,
+    StoredArtifact,
+    decode_envelope,
+)
+from interlock.core.session.plan import Draft, Plan, Request, Stream, plan
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
-from interlock.store.log import Log, SessionRow
-from tests.scenes import KEY, ROOT, RUN, SESSION, after, noting, opening, pinned, random_session
+from interlock.store.log import Log, Repeated, SessionRow
+from tests.core.session.test_decide import Play
+from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session
 
 
 def contents(log: Log) -> object:
@@ -109,6 +119,15 @@ def test_a_plan_of_which_a_part_is_there_is_refused_and_writes_nothing(log: Log)
     assert contents(log) == before
 
 
+def test_a_stale_plan_that_shares_events_with_what_was_written_is_only_stale(log: Log) -> None:
+    """Two that race may record more or less around the same outcome; the later one looks again."""
+    first = started(log)
+    log.append(noting(after(first), "one"))
+
+    with pytest.raises(StreamMoved):
+        log.append(noting(after(first), "one", "and more"))
+
+
 def test_one_key_may_be_taken_once_in_each_session(log: Log) -> None:
     other = random_session()
     for session in (SESSION, other):
@@ -127,38 +146,77 @@ def test_a_recorded_key_leads_to_its_event(log: Log) -> None:
     assert log.recorded(random_session(), "note:two") is None
 
 
-def test_a_node_is_found_with_its_stream_and_its_newest_child(log: Log) -> None:
-    begun = decide.start(
-        pinned(), goal="g", workspace="/w", session=SESSION, run=RUN, root=ROOT, key=KEY, at_ms=1
-    )
-    log.append(begun.plan)
+def test_a_node_is_found_with_its_stream(log: Log) -> None:
+    play = Play()
+    log.append(play.plan)
+
     located = log.locate(ROOT)
+
     assert located is not None
-    assert located.stream == after(begun.plan)
-    assert located.link == begun.plan.links[-1]
-    assert located.before == begun.plan.links[-2].digest
-    assert log.newest_child(ROOT) is None
+    assert located.stream == play.stream
+    assert located.link == play.plan.links[-1]
+    assert located.before == play.plan.links[-2].digest
 
-    children: list[NodeId] = []
-    stream = located.stream
-    for attempt in (ids.attempt_id(b"one__"), ids.attempt_id(b"two__")):
-        decided = decide.advance(
-            stream,
-            decide.node_of(decode_envelope(located.link.body)),
-            pinned().workflow,
-            attempt=attempt,
-            arguments=BlobRef("sha256:00"),
-            notes="n",
-            other_branch=None,
-            key=KEY,
-            at_ms=2,
+
+def test_the_children_of_a_node_are_found_by_kind_newest_first(log: Log) -> None:
+    """Blocked attempts and checkpoints are not branches."""
+    first, refused = Play(), Play()
+    log.append(first.plan)
+    log.append(first.hand_in("done").plan)
+    other = refused.hand_in("").plan
+    drafts = [
+        Draft(
+            f"node:{place.node}",
+            msgspec.structs.replace(node_event(other, place.node), parent=ROOT),
+            RUN,
+            place.node,
         )
-        assert isinstance(decided, decide.Decided)
-        log.append(decided.plan)
-        stream = after(decided.plan)
-        children.append(ids.child_node(ROOT, attempt))
+        for place in other.nodes
+    ]
+    renamed = [
+        msgspec.structs.replace(draft, node=ids.node_id(b"blocked_"), key="node:blocked")
+        for draft in drafts
+    ]
+    log.append(plan(first.stream, renamed, blobs={}, at_ms=3))
 
-    assert log.newest_child(ROOT) == children[1]
+    assert log.newest_children(ROOT, "step", limit=5) == (first.node.id,)
+    assert log.newest_children(ROOT, "blocked", limit=5) == (ids.node_id(b"blocked_"),)
+    assert log.newest_children(ROOT, "checkpoint", limit=5) == ()
+
+
+def node_event(made: Plan, node: NodeId) -> SessionEvent:
+    envelopes = [decode_envelope(link.body) for link in made.links]
+    return next(e.event for e in envelopes if e.key == f"node:{node}")
+
+
+def request(key: bytes, node: bytes, *, at_ms: int, valid_ms: int | None) -> Request:
+    digest = canonical.blob_ref(b"arguments")
+    return Request(canonical.blob_ref(key), digest, ids.node_id(node), at_ms, valid_ms)
+
+
+def test_a_call_that_named_itself_is_taken_once_and_for_ever(log: Log) -> None:
+    first = replace(opening(), request=request(b"k", b"node_one", at_ms=1, valid_ms=None))
+    again = replace(
+        opening(random_session()), request=request(b"k", b"node_two", at_ms=10**12, valid_ms=None)
+    )
+
+    assert log.append(first) is True
+    assert log.append(again) is False
+    before = log.repeated(canonical.blob_ref(b"k"))
+    assert before == Repeated(canonical.blob_ref(b"arguments"), ids.node_id(b"node_one"), 1)
+    assert log.stats().sessions == 1
+
+
+def test_a_call_that_did_not_is_taken_again_after_its_time(log: Log) -> None:
+    calls = [
+        replace(
+            opening(random_session()), request=request(b"k", b"node_one", at_ms=at_ms, valid_ms=60)
+        )
+        for at_ms in (100, 160, 161, 220)
+    ]
+
+    assert [log.append(call) for call in calls] == [True, False, True, False]
+    assert log.repeated(canonical.blob_ref(b"other")) is None
 
 
 def test_a_blob_is_kept_once_and_comes_back(log: Log) -> None:
@@ -188,7 +246,21 @@ def test_sessions_are_listed_newest_first(log: Log) -> None:
 
     assert [row.session for row in rows] == [newer, older]
     assert rows[0] == SessionRow(
-        newer, "Try it", "line", "open", "", 0, 3, "found it", "/work", updated_ms=2_000
+        newer,
+        "Try it",
+        "line",
+        "open",
+        "",
+        0,
+        3,
+        "found it",
+        "/work",
+        updated_ms=2_000,
+        run=RUN,
+        tip=NodeId(""),
+        git_branch=None,
+        git_head=None,
+        is_archived=False,
     )
     assert log.sessions(limit=1) == rows[:1]
     assert plan.session == older
@@ -202,6 +274,96 @@ def test_sessions_are_found_by_the_start_of_their_id(log: Log) -> None:
     assert log.find_session("ses_aa") == names[:2]
     assert log.find_session("ses_bb33") == names[2:]
     assert log.find_session("ses_%") == []
+
+
+def titled(session: SessionId, title: str, notes: str) -> Plan:
+    started = RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, title)
+    drafts = (
+        Draft(f"session:{session}", SessionCreated("/work")),
+        Draft(f"seen:{session}", ObservationRecorded("main", "c0ffee")),
+        Draft(f"run:{session}", started, ids.run_id(session.encode()[-8:])),
+        Draft(f"note:{session}", OutputAppended(ids.first_attempt(ROOT), notes), RUN, ROOT),
+    )
+    return plan(Stream(session), drafts, blobs={}, at_ms=1_000)
+
+
+def test_sessions_are_found_by_their_words_in_any_script(log: Log) -> None:
+    sessions = [random_session() for _ in range(3)]
+    texts = [("Mend the parser", "a loop"), ("Разбор ошибок", "цикл"), ("修复 解析器", "循环")]
+    for session, (title, notes) in zip(sessions, texts, strict=True):
+        log.append(titled(session, title, notes))
+
+    def found(*words: str, all_of: bool = True) -> list[SessionId]:
+        return [row.session for row in log.with_words(words, all_of=all_of, limit=9)]
+
+    assert found("parser", "loop") == [sessions[0]]
+    assert found("pars") == [sessions[0]]
+    assert found("разбор") == [sessions[1]]
+    assert found("修复") == [sessions[2]]
+    assert found("parser", "цикл") == []
+    assert set(found("parser", "цикл", all_of=False)) == set(sessions[:2])
+    assert found() == []
+
+
+@pytest.mark.parametrize("word", ['"', "a OR b", "NEAR(", "*", "title:x", "-", "^", "'; DROP"])
+def test_what_is_typed_is_never_query_syntax(log: Log, word: str) -> None:
+    log.append(titled(SESSION, "Mend the parser", "a loop"))
+
+    assert log.with_words((word,), all_of=True, limit=9) == []
+
+
+def test_changed_notes_are_found_by_their_new_words_only(log: Log) -> None:
+    first = titled(SESSION, "Mend", "apples")
+    log.append(first)
+    log.append(noting(after(first), "pears"))
+
+    assert log.with_words(("apples",), all_of=True, limit=9) == []
+    assert [row.session for row in log.with_words(("pears",), all_of=True, limit=9)] == [SESSION]
+
+
+def test_sessions_are_found_by_branch_and_commit(log: Log) -> None:
+    log.append(titled(SESSION, "Mend", "x"))
+
+    assert [row.session for row in log.at_git(branch="main", head=None, limit=9)] == [SESSION]
+    assert [row.session for row in log.at_git(branch=None, head="c0ffee", limit=9)] == [SESSION]
+    assert log.at_git(branch="other", head="other", limit=9) == []
+
+
+def test_runs_are_found_by_the_start_of_their_id(log: Log) -> None:
+    started(log)
+
+    assert log.find_run(RUN[:8]) == [(RUN, SESSION)]
+    assert log.find_run("run_none") == []
+
+
+def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
+    kept, gone = Play(), random_session()
+    log.append(kept.plan)
+    shared = set(kept.plan.blobs)
+    other = titled(gone, "Gone", "secret notes")
+    artifact = canonical.blob_ref(b"its own")
+    stored = OutputAppended(ids.first_attempt(ROOT), "n", (StoredArtifact("x", artifact, 7),))
+    log.append(other)
+    log.append(
+        plan(
+            after(other),
+            (Draft("own", stored, RUN, ROOT),),
+            blobs={artifact: b"its own", **kept.plan.blobs},
+            at_ms=5,
+        )
+    )
+    before = contents(log)
+
+    log.delete(gone)
+
+    assert contents(log) != before
+    assert log.stream(gone) is None
+    assert log.with_words(("secret",), all_of=True, limit=9) == []
+    with pytest.raises(StoreUnusable):
+        log.blob(artifact)
+    assert all(log.blob(ref) == content for ref, content in kept.plan.blobs.items())
+    assert shared
+    assert [row.session for row in log.sessions(limit=9)] == [SESSION]
 
 
 @pytest.mark.invariant("append-is-whole")

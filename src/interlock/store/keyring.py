@@ -1,7 +1,8 @@
 """The keyring: the keys that sign tokens, in one file that only its owner can read."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -29,11 +30,11 @@ class Keyring:
     """Reads the file again whenever another process has changed it."""
 
     def __init__(self, path: Path, entropy: Callable[[int], bytes]) -> None:
-        self._path = path
+        self._path, self._entropy = path, entropy
         self._stamp: tuple[int, int] | None = None
         self._keys: Mapping[int, Key] = {}
         if not path.exists():
-            self._create(entropy)
+            self._create()
 
     def keys(self) -> Mapping[int, Key]:
         found = self._path.stat()
@@ -44,6 +45,29 @@ class Keyring:
 
     def current(self) -> Key:
         return next(key for key in self.keys().values() if key.state == "current")
+
+    def rotate(self) -> Key:
+        """Sign with a new key from now on. The old one keeps verifying."""
+        with self._changing():
+            kept = [
+                msgspec.structs.replace(
+                    key, state="retired" if key.state == "current" else key.state
+                )
+                for key in self.keys().values()
+            ]
+            fresh = self._fresh({key.id for key in kept})
+            self._write([*kept, fresh])
+        return fresh
+
+    def revoke(self, key_id: int) -> bool:
+        """Refuse the tokens of a retired key. False if there is no such key."""
+        with self._changing():
+            found = self.keys().get(key_id)
+            if found is None or found.state != "retired":
+                return False
+            others = [key for key in self.keys().values() if key.id != key_id]
+            self._write([*others, msgspec.structs.replace(found, state="revoked")])
+        return True
 
     def _read(self) -> Mapping[int, Key]:
         try:
@@ -56,16 +80,36 @@ class Keyring:
             ) from error
         return {key.id: key for key in keys}
 
-    def _create(self, entropy: Callable[[int], bytes]) -> None:
-        lock = WriteLock(self._path.with_name("keyring.lock"))
-        with lock.held():
+    def _create(self) -> None:
+        with self._changing():
             # Two first starts at once: the second finds the first one's key.
             if not self._path.exists():
-                key = _StoredKey(
-                    int.from_bytes(entropy(2)), entropy(_SECRET_BYTES).hex(), "current"
-                )
-                write_private(self._path, msgspec.json.encode(_Stored(1, (key,))))
-        lock.close()
+                self._write([self._fresh(set())])
+
+    def _fresh(self, taken: set[int]) -> Key:
+        key_id = int.from_bytes(self._entropy(2))
+        while key_id in taken:
+            key_id = (key_id + 1) % 65_536
+        return Key(key_id, self._entropy(_SECRET_BYTES), "current")
+
+    def _write(self, keys: list[Key]) -> None:
+        stored = tuple(_StoredKey(key.id, key.secret.hex(), key.state) for key in keys)
+        try:
+            write_private(self._path, msgspec.json.encode(_Stored(1, stored)))
+        except OSError as error:
+            raise StoreUnusable(
+                f"The keyring `{self._path}` cannot be written: {error.strerror}",
+                "Nothing was changed. Check the disk and that the directory belongs to you.",
+            ) from error
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        lock = WriteLock(self._path.with_name("keyring.lock"))
+        try:
+            with lock.held():
+                yield
+        finally:
+            lock.close()
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -1,13 +1,13 @@
 """What an event log promises, whatever engine holds it, and how it fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
-from interlock.core.ids import BlobRef, NodeId, SessionId
+from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope
+from interlock.core.session.events import Envelope, NodeKind
 from interlock.core.session.plan import Plan, Stream
 
 
@@ -35,6 +35,19 @@ class SessionRow(msgspec.Struct, frozen=True):
     recap: str
     workspace: str
     updated_ms: int
+    run: RunId
+    tip: NodeId
+    git_branch: str | None
+    git_head: str | None
+    is_archived: bool
+
+
+class Repeated(msgspec.Struct, frozen=True):
+    """A call without a token that was made before."""
+
+    arguments: BlobRef
+    node: NodeId
+    at_ms: int
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -58,7 +71,21 @@ class LogReader(Protocol):
         """The event that took `key`, if any did."""
         ...
 
-    def newest_child(self, node: NodeId) -> NodeId | None: ...
+    def recorded_among(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+        """The events that took these keys, as far as they were taken."""
+        ...
+
+    def line_to(self, node: NodeId, *, limit: int) -> list[Envelope]:
+        """The creation of `node`, of its parent, and so on, at most `limit` of them."""
+        ...
+
+    def newest_children(self, node: NodeId, kind: NodeKind, *, limit: int) -> tuple[NodeId, ...]:
+        """The children of that kind, newest first."""
+        ...
+
+    def repeated(self, key: BlobRef) -> Repeated | None:
+        """What the last call with this request key made."""
+        ...
 
     def tail(self, stream: Stream) -> tuple[Link, ...]:
         """The last two links of `stream` as it was when it was read, oldest first."""
@@ -72,12 +99,28 @@ class LogReader(Protocol):
         """Raises `StoreUnusable` when it is not there or is not what its name says."""
         ...
 
-    def sessions(self, *, limit: int) -> list[SessionRow]:
-        """Newest first."""
+    def sessions(self, *, limit: int, archived: bool = False) -> list[SessionRow]:
+        """Newest first; those that were archived only if asked for."""
+        ...
+
+    def rows(self, sessions: Sequence[SessionId]) -> list[SessionRow]:
+        """The rows of these, as far as they exist."""
+        ...
+
+    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[SessionRow]:
+        """Sessions whose title, workflow or newest notes have all or some of `words`."""
+        ...
+
+    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[SessionRow]:
+        """Sessions last seen on this branch or at this commit, newest first."""
         ...
 
     def find_session(self, prefix: str) -> list[SessionId]:
         """The sessions whose id begins so, at most ten."""
+        ...
+
+    def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
+        """The runs whose id begins so, at most ten, with their sessions."""
         ...
 
     def stats(self) -> Stats: ...
@@ -87,13 +130,17 @@ class LogReader(Protocol):
 
 class Log(LogReader, Protocol):
     def append(self, plan: Plan) -> bool:
-        """Write all of `plan`. False when all of it was there already: somebody did the same.
+        """Write all of `plan`. False when it was there already: somebody made the same call.
 
         When it returns, what was written survives the loss of process and power.
 
         Raises:
             StreamMoved: the stream no longer ends at `plan.after`.
-            PlanHalfKnown: only some of the plan's keys are taken.
+            PlanHalfKnown: only some of the plan's keys are taken, though the stream has not moved.
             StoreFailure: the world failed; nothing was written.
         """
+        ...
+
+    def delete(self, session: SessionId) -> None:
+        """Remove a session with everything that only it names."""
         ...

@@ -46,12 +46,14 @@ class Database:
 
     def run(self, sql: str, values: Sequence[Value] = ()) -> None:
         try:
-            self._connection.execute(sql, values or None)
+            # Read to the end, here and below: what fails after the first row goes with the cursor.
+            self._connection.execute(sql, values or None).fetchall()
         except apsw.Error as error:
             raise _translate(error, self.path) from error
 
     def row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
-        return next(self.rows(sql, values), None)
+        first, *_ = (*self.rows(sql, values), None)
+        return first
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
         try:

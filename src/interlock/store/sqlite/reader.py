@@ -1,18 +1,18 @@
 """Reading the log. Opened read-only, it cannot write whatever it is asked."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from interlock.core import canonical, ids
-from interlock.core.ids import BlobRef, NodeId, SessionId
+from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.events import Envelope, NodeKind, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Located, SessionRow, Stats
+from interlock.store.log import Located, Repeated, SessionRow, Stats
 from interlock.store.sqlite import schema
-from interlock.store.sqlite.database import Database, engine
+from interlock.store.sqlite.database import Database, Value, engine
 
 
 class SqliteReader:
@@ -48,12 +48,42 @@ class SqliteReader:
         )
         return decode_envelope(row[0]) if row else None
 
-    def newest_child(self, node: NodeId) -> NodeId | None:
-        raw = self._db.scalar(
-            "SELECT id FROM node WHERE parent = ? ORDER BY stream DESC, seq DESC LIMIT 1",
-            (ids.raw(node),),
+    def recorded_among(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+        marks = ", ".join("?" * len(keys))
+        rows = self._db.rows(
+            "SELECT k.key, e.body FROM stream s JOIN event_key k ON k.stream = s.id"
+            " JOIN event e ON e.stream = k.stream AND e.seq = k.seq"
+            f" WHERE s.session = ? AND k.key IN ({marks})",
+            (session, *keys),
         )
-        return ids.node_id(raw) if raw else None
+        return {key: decode_envelope(body) for key, body in rows}
+
+    def line_to(self, node: NodeId, *, limit: int) -> list[Envelope]:
+        rows = self._db.rows(
+            "WITH RECURSIVE line (depth, stream, seq, parent) AS ("
+            " SELECT 1, stream, seq, parent FROM node WHERE id = ?"
+            " UNION ALL SELECT line.depth + 1, n.stream, n.seq, n.parent"
+            " FROM line JOIN node n ON n.id = line.parent WHERE line.depth < ?)"
+            " SELECT e.body FROM line JOIN event e ON e.stream = line.stream AND e.seq = line.seq"
+            " ORDER BY line.depth",
+            (ids.raw(node), limit),
+        )
+        return [decode_envelope(body) for (body,) in rows]
+
+    def newest_children(self, node: NodeId, kind: NodeKind, *, limit: int) -> tuple[NodeId, ...]:
+        rows = self._db.rows(
+            "SELECT id FROM node WHERE parent = ? AND kind = ? ORDER BY seq DESC LIMIT ?",
+            (ids.raw(node), kind, limit),
+        )
+        return tuple(ids.node_id(raw) for (raw,) in rows)
+
+    def repeated(self, key: BlobRef) -> Repeated | None:
+        row = self._db.row(
+            "SELECT arguments, node, at_ms FROM request WHERE key = ?", (blob_hash(key),)
+        )
+        if row is None:
+            return None
+        return Repeated(BlobRef(f"sha256:{row[0].hex()}"), ids.node_id(row[1]), row[2])
 
     def tail(self, stream: Stream) -> tuple[Link, ...]:
         rows = self._db.rows(
@@ -81,14 +111,47 @@ class SqliteReader:
             )
         return content
 
-    def sessions(self, *, limit: int) -> list[SessionRow]:
+    def sessions(self, *, limit: int, archived: bool = False) -> list[SessionRow]:
+        return self._listed(
+            "WHERE r.is_archived <= ? ORDER BY r.updated_ms DESC, r.stream DESC LIMIT ?"
+            if archived
+            else "WHERE r.is_archived = ? ORDER BY r.updated_ms DESC, r.stream DESC LIMIT ?",
+            (int(archived), limit),
+        )
+
+    def rows(self, sessions: Sequence[SessionId]) -> list[SessionRow]:
+        marks = ", ".join("?" * len(sessions))
+        return self._listed(f"WHERE s.session IN ({marks})", tuple(sessions))
+
+    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[SessionRow]:
+        if not words:
+            return []
+        # Each word in quotes: what the user typed is text and never FTS syntax.
+        quoted = ('"' + word.replace('"', '""') + '" *' for word in words)
+        query = (" AND " if all_of else " OR ").join(quoted)
+        return self._listed(
+            "JOIN resume_words ON resume_words.rowid = r.stream WHERE resume_words MATCH ?"
+            " ORDER BY resume_words.rowid DESC LIMIT ?",
+            (query, limit),
+        )
+
+    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[SessionRow]:
+        rows: list[SessionRow] = []
+        for column, value in (("git_head", head), ("git_branch", branch)):
+            if value is not None:
+                rows += self._listed(
+                    f"WHERE r.{column} = ? ORDER BY r.updated_ms DESC LIMIT ?", (value, limit)
+                )
+        return rows
+
+    def _listed(self, chosen: str, values: Sequence[Value]) -> list[SessionRow]:
         rows = self._db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
-            " r.recap, r.workspace, r.updated_ms FROM resume r JOIN stream s ON s.id = r.stream"
-            " ORDER BY r.updated_ms DESC, r.stream DESC LIMIT ?",
-            (limit,),
+            " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
+            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {chosen}",
+            values,
         )
-        return [SessionRow(*row) for row in rows]
+        return [SessionRow(*row[:-1], is_archived=bool(row[-1])) for row in rows]
 
     def find_session(self, prefix: str) -> list[SessionId]:
         rows = self._db.rows(
@@ -97,6 +160,14 @@ class SqliteReader:
             (prefix, prefix + "\U0010ffff"),
         )
         return [session for (session,) in rows]
+
+    def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
+        rows = self._db.rows(
+            "SELECT r.id, s.session FROM run r JOIN stream s ON s.id = r.stream"
+            " WHERE r.id >= ? AND r.id < ? ORDER BY r.id LIMIT 10",
+            (prefix, prefix + "\U0010ffff"),
+        )
+        return [(RunId(run), SessionId(session)) for run, session in rows]
 
     def stats(self) -> Stats:
         path = self._db.path

@@ -36,9 +36,21 @@ MIGRATIONS = (
         id BLOB PRIMARY KEY,
         stream INTEGER NOT NULL,
         seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
         parent BLOB
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX node_parent ON node (parent, stream, seq) WHERE parent IS NOT NULL;
+    CREATE INDEX node_parent ON node (parent, kind, seq) WHERE parent IS NOT NULL;
+    CREATE TABLE run (
+        id TEXT PRIMARY KEY,
+        stream INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- Calls without a token: the same one again is answered with what the first one made.
+    CREATE TABLE request (
+        key BLOB PRIMARY KEY,
+        arguments BLOB NOT NULL,
+        node BLOB NOT NULL,
+        at_ms INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     -- `content` is deflated; `hash` is over what comes out.
     CREATE TABLE blob (
         id INTEGER PRIMARY KEY,
@@ -56,9 +68,19 @@ MIGRATIONS = (
         steps_done INTEGER NOT NULL,
         step_count INTEGER NOT NULL,
         recap TEXT NOT NULL,
-        workspace TEXT NOT NULL
+        workspace TEXT NOT NULL,
+        run TEXT NOT NULL,
+        tip TEXT NOT NULL,
+        git_branch TEXT,
+        git_head TEXT,
+        is_archived INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX resume_newest ON resume (updated_ms);
+    CREATE INDEX resume_newest ON resume (is_archived, updated_ms);
+    CREATE INDEX resume_branch ON resume (git_branch, updated_ms);
+    CREATE INDEX resume_head ON resume (git_head, updated_ms);
+    CREATE VIRTUAL TABLE resume_words USING fts5 (
+        title, recap, workflow, content = '', contentless_delete = 1, tokenize = 'unicode61'
+    );
     """,
 )
 VERSION = len(MIGRATIONS)

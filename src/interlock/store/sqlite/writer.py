@@ -1,12 +1,16 @@
 """Writing the log: one plan, one transaction, one fsync."""
 
 import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from interlock.core import canonical, ids
+from interlock.core.ids import BlobRef, SessionId
+from interlock.core.session.events import decode_envelope, refs_of
 from interlock.core.session.head import Head
-from interlock.core.session.plan import Plan
-from interlock.store.failures import PlanHalfKnown, StreamMoved
+from interlock.core.session.plan import Plan, Request
+from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database
@@ -18,37 +22,76 @@ class SqliteLog(SqliteReader):
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         db = Database.read_write(path)
         with self._lock.held():
-            db.run("PRAGMA journal_mode = wal")
+            mode = db.scalar("PRAGMA journal_mode = wal")
+            if mode != "wal":
+                raise StoreUnusable(
+                    f"`{path}` cannot be put into WAL mode (it is in {mode})",
+                    "Put INTERLOCK_HOME on a local disk; network file systems do not work.",
+                )
             # FULL, so that a commit is on the disk before the agent is told of it.
             db.run("PRAGMA synchronous = full")
             schema.migrate(db)
         super().__init__(db)
 
     def append(self, plan: Plan) -> bool:
-        with self._lock.held():
-            self._db.run("BEGIN IMMEDIATE")
-            try:
-                is_new = self._write(plan)
-                self._db.run("COMMIT")
-            except BaseException:
-                # A full disk or a failed write may have rolled the transaction back already.
-                if self._db.is_in_transaction:
-                    self._db.run("ROLLBACK")
-                raise
-        return is_new
+        with self._lock.held(), self._transaction():
+            return self._write(plan)
+
+    def delete(self, session: SessionId) -> None:
+        # Deleted means gone from the disk: overwritten in the file, and not left in the WAL.
+        self._db.run("PRAGMA secure_delete = on")
+        self._remove(session)
+        self._db.run("PRAGMA wal_checkpoint(truncate)")
+
+    def _remove(self, session: SessionId) -> None:
+        with self._lock.held(), self._transaction():
+            stream = self._db.scalar("SELECT id FROM stream WHERE session = ?", (session,))
+            refs = set(self._refs(stream))
+            for table in ("event", "event_key", "node", "run", "resume"):
+                self._db.run(f"DELETE FROM {table} WHERE stream = ?", (stream,))
+            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (stream,))
+            self._db.run("DELETE FROM stream WHERE id = ?", (stream,))
+            # What other sessions name as well stays.
+            refs.difference_update(self._refs(None))
+            for ref in refs:
+                self._db.run("DELETE FROM blob WHERE hash = ?", (blob_hash(ref),))
 
     def close(self) -> None:
         super().close()
         self._lock.close()
 
+    def _refs(self, stream: int | None) -> Iterator[BlobRef]:
+        """Every blob that the events of one stream, or of all, name."""
+        chosen = "" if stream is None else " WHERE stream = ?"
+        values = () if stream is None else (stream,)
+        for (body,) in self._db.rows(f"SELECT body FROM event{chosen}", values):
+            yield from refs_of(decode_envelope(body).event)
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._db.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.run("COMMIT")
+        except BaseException:
+            # A full disk or a failed write may have rolled the transaction back already.
+            if self._db.is_in_transaction:
+                self._db.run("ROLLBACK")
+            raise
+
     def _write(self, plan: Plan) -> bool:
         db = self._db
         row = db.row("SELECT id, version FROM stream WHERE session = ?", (plan.session,))
         stream, version = row or (None, 0)
-        if stream is not None and self._is_known(stream, plan):
+        known = self._count_known(stream, plan) if stream is not None else 0
+        if known == len(plan.keys):
+            return False
+        if plan.request and self._is_repeated(plan.request):
             return False
         if version != plan.after:
             raise StreamMoved(f"{plan.session}: expected {plan.after} events, found {version}")
+        if known:
+            raise PlanHalfKnown(f"{plan.session}: {known} of {len(plan.keys)} events exist already")
         end = (plan.after + len(plan.links), plan.end, canonical.encode(plan.head))
         if stream is None:
             stream = db.scalar(
@@ -66,15 +109,24 @@ class SqliteLog(SqliteReader):
         self._index(stream, plan.head)
         return True
 
-    def _is_known(self, stream: int, plan: Plan) -> bool:
+    def _is_repeated(self, request: Request) -> bool:
+        """Whether somebody made the same call first. Otherwise the call is taken."""
+        oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
+        values = (blob_hash(request.key), blob_hash(request.arguments), ids.raw(request.node))
+        taken = self._db.row(
+            "INSERT INTO request (key, arguments, node, at_ms) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments, node = excluded.node,"
+            " at_ms = excluded.at_ms WHERE request.at_ms < ? RETURNING 1",
+            (*values, request.at_ms, oldest_ms),
+        )
+        return taken is None
+
+    def _count_known(self, stream: int, plan: Plan) -> int:
         marks = ", ".join("?" * len(plan.keys))
-        known = self._db.scalar(
+        return self._db.scalar(
             f"SELECT count(*) FROM event_key WHERE stream = ? AND key IN ({marks})",
             (stream, *plan.keys),
         )
-        if known not in (0, len(plan.keys)):
-            raise PlanHalfKnown(f"{plan.session}: {known} of {len(plan.keys)} events exist already")
-        return known != 0
 
     def _insert_events(self, stream: int, plan: Plan) -> None:
         for link, key in zip(plan.links, plan.keys, strict=True):
@@ -97,15 +149,22 @@ class SqliteLog(SqliteReader):
         for place in plan.nodes:
             parent = ids.raw(place.parent) if place.parent else None
             self._db.run(
-                "INSERT INTO node (id, stream, seq, parent) VALUES (?, ?, ?, ?)",
-                (ids.raw(place.node), stream, place.seq, parent),
+                "INSERT INTO node (id, stream, seq, kind, parent) VALUES (?, ?, ?, ?, ?)",
+                (ids.raw(place.node), stream, place.seq, place.kind, parent),
             )
 
     def _index(self, stream: int, head: Head) -> None:
+        for found in head.runs:
+            self._db.run(
+                "INSERT INTO run (id, stream) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (found.run, stream),
+            )
         run = head.runs[-1]
+        self._index_words(stream, run.goal, head.recap, run.workflow_id)
         self._db.run(
             "INSERT OR REPLACE INTO resume (stream, updated_ms, title, workflow, status, step,"
-            " steps_done, step_count, recap, workspace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " steps_done, step_count, recap, workspace, run, tip, git_branch, git_head,"
+            " is_archived) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 stream,
                 head.updated_ms,
@@ -117,5 +176,23 @@ class SqliteLog(SqliteReader):
                 run.step_count,
                 head.recap,
                 head.workspace,
+                run.run,
+                run.tip or "",
+                head.git_branch,
+                head.git_head,
+                int(head.is_archived),
             ),
+        )
+
+    def _index_words(self, stream: int, title: str, recap: str, workflow: str) -> None:
+        known = self._db.row(
+            "SELECT title, recap, workflow FROM resume WHERE stream = ?", (stream,)
+        )
+        if known == (title, recap, workflow):
+            return
+        if known:
+            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (stream,))
+        self._db.run(
+            "INSERT INTO resume_words (rowid, title, recap, workflow) VALUES (?, ?, ?, ?)",
+            (stream, title, recap, workflow),
         )
