@@ -1,14 +1,18 @@
 """Scenes that several tests begin with: workflows, keys, plans and runs."""
 
 import os
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from interlock.app.advance import Output, advance
+from interlock.app.advance import advance
 from interlock.app.context import App
-from interlock.app.start import start
+from interlock.app.start import Start, start
+from interlock.app.submission import Output, Taken, take
 from interlock.core import ids
+from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, SessionId, StepId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
@@ -17,6 +21,7 @@ from interlock.core.tokens import Key
 from interlock.core.workflow.compiled import Pinned, compile_workflow
 from interlock.core.workflow.definition import Step, Workflow
 
+_numbers = count(1)
 KEY = Key(7, b"k" * 32, "current")
 SESSION = SessionId("ses_0000000000000001")
 RUN = ids.run_id(bytes(8))
@@ -49,16 +54,25 @@ def install(app: App, workspace: Path, workflow: Workflow) -> None:
 
 
 def started(app: App, workspace: Path, *, steps: int = 3) -> Answered:
-    """A run of a line of steps, at its first."""
+    """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
-    answered = start(app, WorkflowId("line"), goal="Try it", workspace=workspace)
+    answered = start(
+        app, Start(WorkflowId("line"), goal=f"Try it {next(_numbers)}", workspace=workspace)
+    )
     assert isinstance(answered, Answered)
     return answered
 
 
+def output(notes: str = "", *artifacts: Any, context: dict[str, Json] | None = None) -> Taken:
+    """What an agent hands in."""
+    taken = take(Output(notes, artifacts), context)
+    assert isinstance(taken, Taken)
+    return taken
+
+
 def handed_in(app: App, before: Answered, notes: str = "done") -> Answered:
     """The answer to handing in the pending step of `before`."""
-    answered = advance(app, before.answer.continue_token, Output(notes))
+    answered = advance(app, before.answer.continue_token, output(notes))
     assert isinstance(answered, Answered)
     return answered
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.advance import Output, advance
+from interlock.app.advance import advance
 from interlock.app.context import App, open_app
 from interlock.app.refusals import (
     BadToken,
@@ -17,21 +17,20 @@ from interlock.app.refusals import (
 )
 from interlock.app.rehydrate import rehydrate
 from interlock.app.sessions import SessionView, check_stream, show_session, verify_all
-from interlock.app.start import start
+from interlock.app.start import Start, start
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
-from interlock.core.session.decide import NotesMissing
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import Mangled, Token
 from interlock.store.keyring import Keyring
 from interlock.store.sqlite.database import Database
 from interlock.store.sqlite.reader import SqliteReader
-from tests.scenes import handed_in, install, linear, started
+from tests.scenes import handed_in, install, linear, output, started
 
 
 def shown(app: App, token: str) -> Answered:
-    answered = rehydrate(app.reader, app.keyring, app.entropy, token=token)
+    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
     assert isinstance(answered, Answered)
     return answered
 
@@ -162,7 +161,9 @@ def test_rehydrating_works_on_a_store_that_nobody_can_write(
     reader = SqliteReader(Database.read_only(home / "interlock.db"))
     assert not hasattr(reader, "append")
 
-    answered = rehydrate(reader, app.keyring, app.entropy, token=second.answer.continue_token)
+    answered = rehydrate(
+        reader, app.keyring, app.entropy, app.pinned, token=second.answer.continue_token
+    )
 
     assert isinstance(answered, Answered)
     assert answered.answer.pending == second.answer.pending
@@ -200,14 +201,6 @@ def test_the_end_of_a_run_can_be_shown_too(app: App, tmp_path: Path) -> None:
 
     assert again.answer.is_complete
     assert again.answer.pending is None
-
-
-def test_a_step_without_notes_is_refused_and_nothing_is_written(app: App, tmp_path: Path) -> None:
-    first = started(app, tmp_path)
-    events = app.reader.stats().events
-
-    assert advance(app, first.answer.continue_token, Output()) == NotesMissing()
-    assert app.reader.stats().events == events
 
 
 @pytest.mark.invariant("one-outcome-per-attempt")
@@ -263,7 +256,7 @@ def test_a_miscopied_token_is_refused(app: App, tmp_path: Path) -> None:
     token = started(app, tmp_path).answer.continue_token
     wrong = token[:-1] + ("q" if token[-1] != "q" else "p")
 
-    refusal = advance(app, wrong, Output("x"))
+    refusal = advance(app, wrong, output("x"))
 
     assert refusal == BadToken(Mangled("character 48 looks wrong", 48))
 
@@ -273,7 +266,7 @@ def test_a_token_whose_session_is_gone_says_so(app: App) -> None:
         Token(ids.node_id(b"nowhere!"), ids.attempt_id(b"never")), app.keyring.current()
     )
 
-    assert advance(app, token, Output("x")) == NodeGone()
+    assert advance(app, token, output("x")) == NodeGone()
 
 
 def test_a_session_with_a_damaged_end_is_not_built_upon(
@@ -281,16 +274,16 @@ def test_a_session_with_a_damaged_end_is_not_built_upon(
 ) -> None:
     first = started(app, tmp_path)
     db = Database.read_write(home / "interlock.db")
-    db.run("UPDATE event SET body = CAST(replace(body, 'Step 1', 'Step X') AS BLOB) WHERE seq = 2")
+    db.run("UPDATE event SET body = CAST(replace(body, 'Step 1', 'Step X') AS BLOB) WHERE seq = 4")
     db.close()
 
-    refusal = advance(app, first.answer.continue_token, Output("x"))
+    refusal = advance(app, first.answer.continue_token, output("x"))
 
     assert isinstance(refusal, Unhealthy)
-    assert refusal.health.valid == 2
+    assert refusal.health.valid == 4
     view = show_session(app, first.answer.session)
     assert isinstance(view, SessionView)
-    assert (view.health.state, len(view.events)) == ("corrupt_tail", 2)
+    assert (view.health.state, len(view.events)) == ("corrupt_tail", 4)
 
 
 def test_verifying_names_the_session_whose_prompt_is_gone(
@@ -308,13 +301,13 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
     assert health[kept.answer.session].state == "healthy"
     assert (health[broken.answer.session].state, health[broken.answer.session].valid) == (
         "corrupt_tail",
-        5,
+        7,
     )
     assert check_stream(app.reader, kept.answer.session).state == "healthy"
 
 
 def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:
-    refusal = start(app, WorkflowId("helo"), goal="g", workspace=tmp_path)
+    refusal = start(app, Start(WorkflowId("helo"), goal="g", workspace=tmp_path))
 
     assert refusal == NoSuchWorkflow(WorkflowId("helo"), (WorkflowId("hello"),), ())
 
@@ -322,8 +315,8 @@ def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) 
 def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
     hello = WorkflowId("hello")
 
-    assert start(app, hello, goal=" ", workspace=tmp_path) == GoalMissing()
-    assert start(app, hello, goal="g", workspace=tmp_path / "no") == NoSuchDirectory(
+    assert start(app, Start(hello, goal=" ", workspace=tmp_path)) == GoalMissing()
+    assert start(app, Start(hello, goal="g", workspace=tmp_path / "no")) == NoSuchDirectory(
         str(tmp_path / "no")
     )
     assert app.reader.stats().sessions == 0
@@ -335,6 +328,6 @@ def test_tokens_of_another_store_are_told_apart(app: App, tmp_path: Path) -> Non
         Token(ids.node_id(b"12345678"), ids.attempt_id(b"12345")), elsewhere.current()
     )
 
-    refusal = advance(app, token, Output("x"))
+    refusal = advance(app, token, output("x"))
 
     assert refusal == BadToken(tokens.OtherStore(0x0505))

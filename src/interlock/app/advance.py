@@ -1,49 +1,44 @@
 """Hand in the pending step and go on. The same call again, at any time, is a replay."""
 
-import msgspec
+from pathlib import Path
 
 from interlock.app import place as places
 from interlock.app.context import App
+from interlock.app.observe import changed_since
 from interlock.app.place import Place
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
-from interlock.core import canonical, ids
-from interlock.core.ids import AttemptId, BlobRef, NodeId
-from interlock.core.session import decide
+from interlock.app.submission import Taken
+from interlock.core import ids
+from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
+from interlock.core.session import artifacts, context, decide
 from interlock.core.session.answer import Answered, decode_frame
-from interlock.core.session.events import AdvanceRecorded, decode_envelope
+from interlock.core.session.artifacts import GapResolutionArtifact
+from interlock.core.session.decide import Around, Handed
+from interlock.core.session.events import GapRecorded
+from interlock.core.session.nodes import advance_key, introduce
+from interlock.core.session.records import gap_key, gap_resolved_key
 from interlock.store.failures import StoreBusy, StreamMoved
 from interlock.store.log import LogReader
 
 TRIES_MAX = 50  # each try that fails means that somebody else got through
 
 
-class Output(msgspec.Struct, frozen=True, rename="camel"):
-    """What an agent hands in for a step."""
-
-    notes_markdown: str | None = None
-
-
 def advance(
-    app: App, token: str, output: Output
+    app: App, token: str, taken: Taken
 ) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    arguments = canonical.blob_ref(canonical.encode(output))
     for _ in range(TRIES_MAX):
         place = places.find(app.log, token, app.keyring.keys())
         if not isinstance(place, Place):
             return place
-        attempt, child = _outcome(app.log, place, arguments)
+        attempt, child = _outcome(app.log, place, taken.arguments)
         if child:
-            return _replay(app, child)
+            return replay(app, child)
         decided = decide.advance(
             place.stream,
             place.node,
             app.pinned(place.run.workflow_hash),
-            attempt=attempt,
-            arguments=arguments,
-            notes=output.notes_markdown,
-            other_branch=app.log.newest_child(place.node.id),
-            key=app.keyring.current(),
-            at_ms=app.clock.now_ms(),
+            Handed(attempt, taken.arguments, taken.output, taken.context),
+            _around(app, place, taken),
         )
         if not isinstance(decided, decide.Decided):
             return decided
@@ -52,10 +47,55 @@ def advance(
                 return decided.answered
         except StreamMoved:
             continue
-    raise StoreBusy(
+    raise moved_too_often()
+
+
+def replay(app: App, child: NodeId) -> Answered:
+    """The answer that introduced `child`, again."""
+    node = places.load(app.reader, child)
+    return introduce(
+        child,
+        node.created,
+        decode_frame(app.reader.blob(node.created.answer)),
+        prompt=places.prompt_of(app.reader, node),
+        key=app.keyring.keys()[node.created.token_key],
+    )
+
+
+def moved_too_often() -> StoreBusy:
+    return StoreBusy(
         f"The session changed {TRIES_MAX} times while this call tried to write to it",
         "Nothing was written. Repeat the call.",
     )
+
+
+def _around(app: App, place: Place, taken: Taken) -> Around:
+    node = place.node
+    assert place.stream.head is not None, "a node lies in a session"
+    return Around(
+        context=context.decode(app.log.blob(node.created.context)),
+        prompt=places.prompt_of(app.log, node),
+        open_gaps=_open_gaps(app.log, place, taken),
+        other_branch=places.other_branch(app.log, node),
+        seen=changed_since(place.stream.head, Path(place.stream.head.workspace)),
+        key=app.keyring.current(),
+        at_ms=app.clock.now_ms(),
+    )
+
+
+def _open_gaps(reader: LogReader, place: Place, taken: Taken) -> dict[GapId, GapRecorded]:
+    known, _ = artifacts.known(taken.output.artifacts)
+    session = place.node.session
+    found: dict[GapId, GapRecorded] = {}
+    for artifact in known:
+        if isinstance(artifact, GapResolutionArtifact):
+            gap = GapId(artifact.gap_id)
+            recorded = reader.recorded(session, gap_key(gap))
+            if recorded and not reader.recorded(session, gap_resolved_key(gap)):
+                assert isinstance(recorded.event, GapRecorded), "a gap key is taken by a gap"
+                if recorded.run == place.node.run:
+                    found[gap] = recorded.event
+    return found
 
 
 def _outcome(
@@ -65,31 +105,12 @@ def _outcome(
 
     A spent token with other arguments is a rewind: it stands for an attempt of its own.
     """
-    child, recorded_arguments = _recorded(reader, place, place.attempt)
-    if child is None or recorded_arguments == arguments:
-        return place.attempt, child
+    key = advance_key(place.node.id, place.attempt)
+    recorded = places.recorded_advance(reader, place.node, key)
+    if recorded is None:
+        return place.attempt, None
+    if recorded.arguments == arguments:
+        return place.attempt, recorded.to
     rewound = ids.rewound_attempt(place.attempt, arguments)
-    return rewound, _recorded(reader, place, rewound)[0]
-
-
-def _recorded(
-    reader: LogReader, place: Place, attempt: AttemptId
-) -> tuple[NodeId | None, BlobRef | None]:
-    found = reader.recorded(place.node.session, decide.advance_key(place.node.id, attempt))
-    if found is None:
-        return None, None
-    assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"
-    return found.event.to, found.event.arguments
-
-
-def _replay(app: App, child: NodeId) -> Answered | NodeGone:
-    located = app.reader.locate(child)
-    if located is None:
-        return NodeGone()
-    node = decide.node_of(decode_envelope(located.link.body))
-    return decide.introduce(
-        node,
-        decode_frame(app.reader.blob(node.created.answer)),
-        prompt=places.prompt_of(app.reader, node),
-        key=app.keyring.keys()[node.created.token_key],
-    )
+    again = places.recorded_advance(reader, place.node, advance_key(place.node.id, rewound))
+    return rewound, again.to if again else None

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +34,10 @@ class App(msgspec.Struct, frozen=True):
     """The same log, through a connection that cannot write."""
     keyring: Keyring
     catalogue: Catalogue
+    home: Path
+    caller: str
+    """Who calls, as far as a call without a token can be told apart from another's."""
+    environment: Mapping[str, str]
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
     compiled: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
@@ -71,4 +75,8 @@ def open_app(home: Path) -> App:
         reader=SqliteReader(Database.read_only(path)),
         keyring=Keyring(home / "keyring", os.urandom),
         catalogue=Catalogue(home / "workflows"),
+        home=home,
+        # The client that started this process: the same one after a restart of the server.
+        caller=str(os.getppid()),
+        environment=os.environ,
     )

@@ -1,24 +1,33 @@
 """Refusals in words, once, for the terminal and for the model alike."""
 
 import difflib
-from typing import Literal, NamedTuple, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from interlock.app.refusals import (
     BadToken,
+    BundleBroken,
     GoalMissing,
     NodeGone,
     NoSuchDirectory,
+    NoSuchGap,
+    NoSuchRun,
     NoSuchSession,
     NoSuchWorkflow,
+    NotesWanted,
+    NothingToUnblock,
     Refusal,
+    RequestReused,
     Unhealthy,
 )
 from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
-    NotesMissing,
+    ContextUnset,
     NotesNotWritten,
     NotesTooLong,
     NothingPending,
+    RunWaits,
 )
 from interlock.core.tokens import (
     Forged,
@@ -34,6 +43,8 @@ Code = Literal[
     "unknown_tool",
     "unknown_workflow",
     "unknown_session",
+    "unknown_run",
+    "unknown_gap",
     "token_mangled",
     "token_other_store",
     "token_revoked",
@@ -42,9 +53,15 @@ Code = Literal[
     "node_gone",
     "session_unhealthy",
     "nothing_pending",
+    "run_waits",
+    "nothing_to_unblock",
     "notes_missing",
     "notes_not_written",
     "notes_too_long",
+    "context_unset",
+    "request_reused",
+    "settings_broken",
+    "bundle_broken",
     "store_busy",
     "store_failed",
     "internal_error",
@@ -60,18 +77,24 @@ class Explanation(NamedTuple):
     did_you_mean: tuple[str, ...] = ()
 
 
+_NotFound: TypeAlias = NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NodeGone
+_WrongCall: TypeAlias = (
+    GoalMissing
+    | NoSuchDirectory
+    | NotesNotWritten
+    | NotesTooLong
+    | NotesWanted
+    | ContextUnset
+    | ContextRefused
+    | ArtifactRefused
+    | RequestReused
+)
+
+
 def explain(refusal: Refusal) -> Explanation:
     match refusal:
-        case NoSuchWorkflow():
-            return _no_such_workflow(refusal)
         case BadToken():
             return _bad_token(refusal.fault)
-        case NodeGone():
-            return Explanation(
-                "node_gone",
-                "The session of this token is no longer in the store",
-                "It was deleted. Start again with `start_workflow`.",
-            )
         case Unhealthy():
             return Explanation(
                 "session_unhealthy",
@@ -80,8 +103,62 @@ def explain(refusal: Refusal) -> Explanation:
                 f"Nothing was changed. `interlock session show {refusal.session}` shows the"
                 f" {refusal.health.valid} events that can still be read.",
             )
+        case NothingPending():
+            return Explanation(
+                "nothing_pending",
+                "The workflow is complete at this point: no step is pending",
+                "Nothing to hand in. Start another workflow with `start_workflow`.",
+            )
+        case RunWaits():
+            return Explanation(
+                "run_waits",
+                f"Too many attempts were not accepted: run `{refusal.run}` waits for the user",
+                f"Tell the user, who can let it go on with `interlock run unblock {refusal.run}`.",
+            )
+        case NothingToUnblock():
+            return Explanation(
+                "nothing_to_unblock",
+                f"Run `{refusal.run}` does not wait for anybody",
+                f"`interlock run show {refusal.run}` shows where it stands.",
+            )
+        case BundleBroken():
+            return Explanation(
+                "bundle_broken",
+                f"The bundle was changed or is not one: {refusal.part}: {refusal.reason}",
+                "Nothing was imported. Export it again where it came from.",
+            )
+        case NoSuchWorkflow() | NoSuchSession() | NoSuchRun() | NoSuchGap() | NodeGone():
+            return _not_found(refusal)
+        case _:
+            return _wrong_call(refusal)
+
+
+def _not_found(refusal: _NotFound) -> Explanation:
+    match refusal:
+        case NoSuchWorkflow():
+            return _no_such_workflow(refusal)
         case NoSuchSession():
             return _no_such_session(refusal)
+        case NoSuchRun():
+            return _no_such_run(refusal)
+        case NoSuchGap():
+            return Explanation(
+                "unknown_gap",
+                f"No open gap `{refusal.asked}`",
+                "`interlock gaps list` shows those that are open.",
+            )
+        case NodeGone():
+            return Explanation(
+                "node_gone",
+                "The session of this token is no longer in the store",
+                "It was deleted. `resume_session` shows what there is.",
+            )
+        case _:
+            assert_never(refusal)
+
+
+def _wrong_call(refusal: _WrongCall) -> Explanation:
+    match refusal:
         case GoalMissing():
             return Explanation(
                 "invalid_arguments",
@@ -94,23 +171,11 @@ def explain(refusal: Refusal) -> Explanation:
                 f"There is no directory `{refusal.path}`",
                 "Give the absolute path of the project's directory, or leave it out.",
             )
-        case NothingPending():
-            return Explanation(
-                "nothing_pending",
-                "The workflow is complete at this point: no step is pending",
-                "Nothing to hand in. Start another workflow with `start_workflow`.",
-            )
-        case NotesMissing():
-            return Explanation(
-                "notes_missing",
-                "The step was not handed in: it has no notes",
-                "Do the step, then call again with your notes in `output.notesMarkdown`.",
-            )
         case NotesNotWritten():
             return Explanation(
                 "notes_not_written",
-                f"`output.notesMarkdown` still says `{WRITE_YOUR_NOTES}`",
-                "Put your own notes on this step there.",
+                f"The notes still say `{WRITE_YOUR_NOTES}`",
+                "Put your own notes there.",
             )
         case NotesTooLong():
             return Explanation(
@@ -118,12 +183,38 @@ def explain(refusal: Refusal) -> Explanation:
                 f"The notes have {refusal.size} bytes; a step takes {refusal.size_max}",
                 "Shorten them: what was done, found and decided. Large results belong in files.",
             )
+        case NotesWanted():
+            return Explanation(
+                "notes_missing",
+                "A checkpoint without a token is found again by its notes, and there are none",
+                "Say in `notesMarkdown` what you did, found and decided so far.",
+            )
+        case ContextUnset():
+            return Explanation(
+                "context_unset",
+                f"The first step speaks of context that was not given: {', '.join(refusal.keys)}",
+                "Send it along in `context`.",
+            )
+        case ContextRefused() | ArtifactRefused():
+            return Explanation(
+                "invalid_arguments",
+                f"`{refusal.pointer}` cannot be taken: {refusal.reason}",
+                "Change or leave out that part and send the call again.",
+            )
+        case RequestReused():
+            return Explanation(
+                "request_reused",
+                "This requestId was used before, for a call with other arguments",
+                "Use another requestId for another call.",
+            )
         case _:
             assert_never(refusal)
 
 
 def _no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
-    close = tuple(difflib.get_close_matches(refusal.workflow, refusal.known, n=3))
+    folded = {name.casefold(): name for name in refusal.known}
+    likely = difflib.get_close_matches(refusal.workflow.casefold(), folded, n=3)
+    close = tuple(folded[name] for name in likely)
     count = len(refusal.known)
     shown = f"`interlock workflow list` (or `list_workflows`) shows all {count}."
     hint = f"Did you mean `{close[0]}`? {shown}" if close else shown
@@ -132,7 +223,29 @@ def _no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
     return Explanation("unknown_workflow", f"No workflow `{refusal.workflow}`", hint, close)
 
 
+def _no_such_run(refusal: NoSuchRun) -> Explanation:
+    if refusal.candidates:
+        return Explanation(
+            "unknown_run",
+            f"Several runs begin with `{refusal.asked}`",
+            f"Write more of the id: {', '.join(refusal.candidates)}",
+            refusal.candidates,
+        )
+    return Explanation(
+        "unknown_run",
+        f"No run `{refusal.asked}`",
+        "`interlock session list` shows the sessions; `interlock session show` their runs.",
+    )
+
+
 def _no_such_session(refusal: NoSuchSession) -> Explanation:
+    if refusal.candidates and not refusal.asked:
+        return Explanation(
+            "unknown_session",
+            "Several sessions are open here",
+            f"Say which one: {', '.join(refusal.candidates)}",
+            refusal.candidates,
+        )
     if refusal.candidates:
         return Explanation(
             "unknown_session",
@@ -165,7 +278,7 @@ def _bad_token(fault: TokenFault) -> Explanation:
             return Explanation(
                 "token_revoked",
                 "The key that signed this token was revoked",
-                "Start again with `start_workflow`.",
+                "`resume_session` gives a new token for the same work.",
             )
         case UnknownVersion():
             return Explanation(

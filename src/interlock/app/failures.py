@@ -1,5 +1,6 @@
 """How the world can fail a use case, for the surfaces that have to say so."""
 
 from interlock.store.failures import StoreBusy, StoreFailure
+from interlock.workspace.failures import SettingsBroken
 
-__all__ = ["StoreBusy", "StoreFailure"]
+__all__ = ["SettingsBroken", "StoreBusy", "StoreFailure"]

@@ -1,4 +1,4 @@
-"""From a token to the place it names."""
+"""From a token to the place it names, and what lies around that place."""
 
 from collections.abc import Mapping
 
@@ -6,13 +6,18 @@ import msgspec
 
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.core import tokens
-from interlock.core.ids import AttemptId
-from interlock.core.session import chain, decide
-from interlock.core.session.decide import Node
-from interlock.core.session.events import decode_envelope
+from interlock.core.ids import AttemptId, NodeId
+from interlock.core.session import chain
+from interlock.core.session.events import (
+    AdvanceRecorded,
+    NodeCreated,
+    OutputAppended,
+    decode_envelope,
+)
 from interlock.core.session.head import RunHead
+from interlock.core.session.nodes import Node, node_of, output_key
 from interlock.core.session.plan import Stream
-from interlock.core.tokens import Key, TokenFault
+from interlock.core.tokens import Key, Token, TokenFault
 from interlock.store.log import LogReader
 
 
@@ -35,6 +40,10 @@ def find(
     named = tokens.read(token, keys)
     if isinstance(named, TokenFault):
         return BadToken(named)
+    return at(reader, named)
+
+
+def at(reader: LogReader, named: Token) -> Place | NodeGone | Unhealthy:
     located = reader.locate(named.node)
     if located is None:
         return NodeGone()
@@ -45,11 +54,41 @@ def find(
         health = chain.verify_tail(reader.tail(stream), version=stream.version, end=stream.end)
     if health.state != "healthy":
         return Unhealthy(stream.session, health)
-    created = decode_envelope(located.link.body)
-    return Place(decide.node_of(created), named.attempt, stream)
+    return Place(node_of(decode_envelope(located.link.body)), named.attempt, stream)
 
 
 def prompt_of(reader: LogReader, node: Node) -> str:
     """The prompt as it was given, or nothing where no step is pending."""
     prompt = node.created.prompt
     return reader.blob(prompt).decode() if prompt else ""
+
+
+def load(reader: LogReader, node: NodeId) -> Node:
+    """A node that is known to be there."""
+    (created,) = reader.line_to(node, limit=1)
+    return node_of(created)
+
+
+def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
+    """The notes that were handed in at `node` with `attempt`."""
+    found = reader.recorded(node.session, output_key(node.id, attempt))
+    return found.event.notes if found and isinstance(found.event, OutputAppended) else ""
+
+
+def other_branch(reader: LogReader, node: Node) -> str:
+    """In words, where the step of `node` was handed in before; or nothing."""
+    for child in reader.newest_children(node.id, "step", limit=1):
+        created = load(reader, child).created
+        assert isinstance(created, NodeCreated), "a child is a node"
+        notes = notes_at(reader, node, created.attempt) if created.attempt else ""
+        first = notes.strip().partition("\n")[0][:160]
+        return f"{child} ({first})" if first else child
+    return ""
+
+
+def recorded_advance(reader: LogReader, node: Node, key: str) -> AdvanceRecorded | None:
+    found = reader.recorded(node.session, key)
+    if found is None:
+        return None
+    assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"
+    return found.event

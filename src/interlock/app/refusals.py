@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.ids import RunId, SessionId, WorkflowId
 from interlock.core.session import decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
@@ -41,6 +41,36 @@ class GoalMissing(msgspec.Struct, frozen=True):
     """A run without a goal could not be found again."""
 
 
+class NotesWanted(msgspec.Struct, frozen=True):
+    """A checkpoint without a token is found again by its notes, so it needs some."""
+
+
+class RequestReused(msgspec.Struct, frozen=True):
+    """The request id was used before, for another call."""
+
+
+class NoSuchRun(msgspec.Struct, frozen=True):
+    asked: str
+    candidates: tuple[RunId, ...]
+
+
+class BundleBroken(msgspec.Struct, frozen=True):
+    """The document is not what was exported."""
+
+    part: str
+    reason: str
+
+
+class NoSuchGap(msgspec.Struct, frozen=True):
+    """No such gap is open."""
+
+    asked: str
+
+
+class NothingToUnblock(msgspec.Struct, frozen=True):
+    run: RunId
+
+
 class NoSuchDirectory(msgspec.Struct, frozen=True):
     path: str
 
@@ -53,5 +83,11 @@ Refusal: TypeAlias = (
     | NoSuchSession
     | GoalMissing
     | NoSuchDirectory
+    | NotesWanted
+    | RequestReused
+    | NoSuchRun
+    | NoSuchGap
+    | BundleBroken
+    | NothingToUnblock
     | decide.Refusal
 )

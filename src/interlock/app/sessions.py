@@ -6,11 +6,12 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession
-from interlock.core.ids import SessionId
+from interlock.core.ids import RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
-from interlock.core.session.events import Envelope, NodeCreated, decode_envelope
+from interlock.core.session.events import Envelope, SessionEvent, decode_envelope, refs_of
 from interlock.core.session.head import Head
+from interlock.core.views.graph import RunGraph, run_graph
 from interlock.store.failures import StoreFailure
 from interlock.store.log import LogReader, SessionRow
 
@@ -26,18 +27,15 @@ class SessionView(msgspec.Struct, frozen=True):
     events: tuple[Envelope, ...]
 
 
-def list_sessions(app: App, *, limit: int) -> list[SessionRow]:
-    return app.reader.sessions(limit=limit)
+def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
+    return app.reader.sessions(limit=limit, archived=archived)
 
 
 def show_session(app: App, asked: str) -> SessionView | NoSuchSession:
     """The session whose id is `asked` or begins so."""
-    found = app.reader.find_session(asked)
-    if asked in found:
-        found = [SessionId(asked)]
-    if len(found) != 1 or not asked:
-        return NoSuchSession(asked, tuple(found))
-    session = found[0]
+    session = find_session(app.reader, asked)
+    if isinstance(session, NoSuchSession):
+        return session
     stream = app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
@@ -47,9 +45,17 @@ def show_session(app: App, asked: str) -> SessionView | NoSuchSession:
     return SessionView(session, stream.head, health, events)
 
 
+def find_session(reader: LogReader, asked: str) -> SessionId | NoSuchSession:
+    """The session whose id is `asked`, or the only one whose id begins so."""
+    found = reader.find_session(asked) if asked else []
+    if asked in found:
+        return SessionId(asked)
+    return found[0] if len(found) == 1 else NoSuchSession(asked, tuple(found))
+
+
 def verify_all(app: App) -> Iterator[tuple[SessionId, Health]]:
     """Every session with its health, one by one, so that a caller can show how far it is."""
-    for row in app.reader.sessions(limit=SESSIONS_MAX):
+    for row in app.reader.sessions(limit=SESSIONS_MAX, archived=True):
         yield row.session, check_stream(app.reader, row.session)
 
 
@@ -62,16 +68,21 @@ def check_stream(reader: LogReader, session: SessionId) -> Health:
         return health
     for link in reader.links(session):
         envelope = decode_envelope(link.body)
-        if isinstance(envelope.event, NodeCreated) and (reason := _missing(reader, envelope.event)):
+        if reason := _missing(reader, envelope.event):
             return Health("corrupt_tail" if link.seq else "corrupt_head", link.seq, reason)
     return health
 
 
-def _missing(reader: LogReader, created: NodeCreated) -> str:
-    for ref in (created.answer, created.prompt):
+def _missing(reader: LogReader, event: SessionEvent) -> str:
+    for ref in refs_of(event):
         try:
-            if ref:
-                reader.blob(ref)
+            reader.blob(ref)
         except StoreFailure as failure:
             return str(failure)
     return ""
+
+
+def run_view(app: App, run: RunId) -> RunGraph:
+    """The graph of a run that is known to be there."""
+    session = next(session for found, session in app.reader.find_run(run) if found == run)
+    return run_graph(run, (decode_envelope(link.body) for link in app.reader.links(session)))

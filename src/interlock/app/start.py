@@ -1,35 +1,109 @@
-"""Start a run of a workflow in a new session."""
+"""Start a run of a workflow, in a new session or in one that exists."""
 
 from pathlib import Path
 
+import msgspec
+
+from interlock.app import requests
+from interlock.app.caller import resolve_session
 from interlock.app.catalogue import find_workflow
 from interlock.app.context import App
-from interlock.app.refusals import GoalMissing, NoSuchDirectory, NoSuchWorkflow
+from interlock.app.observe import seen_in
+from interlock.app.refusals import (
+    GoalMissing,
+    NoSuchDirectory,
+    NoSuchSession,
+    NoSuchWorkflow,
+    RequestReused,
+)
+from interlock.app.requests import Asked
 from interlock.core import ids
-from interlock.core.ids import WorkflowId
+from interlock.core.canonical import Json
+from interlock.core.ids import NodeId, SessionId, WorkflowId
+from interlock.core.preferences import Preferences, Wish, granted, tightened
 from interlock.core.session import decide
 from interlock.core.session.answer import Answered
+from interlock.core.session.decide import Begin
+from interlock.core.session.plan import Stream
+from interlock.core.workflow.compiled import Pinned
+from interlock.workspace.settings import preferences_in
 
 
-def start(
-    app: App, workflow: WorkflowId, *, goal: str, workspace: Path
-) -> Answered | NoSuchWorkflow | GoalMissing | NoSuchDirectory:
-    if not goal.strip():
+class Start(msgspec.Struct, frozen=True):
+    """What is asked for."""
+
+    workflow: WorkflowId
+    goal: str
+    workspace: Path
+    session: str | None = None
+    context: dict[str, Json] = {}
+    preferences: Wish = Wish()
+    request_id: str | None = None
+
+
+StartRefusal = (
+    NoSuchWorkflow | GoalMissing | NoSuchDirectory | NoSuchSession | RequestReused | decide.Refusal
+)
+
+
+def start(app: App, asked: Start) -> Answered | StartRefusal:
+    if not asked.goal.strip():
         return GoalMissing()
-    if not workspace.is_dir():
-        return NoSuchDirectory(str(workspace))
-    entry = find_workflow(app, workspace, workflow)
+    if not asked.workspace.is_dir():
+        return NoSuchDirectory(str(asked.workspace))
+    entry = find_workflow(app, asked.workspace, asked.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
-    decided = decide.start(
-        entry.pinned,
-        goal=goal,
-        workspace=str(workspace),
-        session=ids.session_id(app.entropy(ids.RANDOM_BYTES)),
+    return begin_run(app, asked, entry.pinned, tool="start_workflow")
+
+
+def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered | StartRefusal:
+    session = resolve_session(app.reader, asked.session, app.environment)
+    if isinstance(session, NoSuchSession):
+        return session
+    root = ids.node_id(app.entropy(ids.NODE_BYTES))
+    call = _call(app, asked, tool)
+    outcome = requests.once(app, call, lambda: _decide(app, asked, pinned, session, root), root)
+    assert isinstance(outcome, Answered | StartRefusal), f"{outcome} is an answer or a refusal"
+    return outcome
+
+
+def default_preferences(app: App, workspace: Path) -> Preferences:
+    """The user's, made stricter where the project wants that.
+
+    Raises:
+        SettingsBroken: one of the files cannot be used.
+    """
+    users = granted(Preferences(), preferences_in(app.home / "config.toml"))
+    return tightened(users, preferences_in(workspace / ".interlock" / "config.toml"))
+
+
+def _decide(
+    app: App, asked: Start, pinned: Pinned, session: SessionId | None, root: NodeId
+) -> decide.Decided | decide.Refusal:
+    stream = app.log.stream(session) if session else None
+    if stream is None:
+        stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+    begin = Begin(
+        stream=stream,
         run=ids.run_id(app.entropy(ids.RANDOM_BYTES)),
-        root=ids.node_id(app.entropy(ids.NODE_BYTES)),
-        key=app.keyring.current(),
-        at_ms=app.clock.now_ms(),
+        root=root,
+        goal=asked.goal.strip(),
+        workspace=str(asked.workspace),
+        context=asked.context,
+        preferences=granted(default_preferences(app, asked.workspace), asked.preferences),
+        seen=seen_in(asked.workspace),
     )
-    app.log.append(decided.plan)
-    return decided.answered
+    return decide.start(begin, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
+
+
+def _call(app: App, asked: Start, tool: str) -> Asked:
+    arguments: Json = {
+        "workflow": asked.workflow,
+        "goal": asked.goal,
+        "workspace": str(asked.workspace),
+        "session": asked.session,
+        "context": asked.context,
+        "preferences": [asked.preferences.autonomy, asked.preferences.risk_policy],
+    }
+    return requests.asked(tool, app.caller, arguments, asked.request_id)

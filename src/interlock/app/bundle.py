@@ -1,0 +1,68 @@
+"""Carry a session elsewhere: export, check and import."""
+
+import msgspec
+
+from interlock import __version__
+from interlock.app.context import App
+from interlock.app.refusals import BundleBroken, NoSuchSession, Unhealthy
+from interlock.app.sessions import check_stream, find_session
+from interlock.core import ids
+from interlock.core.canonical import CanonicalBytes
+from interlock.core.ids import BlobRef, SessionId
+from interlock.core.session import bundle, secrets
+from interlock.core.session.bundle import BundleRefused, Content
+from interlock.core.session.events import decode_envelope, refs_of
+from interlock.core.session.secrets import Suspect
+
+
+class Exported(msgspec.Struct, frozen=True):
+    session: SessionId
+    document: CanonicalBytes
+    events: int
+    suspects: tuple[Suspect, ...]
+    """What looks like a secret. The bundle has it as it is."""
+
+
+def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
+    session = find_session(app.reader, asked)
+    if isinstance(session, NoSuchSession):
+        return session
+    health = check_stream(app.reader, session)
+    if health.state != "healthy":
+        return Unhealthy(session, health)
+    stream = app.reader.stream(session)
+    assert stream is not None, "it was found a moment ago"
+    links = [link for link in app.reader.links(session) if link.seq < stream.version]
+    envelopes = [decode_envelope(link.body) for link in links]
+    named = {ref for envelope in envelopes for ref in refs_of(envelope.event)}
+    blobs: dict[BlobRef, bytes] = {ref: app.reader.blob(ref) for ref in named}
+    document = bundle.pack(
+        stream, links, blobs, producer=f"interlock {__version__}", at_ms=app.clock.now_ms()
+    )
+    texts = [
+        *((f"event {link.seq}", link.body.decode()) for link in links),
+        *((ref, content.decode()) for ref, content in sorted(blobs.items())),
+    ]
+    found = [suspect for where, text in texts for suspect in secrets.suspects(where, text)]
+    return Exported(session, document, len(links), tuple(found))
+
+
+def verify(document: bytes) -> Content | BundleBroken:
+    content = bundle.unpack(document)
+    if isinstance(content, BundleRefused):
+        return BundleBroken(content.part, content.reason)
+    return content
+
+
+def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
+    """A session of its own, with new names; tokens of the old one mean nothing here."""
+    content = verify(document)
+    if isinstance(content, BundleBroken):
+        return content
+    session = ids.session_id(app.entropy(ids.RANDOM_BYTES))
+    key = app.keyring.current()
+    adopted = bundle.adopt(
+        content, session=session, random=app.entropy, key=key, at_ms=app.clock.now_ms()
+    )
+    app.log.append(adopted)
+    return session

@@ -1,0 +1,31 @@
+"""Whose session a call belongs to when it brings no token."""
+
+from collections.abc import Mapping
+
+from interlock.app.refusals import NoSuchSession
+from interlock.app.sessions import find_session
+from interlock.core.ids import SessionId
+from interlock.store.log import LogReader
+
+
+def resolve_session(
+    reader: LogReader, explicit: str | None, environment: Mapping[str, str]
+) -> SessionId | NoSuchSession | None:
+    """The session that was named, by the call or by the environment; None means a new one.
+
+    The start of an id will do if only one session begins so.
+    """
+    named = explicit or environment.get("INTERLOCK_SESSION")
+    if not named:
+        return None
+    return find_session(reader, named)
+
+
+def only_active(reader: LogReader, workspace: str) -> SessionId | NoSuchSession:
+    """The only session that is still open in `workspace`; otherwise the candidates."""
+    rows = [row for row in reader.sessions(limit=200) if row.workspace == workspace]
+    still_open = [row for row in rows if row.status in ("open", "waiting")]
+    chosen = still_open or rows[:1]
+    if len(chosen) == 1:
+        return chosen[0].session
+    return NoSuchSession("", tuple(row.session for row in chosen[:5]))

@@ -1,0 +1,75 @@
+"""Set a durable marker with notes, without advancing; or begin a session that only has markers."""
+
+from pathlib import Path
+
+from interlock.app import place as places
+from interlock.app.advance import TRIES_MAX, moved_too_often, replay
+from interlock.app.context import App
+from interlock.app.place import Place
+from interlock.app.refusals import BadToken, NodeGone, NotesWanted, Unhealthy
+from interlock.app.start import Start, StartRefusal, begin_run
+from interlock.app.submission import Taken
+from interlock.core.ids import WorkflowId
+from interlock.core.session import decide, mark
+from interlock.core.session.answer import Answered
+from interlock.core.session.decide import Handed
+from interlock.store.failures import StreamMoved
+
+GOAL_CHARS_MAX = 120
+
+
+def checkpoint(
+    app: App, token: str, taken: Taken
+) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+    for _ in range(TRIES_MAX):
+        place = places.find(app.log, token, app.keyring.keys())
+        if not isinstance(place, Place):
+            return place
+        handed = Handed(place.attempt, taken.arguments, taken.output)
+        marker = mark.marker_of(place.node, handed)
+        if app.log.locate(marker):
+            return replay(app, marker)
+        if refusal := decide.wrong_notes(taken.output):
+            return refusal
+        decided = mark.checkpoint(
+            place.stream,
+            place.node,
+            app.pinned(place.run.workflow_hash),
+            handed,
+            prompt=places.prompt_of(app.log, place.node),
+            key=app.keyring.current(),
+            at_ms=app.clock.now_ms(),
+        )
+        try:
+            if app.log.append(decided.plan):
+                return decided.answered
+        except StreamMoved:
+            continue
+    raise moved_too_often()
+
+
+def begin_with_checkpoint(
+    app: App, taken: Taken, *, workspace: Path, session: str | None, request_id: str | None
+) -> Answered | StartRefusal | NotesWanted | BadToken | NodeGone | Unhealthy:
+    """For an agent that follows no workflow: a run with one open step, and the first marker."""
+    notes = taken.output.notes.strip()
+    if not notes:
+        return NotesWanted()
+    if refusal := decide.wrong_notes(taken.output):
+        return refusal
+    begun = begin_run(
+        app,
+        Start(
+            WorkflowId(mark.CHECKPOINTS.workflow.id),
+            goal=notes.partition("\n")[0][:GOAL_CHARS_MAX],
+            workspace=workspace,
+            session=session,
+            request_id=request_id,
+        ),
+        mark.CHECKPOINTS,
+        tool="checkpoint_workflow",
+    )
+    if not isinstance(begun, Answered):
+        return begun
+    # The token of a fresh run is derived, so a repeated call sets the same marker again.
+    return checkpoint(app, begun.answer.continue_token, taken)

@@ -1,0 +1,34 @@
+"""What Interlock sees of a workspace by itself."""
+
+from pathlib import Path
+
+from interlock.core.session.events import ObservationRecorded
+from interlock.core.session.head import Head
+from interlock.workspace import git
+
+
+def seen_in(workspace: Path) -> ObservationRecorded | None:
+    state = git.observe(workspace)
+    return ObservationRecorded(state.branch, state.head) if state else None
+
+
+def changed_since(head: Head, workspace: Path) -> ObservationRecorded | None:
+    """What is seen now, if it is not what was seen last."""
+    seen = seen_in(workspace)
+    if seen is None or (seen.git_branch, seen.git_head) == (head.git_branch, head.git_head):
+        return None
+    return seen
+
+
+def to_verify(head: Head, workspace: Path) -> tuple[str, ...]:
+    """What to check before going on after a break."""
+    seen = seen_in(workspace)
+    if seen is None:
+        return ()
+    lines: list[str] = []
+    if seen.git_branch != head.git_branch:
+        lines.append(f"The branch was {head.git_branch}; now it is {seen.git_branch}.")
+    if seen.git_head != head.git_head:
+        was, now = (head.git_head or "none")[:12], (seen.git_head or "none")[:12]
+        lines.append(f"The commit was {was}; now it is {now}.")
+    return tuple(lines)

@@ -1,0 +1,114 @@
+"""Find the session to go on with, and hand out a token for it. Reads only."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.observe import seen_in, to_verify
+from interlock.core import ids
+from interlock.core.ids import RunId, SessionId
+from interlock.core.session import resume
+from interlock.core.session.resume import Known, Match, Query
+from interlock.core.tokens import Token, mint
+from interlock.store.keyring import Keyring
+from interlock.store.log import LogReader, SessionRow
+from interlock.workspace import git
+
+POOL_MAX = 50  # sessions looked at for each way of finding them
+SNIPPET_CHARS_MAX = 400
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    workspace: Path
+    query: str = ""
+    session: str | None = None
+    run: str | None = None
+    git_branch: str | None = None
+    git_head: str | None = None
+    limit: int = 5
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    match: Match
+    row: SessionRow
+    token: str
+    changes: tuple[str, ...]
+    """What is different in git since; only looked at for the first."""
+
+
+def find(
+    reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], wanted: Wanted
+) -> list[Candidate]:
+    seen = seen_in(wanted.workspace)
+    query = Query(
+        workspace=str(wanted.workspace),
+        words=resume.words_of(wanted.query),
+        session=wanted.session,
+        run=wanted.run,
+        git_branch=wanted.git_branch or (seen.git_branch if seen else None),
+        git_head=wanted.git_head or (seen.git_head if seen else None),
+    )
+    rows = {row.session: row for row in _pool(reader, query) if row.tip}
+    matches = resume.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
+    return [
+        _candidate(reader, keyring, entropy, match, rows[match.known.session], is_first=index == 0)
+        for index, match in enumerate(matches)
+    ]
+
+
+def _pool(reader: LogReader, query: Query) -> list[SessionRow]:
+    named: list[SessionId] = []
+    if query.session:
+        named += reader.find_session(query.session)
+    if query.run:
+        named += [session for _, session in reader.find_run(query.run)]
+    if named:
+        return reader.rows(named)
+    # A query may be an id, typed where the words go.
+    for word in query.words:
+        named += reader.find_session(word) if word.startswith("ses_") else []
+        named += [s for _, s in reader.find_run(word)] if word.startswith("run_") else []
+    if named:
+        return reader.rows(named)
+    return [
+        *reader.with_words(query.words, all_of=True, limit=POOL_MAX),
+        *reader.with_words(query.words, all_of=False, limit=POOL_MAX),
+        *reader.at_git(branch=query.git_branch, head=query.git_head, limit=POOL_MAX),
+        *reader.sessions(limit=POOL_MAX),
+    ]
+
+
+def _known(row: SessionRow) -> Known:
+    return Known(
+        row.session,
+        RunId(row.run),
+        row.tip,
+        row.title,
+        row.recap,
+        row.workflow,
+        row.workspace,
+        row.git_branch,
+        row.git_head,
+        row.status in ("open", "waiting"),
+        row.updated_ms,
+    )
+
+
+def _candidate(
+    reader: LogReader,
+    keyring: Keyring,
+    entropy: Callable[[int], bytes],
+    match: Match,
+    row: SessionRow,
+    *,
+    is_first: bool,
+) -> Candidate:
+    attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
+    token = mint(Token(row.tip, attempt), keyring.current())
+    changes: tuple[str, ...] = ()
+    stream = reader.stream(row.session)
+    if is_first and stream and stream.head:
+        workspace = Path(row.workspace)
+        changes = (*to_verify(stream.head, workspace), *git.since(workspace, row.git_head))
+    return Candidate(match, row, token, changes)

@@ -1,0 +1,54 @@
+"""From the arguments of a call to what is handed in, with the digest that names it."""
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.canonical import CanonicalBytes, Json
+from interlock.core.ids import BlobRef
+from interlock.core.session import artifacts
+from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.context import Context, ContextRefused
+from interlock.core.session.judge import Submission
+
+
+class Output(msgspec.Struct, frozen=True, rename="camel"):
+    """What an agent hands in for a step, as it was sent."""
+
+    notes_markdown: str | None = None
+    artifacts: tuple[Json, ...] | None = None
+
+
+class _Arguments(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    notes: str
+    artifacts: tuple[msgspec.Raw, ...] = ()
+    context: msgspec.Raw | None = None
+
+
+class Taken(msgspec.Struct, frozen=True):
+    output: Submission
+    context: Context | None
+    arguments: BlobRef
+    """The same for the same output and context, however they were written."""
+
+
+def take(
+    output: Output | None, context: dict[str, Json] | None
+) -> Taken | ArtifactRefused | ContextRefused:
+    notes = (output and output.notes_markdown) or ""
+    taken = artifacts.take((output and output.artifacts) or ())
+    if isinstance(taken, ArtifactRefused):
+        return taken
+    canonical_context: CanonicalBytes | None = None
+    if context:
+        try:
+            canonical_context = canonical.encode(context)
+        except canonical.NotCanonical as refused:
+            return ContextRefused(f"/context{refused.pointer}", refused.reason)
+    arguments = canonical.encode(
+        _Arguments(
+            notes,
+            tuple(msgspec.Raw(found.content) for found in taken),
+            msgspec.Raw(canonical_context) if canonical_context else None,
+        )
+    )
+    return Taken(Submission(notes, taken), context or None, canonical.blob_ref(arguments))

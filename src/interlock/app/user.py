@@ -1,0 +1,127 @@
+"""What only the user does to a run: preferences, unblocking, closing gaps, archiving, deleting."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.refusals import NoSuchGap, NoSuchRun, NoSuchSession, NothingToUnblock
+from interlock.app.sessions import find_session
+from interlock.core.ids import GapId, RunId, SessionId
+from interlock.core.preferences import Preferences, Wish, granted
+from interlock.core.session.events import (
+    GapRecorded,
+    GapResolved,
+    PreferencesChanged,
+    RunUnblocked,
+    SessionArchived,
+    SessionEvent,
+    decode_envelope,
+)
+from interlock.core.session.head import RunHead
+from interlock.core.session.plan import Draft, Stream, plan
+from interlock.core.session.records import gap_key, gap_resolved_key
+from interlock.store.failures import StreamMoved
+from interlock.store.log import LogReader
+
+
+class OpenGap(msgspec.Struct, frozen=True):
+    session: SessionId
+    run: RunId
+    gap: GapRecorded
+    at_ms: int
+
+
+def find_run(reader: LogReader, asked: str) -> tuple[RunHead, Stream] | NoSuchRun:
+    """The run whose id is `asked` or begins so."""
+    found = reader.find_run(asked) if asked else []
+    exact = [pair for pair in found if pair[0] == asked] or found
+    if len(exact) != 1:
+        return NoSuchRun(asked, tuple(run for run, _ in exact))
+    run, session = exact[0]
+    stream = reader.stream(session)
+    assert stream is not None, "a run lies in a session"
+    assert stream.head is not None, "a stored stream has a head"
+    return stream.head.run(run), stream
+
+
+def set_preferences(app: App, asked: str, wish: Wish) -> Preferences | NoSuchRun:
+    """From the next node on. What is already so is not recorded again."""
+    found = find_run(app.log, asked)
+    if isinstance(found, NoSuchRun):
+        return found
+    run, stream = found
+    preferences = granted(run.preferences, wish)
+    if preferences != run.preferences:
+        event = PreferencesChanged("user", preferences)
+        _record(app, stream.session, f"preferences:{run.run}", event, run.run)
+    return preferences
+
+
+def unblock(app: App, asked: str) -> RunHead | NoSuchRun | NothingToUnblock:
+    found = find_run(app.log, asked)
+    if isinstance(found, NoSuchRun):
+        return found
+    run, stream = found
+    if run.status != "waiting":
+        return NothingToUnblock(run.run)
+    _record(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
+    return run
+
+
+def open_gaps(app: App, session: SessionId) -> Iterator[OpenGap]:
+    """The gaps of a session that nobody has closed, oldest first."""
+    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    closed = {e.event.gap for e in envelopes if isinstance(e.event, GapResolved)}
+    for envelope in envelopes:
+        event = envelope.event
+        if isinstance(event, GapRecorded) and event.gap not in closed:
+            assert envelope.run is not None, "a gap belongs to a run"
+            yield OpenGap(session, envelope.run, event, envelope.at_ms)
+
+
+def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecorded | NoSuchGap:
+    found = app.log.recorded(session, gap_key(gap))
+    if found is None or app.log.recorded(session, gap_resolved_key(gap)):
+        return NoSuchGap(gap)
+    assert isinstance(found.event, GapRecorded), "a gap key is taken by a gap"
+    event = GapResolved(gap, found.event.severity, how, "user")
+    _record(app, session, gap_resolved_key(gap), event, found.run, is_unique=True)
+    return found.event
+
+
+def archive(app: App, asked: str, *, is_archived: bool) -> SessionId | NoSuchSession:
+    session = find_session(app.reader, asked)
+    if not isinstance(session, NoSuchSession):
+        _record(app, session, "archived", SessionArchived(is_archived), None)
+    return session
+
+
+def delete(app: App, asked: str) -> SessionId | NoSuchSession:
+    """Remove a session and everything that only it names. There is no way back."""
+    session = find_session(app.reader, asked)
+    if not isinstance(session, NoSuchSession):
+        app.log.delete(session)
+    return session
+
+
+def _record(
+    app: App,
+    session: SessionId,
+    key: str,
+    event: SessionEvent,
+    run: RunId | None,
+    *,
+    is_unique: bool = False,
+) -> None:
+    """Append one event. What may happen again is told apart by its place in the stream."""
+    while True:
+        stream = app.log.stream(session)
+        assert stream is not None, f"{session} is there"
+        name = key if is_unique else f"{key}:{stream.version}"
+        draft = Draft(name, event, run)
+        try:
+            app.log.append(plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms()))
+        except StreamMoved:
+            continue
+        return

@@ -1,0 +1,216 @@
+"""Carrying a session elsewhere: whole or not at all, and it goes on there."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.app import bundle
+from interlock.app.advance import advance
+from interlock.app.bundle import Exported
+from interlock.app.checkpoint import checkpoint
+from interlock.app.context import App, open_app
+from interlock.app.refusals import BundleBroken, NoSuchSession
+from interlock.app.rehydrate import rehydrate
+from interlock.app.resume import Wanted, find
+from interlock.app.sessions import check_stream, run_view
+from interlock.core.session.answer import Answered
+from interlock.core.session.bundle import Content
+from interlock.core.views.graph import GraphNode, RunGraph
+from tests.scenes import handed_in, output, started
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[App]:
+    other = open_app(tmp_path / "elsewhere")
+    yield other
+    other.close()
+
+
+def rich_session(app: App, workspace: Path) -> Answered:
+    """With a branch, a blocked attempt, a checkpoint, artifacts and context."""
+    first = started(app, workspace, steps=4)
+    handed_in(app, handed_in(app, first, ""), "mended")
+    checkpoint(app, first.answer.continue_token, output("a marker"))
+    second = handed_in(app, first, "another way")
+    third = advance(
+        app,
+        second.answer.continue_token,
+        output(
+            "more",
+            {"kind": "report", "value": 1.5},
+            {"kind": "gap", "severity": "info", "summary": "x"},
+            context={"area": "ünïcode"},
+        ),
+    )
+    assert isinstance(third, Answered)
+    return third
+
+
+def exported(app: App, answered: Answered) -> Exported:
+    done = bundle.export(app, answered.answer.session)
+    assert isinstance(done, Exported)
+    return done
+
+
+def shape(graph: RunGraph) -> Any:
+    children = graph.children()
+
+    def of(node: GraphNode) -> Any:
+        return (node.kind, node.step_id, node.notes, [of(c) for c in children.get(node.id, [])])
+
+    return [of(root) for root in children[None]]
+
+
+@pytest.mark.invariant("bundle-is-whole")
+def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
+    app: App, elsewhere: App, tmp_path: Path
+) -> None:
+    last = rich_session(app, tmp_path)
+    document = exported(app, last).document
+
+    session = bundle.import_as_new(elsewhere, document)
+
+    assert isinstance(session, str)
+    assert session != last.answer.session
+    assert check_stream(elsewhere.reader, session).state == "healthy"
+    (candidate,) = find(
+        elsewhere.reader, elsewhere.keyring, elsewhere.entropy, Wanted(tmp_path, session=session)
+    )
+    assert shape(run_view(elsewhere, candidate.row.run)) == shape(run_view(app, last.answer.run))
+    shown = rehydrate(
+        elsewhere.reader,
+        elsewhere.keyring,
+        elsewhere.entropy,
+        elsewhere.pinned,
+        token=candidate.token,
+    )
+    assert isinstance(shown, Answered)
+    assert shown.answer.pending == last.answer.pending
+    assert handed_in(elsewhere, shown).answer.warnings == ()
+
+
+def test_it_can_be_imported_where_it_came_from(app: App, tmp_path: Path) -> None:
+    last = rich_session(app, tmp_path)
+    document = exported(app, last).document
+
+    sessions = {bundle.import_as_new(app, document) for _ in range(2)}
+
+    assert len(sessions) == 2
+    assert app.reader.stats().sessions == 3
+
+
+def test_no_token_leaves_with_it(app: App, tmp_path: Path) -> None:
+    last = rich_session(app, tmp_path)
+
+    assert b"ct1" not in exported(app, last).document
+
+
+def test_what_looks_like_a_secret_is_listed_and_not_shown_whole(app: App, tmp_path: Path) -> None:
+    secret = "ghp_" + "a1" * 18
+    last = handed_in(app, started(app, tmp_path), f"used {secret} and password=hunter2hunter2")
+
+    found = exported(app, last).suspects
+
+    assert {suspect.kind for suspect in found} == {"GitHub token", "password"}
+    assert all(secret not in suspect.shown for suspect in found)
+
+
+def test_an_unknown_session_is_not_exported(app: App) -> None:
+    assert bundle.export(app, "ses_none") == NoSuchSession("ses_none", ())
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    base = tmp_path_factory.mktemp("bundle")
+    app = open_app(base / "home")
+    done = exported(app, rich_session(app, base))
+    app.close()
+    return done.document
+
+
+@pytest.mark.invariant("bundle-is-whole")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(st.data())
+def test_any_flipped_byte_is_noticed(document: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(document) - 1))
+    flipped = bytearray(document)
+    flipped[at] ^= data.draw(st.integers(1, 255))
+
+    verified = bundle.verify(bytes(flipped))
+
+    changed_what_does_not_matter = (
+        at < document.index(b'"content"')
+        or b'"exportedAtMs"' in (document[max(0, at - 40) : at + 40])
+    )
+    harmless = isinstance(verified, Content) and (
+        verified == bundle.verify(document) or changed_what_does_not_matter
+    )
+    assert isinstance(verified, BundleBroken) or harmless
+
+
+def parts(document: bytes) -> dict[str, Any]:
+    return json.loads(document)
+
+
+def verify(changed: dict[str, Any]) -> str:
+    broken = bundle.verify(msgspec.json.encode(changed))
+    assert isinstance(broken, BundleBroken)
+    return broken.part
+
+
+@pytest.mark.invariant("bundle-is-whole")
+def test_a_dropped_added_or_altered_part_is_named(document: bytes) -> None:
+    ref = next(iter(parts(document)["content"]["blobs"]))
+
+    dropped = parts(document)
+    del dropped["content"]["blobs"][ref]
+    assert verify(dropped) == f"blobs/{ref}"
+
+    dropped_from_both = parts(document)
+    del dropped_from_both["content"]["blobs"][ref]
+    del dropped_from_both["integrity"][f"blobs/{ref}"]
+    assert verify(dropped_from_both) == f"blobs/{ref}"
+
+    added = parts(document)
+    added["content"]["blobs"]["sha256:00"] = "more"
+    assert verify(added) == "blobs/sha256:00"
+
+    altered = parts(document)
+    altered["content"]["blobs"][ref] += " "
+    assert verify(altered) == f"blobs/{ref}"
+
+    shortened = parts(document)
+    shortened["content"]["events"].pop()
+    assert verify(shortened) == f"events/{len(parts(document)['content']['events']) - 1}"
+
+    renamed = parts(document)
+    renamed["content"]["session"] = "ses_other"
+    assert verify(renamed) == "session"
+
+
+@pytest.mark.invariant("bundle-is-whole")
+def test_a_manifest_that_was_made_to_fit_does_not_help(document: bytes) -> None:
+    """The chain and the names of the blobs hold as well."""
+    changed = parts(document)
+    ref = next(iter(changed["content"]["blobs"]))
+    changed["content"]["blobs"][ref] += " "
+    text: str = changed["content"]["blobs"][ref]
+    changed["integrity"][f"blobs/{ref}"] = hashlib.sha256(text.encode()).hexdigest()
+
+    assert verify(changed) == f"blobs/{ref}"
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b"[" * 100_000, b"null"])
+def test_what_is_not_a_bundle_is_refused_and_nothing_is_imported(app: App, content: bytes) -> None:
+    refused = bundle.import_as_new(app, content)
+
+    assert isinstance(refused, BundleBroken)
+    assert refused.part == "bundle"
+    assert app.reader.stats().sessions == 0

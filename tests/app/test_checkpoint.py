@@ -1,0 +1,104 @@
+"""Checkpoints: markers that move nothing, and sessions that have nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
+from interlock.app.context import App
+from interlock.app.refusals import NotesWanted
+from interlock.app.rehydrate import rehydrate
+from interlock.app.sessions import run_view
+from interlock.core.ids import RunId
+from interlock.core.session.answer import Answered
+from tests.scenes import handed_in, output, started
+
+
+def marked(app: App, before: Answered, notes: str) -> Answered:
+    answered = checkpoint(app, before.answer.continue_token, output(notes))
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) -> Answered:
+    answered = begin_with_checkpoint(
+        app, output(notes), workspace=workspace, session=None, request_id=request_id
+    )
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def kinds(app: App, answered: Answered) -> list[str]:
+    return [node.kind for node in run_view(app, RunId(answered.answer.run)).nodes]
+
+
+@pytest.mark.invariant("checkpoint-moves-nothing")
+def test_a_checkpoint_hangs_beside_and_the_step_stays_pending(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+
+    mark = marked(app, first, "half way")
+
+    assert mark.answer.pending == first.answer.pending
+    assert mark.answer.continue_token == first.answer.continue_token
+    assert mark.answer.checkpoint is not None
+    assert kinds(app, first) == ["step", "checkpoint"]
+    following = handed_in(app, mark)
+    assert following.answer.warnings == (), "a checkpoint does not make an advance a branch"
+    assert following.answer.pending is not None
+    assert following.answer.pending.step_id == "step-2"
+
+
+def test_the_same_checkpoint_again_is_the_same_one(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    mark = marked(app, first, "half way")
+
+    assert marked(app, first, "half way") == mark
+    assert marked(app, first, "further") != mark
+    assert kinds(app, first) == ["step", "checkpoint", "checkpoint"]
+
+
+def test_a_spent_token_can_still_set_a_checkpoint(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    handed_in(app, first)
+
+    assert marked(app, first, "afterthought").answer.pending == first.answer.pending
+
+
+def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    marked(app, first, "half way there")
+
+    shown = rehydrate(
+        app.reader, app.keyring, app.entropy, app.pinned, token=first.answer.continue_token
+    )
+
+    assert isinstance(shown, Answered)
+    assert "half way there" in shown.answer.recap
+
+
+def test_without_a_workflow_a_session_of_markers_begins(app: App, tmp_path: Path) -> None:
+    first = begun(app, tmp_path, "Found the leak\nin the cache")
+
+    assert first.answer.workflow.id == "interlock.checkpoints"
+    assert kinds(app, first) == ["step", "checkpoint"]
+    assert app.reader.sessions(limit=1)[0].title == "Found the leak"
+    marked(app, first, "and mended it")
+    assert kinds(app, first) == ["step", "checkpoint", "checkpoint"]
+    assert handed_in(app, first, "done").answer.is_complete
+
+
+def test_a_repeated_beginning_is_one_session(app: App, tmp_path: Path) -> None:
+    first = begun(app, tmp_path, "Found the leak")
+
+    assert begun(app, tmp_path, "Found the leak") == first
+    assert begun(app, tmp_path, "Found another").answer.session != first.answer.session
+    assert app.reader.stats().sessions == 2
+
+
+def test_a_marker_without_a_token_needs_notes(app: App, tmp_path: Path) -> None:
+    refusal = begin_with_checkpoint(
+        app, output(""), workspace=tmp_path, session=None, request_id=None
+    )
+
+    assert refusal == NotesWanted()
+    assert app.reader.stats().sessions == 0

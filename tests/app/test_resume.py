@@ -1,0 +1,146 @@
+"""Coming back: found by id, by words, by git; with a token that works."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interlock.app import resume
+from interlock.app.context import App
+from interlock.app.rehydrate import rehydrate
+from interlock.app.resume import Candidate, Wanted
+from interlock.app.start import Start, start
+from interlock.app.user import archive
+from interlock.core.ids import WorkflowId
+from interlock.core.session.answer import Answered
+from tests.scenes import handed_in, install, linear, started
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A real git repository with one commit."""
+    for arguments in (
+        ["init", "-q", "-b", "main"],
+        ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "one"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
+    return tmp_path
+
+
+def commit(project: Path, message: str) -> None:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    command = ["git", "-C", str(project), *identity, "commit", "-q", "--allow-empty", "-m", message]
+    subprocess.run(command, check=True)
+
+
+def begun(app: App, workspace: Path, goal: str) -> Answered:
+    install(app, workspace, linear())
+    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def find(app: App, workspace: Path, query: str = "", **more: object) -> list[Candidate]:
+    wanted = Wanted(workspace, query, **more)  # pyright: ignore[reportArgumentType]
+    return resume.find(app.reader, app.keyring, app.entropy, wanted)
+
+
+def test_a_session_is_found_by_what_people_call_it(app: App, tmp_path: Path) -> None:
+    parser = begun(app, tmp_path, "Mend the parser")
+    handed_in(app, begun(app, tmp_path, "Write the docs"), "Began with the glossary")
+
+    assert find(app, tmp_path, "parser")[0].row.session == parser.answer.session
+    assert find(app, tmp_path, "GLOSSARY")[0].row.title == "Write the docs"
+    assert find(app, tmp_path, parser.answer.session[:9])[0].row.title == "Mend the parser"
+    assert find(app, tmp_path, run=parser.answer.run)[0].row.title == "Mend the parser"
+
+
+def test_its_token_shows_where_the_run_stands(app: App, tmp_path: Path) -> None:
+    second = handed_in(app, begun(app, tmp_path, "Mend the parser"), "Found the loop")
+
+    candidate = find(app, tmp_path, "parser")[0]
+    shown = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=candidate.token)
+
+    assert isinstance(shown, Answered)
+    assert shown.answer.pending == second.answer.pending
+    assert "Found the loop" in shown.answer.recap
+    assert handed_in(app, shown).answer.warnings == ()
+
+
+def test_nothing_is_written_by_looking(app: App, tmp_path: Path) -> None:
+    begun(app, tmp_path, "Mend the parser")
+    before = app.reader.stats().events
+
+    find(app, tmp_path, "parser")
+
+    assert app.reader.stats().events == before
+
+
+def test_the_branch_and_the_commit_count_when_nothing_is_typed(app: App, project: Path) -> None:
+    old = begun(app, project, "On main")
+    subprocess.run(["git", "-C", str(project), "checkout", "-q", "-b", "feature"], check=True)
+    commit(project, "two")
+    new = begun(app, project, "On feature")
+
+    assert find(app, project)[0].row.session == new.answer.session
+    subprocess.run(["git", "-C", str(project), "checkout", "-q", "main"], check=True)
+    assert find(app, project)[0].row.session == old.answer.session
+
+
+def test_what_changed_since_is_said(app: App, project: Path) -> None:
+    first = begun(app, project, "Mend the parser")
+    commit(project, "two")
+    (project / "file").write_text("x")
+    subprocess.run(["git", "-C", str(project), "add", "file"], check=True)
+
+    changes = find(app, project)[0].changes
+    shown = rehydrate(
+        app.reader, app.keyring, app.entropy, app.pinned, token=first.answer.continue_token
+    )
+
+    assert changes[0].startswith("The commit was ")
+    assert changes[1:] == ("1 commits were made since.", "1 files are changed and not committed.")
+    assert isinstance(shown, Answered)
+    assert shown.text.startswith("Verify before you go on:\n- The commit was ")
+
+
+def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path) -> None:
+    first = begun(app, project, "Mend the parser")
+    commit(project, "two")
+    handed_in(app, first)
+
+    assert find(app, project)[0].changes == ()
+
+
+def test_an_archived_session_is_found_by_its_id_only(app: App, tmp_path: Path) -> None:
+    session = started(app, tmp_path).answer.session
+    archive(app, session, is_archived=True)
+
+    assert find(app, tmp_path) == []
+    assert find(app, tmp_path, session=session)[0].row.session == session
+
+
+def test_an_old_session_among_many_is_found(app: App, tmp_path: Path) -> None:
+    oldest = begun(app, tmp_path, "The needle")
+    for number in range(120):
+        begun(app, tmp_path, f"Hay {number}")
+
+    assert find(app, tmp_path, "needle")[0].row.session == oldest.answer.session
+
+
+def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: Path) -> None:
+    first = begun(app, tmp_path, "Three steps")
+    second = handed_in(app, first, "notes one")
+    third = handed_in(app, second, "notes two")
+
+    def recap_at(answered: Answered) -> str:
+        shown = rehydrate(
+            app.reader, app.keyring, app.entropy, app.pinned, token=answered.answer.continue_token
+        )
+        assert isinstance(shown, Answered)
+        return shown.answer.recap
+
+    assert recap_at(third).index("notes two") < recap_at(third).index("notes one")
+    assert "Done after this point already" in recap_at(first)
+    assert "- Step 2: notes two" in recap_at(first)
+    assert "Done after" not in recap_at(third)

@@ -1,0 +1,142 @@
+"""Starting: once, in the right session, with the right preferences and context."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.app.failures import SettingsBroken
+from interlock.app.refusals import NoSuchSession, RequestReused
+from interlock.app.requests import UNNAMED_VALID_MS
+from interlock.app.start import Start, start
+from interlock.core.canonical import Json
+from interlock.core.ids import WorkflowId
+from interlock.core.preferences import Preferences, Wish
+from interlock.core.session.answer import Answered
+from interlock.core.session.context import ContextRefused
+from tests.scenes import install, linear
+
+
+class SettableClock:
+    def __init__(self) -> None:
+        self.at_ms = 1_000_000
+
+    def now_ms(self) -> int:
+        return self.at_ms
+
+
+def begun(app: App, workspace: Path, **changes: object) -> Answered:
+    answered = start(app, asked(app, workspace, **changes))
+    assert isinstance(answered, Answered), answered
+    return answered
+
+
+def asked(app: App, workspace: Path, **changes: object) -> Start:
+    install(app, workspace, linear())
+    base = Start(WorkflowId("line"), goal="Try it", workspace=workspace)
+    return msgspec.structs.replace(base, **changes)
+
+
+@pytest.mark.invariant("start-is-idempotent")
+def test_the_same_start_within_a_minute_is_the_same_run(app: App, tmp_path: Path) -> None:
+    clock = SettableClock()
+    app = msgspec.structs.replace(app, clock=clock)
+    first = begun(app, tmp_path)
+    clock.at_ms += UNNAMED_VALID_MS
+
+    assert begun(app, tmp_path) == first
+    clock.at_ms += 1
+    assert begun(app, tmp_path).answer.session != first.answer.session
+
+
+def test_another_caller_gets_a_run_of_its_own(app: App, tmp_path: Path) -> None:
+    other = msgspec.structs.replace(app, caller="another client")
+
+    assert begun(app, tmp_path).answer.session != begun(other, tmp_path).answer.session
+
+
+@pytest.mark.invariant("start-is-idempotent")
+def test_a_start_that_names_itself_is_the_same_for_ever_and_for_all(
+    app: App, tmp_path: Path
+) -> None:
+    clock = SettableClock()
+    app = msgspec.structs.replace(app, clock=clock)
+    first = begun(app, tmp_path, request_id="r1")
+    clock.at_ms += 10 * UNNAMED_VALID_MS
+    other = msgspec.structs.replace(app, caller="another client")
+
+    assert begun(other, tmp_path, request_id="r1") == first
+    assert start(app, asked(app, tmp_path, request_id="r1", goal="Other")) == RequestReused()
+
+
+def test_a_run_can_begin_in_a_session_that_exists(app: App, tmp_path: Path) -> None:
+    first = begun(app, tmp_path)
+
+    second = begun(app, tmp_path, goal="More", session=first.answer.session)
+
+    assert second.answer.session == first.answer.session
+    assert second.answer.run != first.answer.run
+    named = msgspec.structs.replace(app, environment={"INTERLOCK_SESSION": first.answer.session})
+    assert begun(named, tmp_path, goal="Third").answer.session == first.answer.session
+    refusal = start(app, asked(app, tmp_path, session="ses_none"))
+    assert refusal == NoSuchSession("ses_none", ())
+
+
+def test_preferences_come_from_the_user_the_project_and_the_call(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    def chosen(**changes: object) -> Preferences:
+        return begun(app, tmp_path, **changes).answer.preferences
+
+    assert chosen(goal="1") == Preferences("guided", "conservative")
+    (home / "config.toml").write_text(
+        '[preferences]\nautonomy = "full_auto_never_stop"\nriskPolicy = "balanced"\n'
+    )
+    assert chosen(goal="2") == Preferences("full_auto_never_stop", "balanced")
+    project = tmp_path / ".interlock" / "config.toml"
+    project.write_text('[preferences]\nautonomy = "guided"\nriskPolicy = "aggressive"\n')
+    assert chosen(goal="3") == Preferences("guided", "balanced"), "a project can only tighten"
+    wish = Wish("full_auto_stop_on_user_deps")
+    assert chosen(goal="4", preferences=wish) == Preferences(
+        "full_auto_stop_on_user_deps", "balanced"
+    )
+
+
+@pytest.mark.parametrize("text", ["not toml", "[preferences]\nautonomy = 3", "preferences = 1"])
+def test_broken_settings_are_named_and_nothing_is_started(
+    app: App, home: Path, tmp_path: Path, text: str
+) -> None:
+    (home / "config.toml").write_text(text)
+
+    with pytest.raises(SettingsBroken, match=r"config\.toml"):
+        start(app, asked(app, tmp_path))
+
+    assert app.reader.stats().sessions == 0
+
+
+def test_a_recommendation_that_is_exceeded_is_a_warning(app: App, tmp_path: Path) -> None:
+    workflow = msgspec.structs.replace(
+        linear(1, "careful"), recommended_preferences=Wish("guided", "conservative")
+    )
+    install(app, tmp_path, workflow)
+
+    answered = begun(
+        app,
+        tmp_path,
+        workflow=WorkflowId("careful"),
+        preferences=Wish("full_auto_never_stop", "aggressive"),
+    )
+
+    assert len(answered.answer.warnings) == 2
+    assert "recommends autonomy guided" in answered.answer.warnings[0]
+
+
+def test_context_is_taken_and_its_limits_are_said(app: App, tmp_path: Path) -> None:
+    context: dict[str, Json] = {"area": "parser"}
+    assert begun(app, tmp_path, context=context).answer.is_complete is False
+
+    refusal = start(app, asked(app, tmp_path, context={"x": "y" * 300_000}))
+
+    assert isinstance(refusal, ContextRefused)
+    assert refusal.pointer == "/context"

@@ -1,0 +1,139 @@
+"""What only the user does: preferences, unblocking, gaps, archiving, deleting, keys."""
+
+from pathlib import Path
+
+import pytest
+
+from interlock.app import user
+from interlock.app.advance import advance
+from interlock.app.context import App
+from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
+from interlock.app.sessions import check_stream
+from interlock.core.ids import GapId
+from interlock.core.preferences import Preferences, Wish
+from interlock.core.session.answer import Answered
+from interlock.core.session.decide import RunWaits
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.tokens import RevokedKey
+from interlock.store.failures import StoreUnusable
+from tests.scenes import handed_in, output, started
+
+
+def blocked(app: App, before: Answered, times: int) -> Answered:
+    for _ in range(times):
+        before = handed_in(app, before, "")
+        assert before.answer.kind == "blocked"
+    return before
+
+
+def test_preferences_apply_from_the_next_step_on(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    chosen = user.set_preferences(app, first.answer.run, Wish("full_auto_never_stop"))
+
+    assert chosen == Preferences("full_auto_never_stop", "conservative")
+    following = handed_in(app, first, "")
+    assert following.answer.kind == "ok", "never stopping, missing notes are a gap"
+    assert following.answer.gaps.open == 1
+    assert following.answer.preferences.autonomy == "full_auto_never_stop"
+    assert user.set_preferences(app, "run_none", Wish()) == NoSuchRun("run_none", ())
+
+
+def test_the_user_lets_a_waiting_run_go_on(app: App, tmp_path: Path) -> None:
+    waiting = blocked(app, started(app, tmp_path), BLOCKED_IN_ROW_MAX)
+    run = waiting.answer.run
+    assert advance(app, waiting.answer.continue_token, output("notes")) == RunWaits(run)
+
+    user.unblock(app, run)
+
+    assert user.unblock(app, run) == NothingToUnblock(run)
+    assert blocked(app, waiting, 1).answer.blocked is not None
+    assert handed_in(app, waiting, "notes").answer.kind == "ok"
+
+
+def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    answered = advance(app, first.answer.continue_token, output("done", gap))
+    assert isinstance(answered, Answered)
+    session = answered.answer.session
+
+    (found,) = user.open_gaps(app, session)
+    assert (found.gap.summary, found.run) == ("No tests", answered.answer.run)
+    assert user.resolve_gap(app, session, found.gap.gap, "wrote them") == found.gap
+
+    assert list(user.open_gaps(app, session)) == []
+    assert user.resolve_gap(app, session, found.gap.gap, "again") == NoSuchGap(found.gap.gap)
+    assert user.resolve_gap(app, session, GapId("gap_x"), "?") == NoSuchGap("gap_x")
+    closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "too late"}
+    late = advance(app, answered.answer.continue_token, output("done", closing))
+    assert isinstance(late, Answered)
+    assert "no open gap" in late.answer.warnings[0]
+
+
+def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
+    first = started(app, tmp_path)
+    gap = {"kind": "gap", "severity": "warning", "summary": "No tests"}
+    answered = advance(app, first.answer.continue_token, output("done", gap))
+    assert isinstance(answered, Answered)
+    (found,) = user.open_gaps(app, answered.answer.session)
+    closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "wrote them"}
+
+    following = advance(app, answered.answer.continue_token, output("done", closing))
+
+    assert isinstance(following, Answered)
+    assert following.answer.gaps.open == 0
+
+
+def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> None:
+    session = started(app, tmp_path).answer.session
+
+    user.archive(app, session, is_archived=True)
+    assert app.reader.sessions(limit=9) == []
+    assert [row.session for row in app.reader.sessions(limit=9, archived=True)] == [session]
+    user.archive(app, session, is_archived=False)
+    assert [row.session for row in app.reader.sessions(limit=9)] == [session]
+    assert check_stream(app.reader, session).state == "healthy"
+
+
+def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path) -> None:
+    gone, kept = started(app, tmp_path), handed_in(app, started(app, tmp_path))
+
+    user.delete(app, gone.answer.session)
+
+    refusal = advance(app, gone.answer.continue_token, output("x"))
+    assert refusal == NodeGone()
+    assert check_stream(app.reader, kept.answer.session).state == "healthy"
+    assert handed_in(app, kept).answer.pending is not None
+
+
+def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_path: Path) -> None:
+    gone = handed_in(app, started(app, tmp_path), "PLUTONIUM " * 50)
+
+    user.delete(app, gone.answer.session)
+
+    left = [path.name for path in home.iterdir() if b"PLUTONIUM" in path.read_bytes()]
+    assert left == []
+
+
+def test_tokens_survive_a_change_of_keys_until_the_old_one_is_revoked(
+    app: App, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    old = app.keyring.current().id
+
+    fresh = app.keyring.rotate()
+    second = handed_in(app, first)
+    assert app.keyring.current() == fresh
+    assert app.keyring.revoke(fresh.id) is False, "the current key cannot be revoked"
+    assert app.keyring.revoke(old) is True
+
+    assert advance(app, first.answer.continue_token, output("x")) == BadToken(RevokedKey(old))
+    assert handed_in(app, second).answer.kind == "ok"
+
+
+def test_a_keyring_that_cannot_be_written_says_so(app: App, home: Path) -> None:
+    (home / "keyring.lock").unlink()
+    (home / "keyring.lock").mkdir()
+
+    with pytest.raises(StoreUnusable, match="keyring"):
+        app.keyring.rotate()
