@@ -16,6 +16,7 @@ SCHEMAS = {tool.name: tool.listing["outputSchema"] for tool in TOOLS}
 class Agent:
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
+        self._started = 0
 
     def call(self, tool: str, arguments: object) -> dict[str, Any]:
         params = {"name": tool, "arguments": arguments}
@@ -41,7 +42,9 @@ class Agent:
         return problem
 
     def start(self) -> dict[str, Any]:
-        return self.ok("start_workflow", workflowId="line", goal="Try it")
+        """A run of its own: with the same goal within a minute it would be the same one."""
+        self._started += 1
+        return self.ok("start_workflow", workflowId="line", goal=f"Try it {self._started}")
 
     def hand_in(self, token: str, notes: str = "done") -> dict[str, Any]:
         return self.ok("continue_workflow", continueToken=token, output={"notesMarkdown": notes})

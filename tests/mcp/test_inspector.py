@@ -42,6 +42,8 @@ def test_it_lists_the_tools(home: Path) -> None:
         "inspect_workflow",
         "start_workflow",
         "continue_workflow",
+        "checkpoint_workflow",
+        "resume_session",
     ]
 
 

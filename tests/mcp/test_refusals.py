@@ -57,20 +57,39 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     (
         "invalid_arguments",
         "continue_workflow",
-        lambda token: {"continueToken": token, "output": "just words"},
+        lambda token: {"continueToken": token, "intent": "forward"},
+    ),
+    ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
+    ("notes_missing", "checkpoint_workflow", lambda _: {}),
+    ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": WRITE_YOUR_NOTES}),
+    ("token_mangled", "checkpoint_workflow", lambda _: {"token": "ct1oops", "notes": "n"}),
+    (
+        "invalid_arguments",
+        "checkpoint_workflow",
+        lambda _: {"notes": "n", "artifacts": [{"big": 2**60}]},
+    ),
+    (
+        "unknown_session",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "sessionId": "ses_none"},
+    ),
+    ("context_unset", "start_workflow", lambda _: {"workflowId": "asks", "goal": "g"}),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "context": {"goal": "mine"}},
+    ),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "preferences": {"autonomy": "wild"}},
     ),
     (
         "invalid_arguments",
         "continue_workflow",
-        lambda token: {"continueToken": token, "intent": "forward"},
+        lambda token: {"continueToken": token, "notes": "n", "context": {"interlock": 1}},
     ),
-    ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
-    (
-        "notes_missing",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "intent": "advance"},
-    ),
-    ("notes_missing", "continue_workflow", lambda token: {"continueToken": token, "output": {}}),
+    ("invalid_arguments", "resume_session", lambda _: {"limit": "many"}),
     (
         "notes_not_written",
         "continue_workflow",
@@ -105,7 +124,7 @@ def test_the_call_that_a_refusal_offers_is_accepted(
 
     answer = agent.ok(better, **arguments)
 
-    if code.startswith("notes_"):
+    if code.startswith("notes_") and better == "continue_workflow":
         assert answer["pending"]["stepId"] == "step-2", "the step is handed in, not only shown"
 
 
@@ -121,6 +140,42 @@ def test_a_complete_run_refuses_politely(agent: Agent) -> None:
     assert problem["code"] == "nothing_pending"
     better, arguments = mend(problem, {})
     assert agent.ok(better, **arguments)["isComplete"]
+
+
+def test_a_request_id_that_was_used_for_another_call_is_refused(agent: Agent) -> None:
+    agent.ok("start_workflow", workflowId="line", goal="one", requestId="r1")
+
+    problem = agent.refused(
+        "start_workflow", {"workflowId": "line", "goal": "two", "requestId": "r1"}
+    )
+
+    assert problem["code"] == "request_reused"
+    better, arguments = mend(problem, {})
+    agent.ok(better, **arguments)
+
+
+def test_a_run_that_waits_says_who_can_let_it_go_on(agent: Agent) -> None:
+    answer = agent.start()
+    for _ in range(10):
+        answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
+    assert answer["nextIntent"] == "rehydrate_only"
+    token = answer["continueToken"]
+
+    problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "now"})
+
+    assert problem["code"] == "run_waits"
+    assert f"interlock run unblock {answer['run']}" in problem["details"]["hint"]
+    better, arguments = mend(problem, {})
+    assert agent.ok(better, **arguments)["nextIntent"] == "rehydrate_only"
+
+
+def test_broken_settings_are_named(agent: Agent, home: Path) -> None:
+    (home / "config.toml").write_text("[preferences]\nautonomy = 'wild'\n")
+
+    problem = agent.refused("start_workflow", {"workflowId": "line", "goal": "g"})
+
+    assert problem["code"] == "settings_broken"
+    assert "config.toml" in problem["message"]
 
 
 def foreign(app: App, **changes: Any) -> str:
@@ -144,7 +199,7 @@ def test_a_damaged_session_is_refused_as_unhealthy(app: App, agent: Agent, home:
     assert app.reader
     token = agent.start()["continueToken"]
     db = Database.read_write(home / "interlock.db")
-    db.run("UPDATE event SET digest = zeroblob(32) WHERE seq = 2")
+    db.run("UPDATE event SET digest = zeroblob(32) WHERE seq = 4")
     db.close()
 
     problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "n"})

@@ -23,20 +23,26 @@ def fold(tool: Tool[Arguments], sent: object) -> Folded[Arguments] | ToolResult:
     given = _object(sent if sent is not None else {})
     if given is None:
         return _refuse(tool, {}, "The arguments are not an object", ())
-    given = dict(given)
-    if clash := _rename(tool.aliases, given):
-        alias, name = clash
-        return _refuse(tool, {}, f"Both `{name}` and `{alias}` were given; send one of them", ())
+    renamed = _renamed(tool, given)
+    if isinstance(renamed, _Clash):
+        message = f"Both `{renamed.name}` and `{renamed.alias}` were given; send one of them"
+        return _refuse(tool, {}, message, ())
     properties = tool.input_schema["properties"]
-    warnings = _drop_unknown(given, properties)
-    for name, value in given.items():
-        if isinstance(value, str) and properties[name].get("type") in ("object", "array"):
-            given[name] = _parsed(value)
+    warnings = _drop_unknown(renamed, properties)
+    for name, value in renamed.items():
+        renamed[name] = _shaped(value, properties[name])
     try:
-        arguments = msgspec.convert(given, tool.arguments, strict=False)
+        arguments = msgspec.convert(renamed, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
-        return _explain(tool, given, error)
+        return _explain(tool, renamed, error)
     return Folded(arguments, warnings)
+
+
+class _Clash(msgspec.Struct, frozen=True):
+    """One argument came under two names."""
+
+    alias: str
+    name: str
 
 
 def _object(sent: object) -> Mapping[str, Json] | None:
@@ -52,22 +58,61 @@ def _parsed(text: str) -> Json:
         return text
 
 
-def _rename(aliases: Mapping[str, str], given: dict[str, Json]) -> tuple[str, str] | None:
-    """Move what came under another name to where it belongs; tell if both names came."""
-    for alias, path in aliases.items():
-        if alias not in given:
-            continue
+def _plain(name: str) -> str:
+    """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+def _renamed(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json] | _Clash:
+    """What was given, under the names and in the places where it belongs."""
+    paths = {_plain(alias): path for alias, path in tool.aliases.items()}
+    paths |= {_plain(name): name for name in tool.input_schema["properties"]}
+    placed: dict[str, Json] = {}
+    for name in sorted(given, key=lambda name: "." in paths.get(_plain(name), "")):
+        path = paths.get(_plain(name), name)
         outer, _, inner = path.partition(".")
         if not inner:
-            if outer in given:
-                return alias, outer
-            given[outer] = given.pop(alias)
+            if outer in placed:
+                return _Clash(name if name != outer else _other(given, outer, paths), outer)
+            placed[outer] = _inside(given[name], outer, paths)
             continue
-        inside = _object(given.get(outer) or {})
+        inside = _object(placed.get(outer) or {})
         if inside is None or inner in inside:
-            return alias, path
-        given[outer] = {**inside, inner: given.pop(alias)}
-    return None
+            return _Clash(name, path)
+        placed[outer] = {**inside, inner: given[name]}
+    return placed
+
+
+def _other(given: Mapping[str, Json], outer: str, paths: Mapping[str, str]) -> str:
+    return next(name for name in given if name != outer and paths.get(_plain(name)) == outer)
+
+
+def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json:
+    """`output: {notes: …}` for `output: {notesMarkdown: …}`, and `output: "text"` for both."""
+    inner = [path.partition(".")[2] for path in paths.values() if path.startswith(f"{outer}.")]
+    if not inner:
+        return value
+    if isinstance(value, str) and not isinstance(_parsed(value), dict):
+        return {inner[0]: value}
+    found = _object(value)
+    if found is None:
+        return value
+    return {paths.get(_plain(key), key).removeprefix(f"{outer}."): v for key, v in found.items()}
+
+
+def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
+    """A value in the shape that is asked for, where it is plain what was meant."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("object", "array"):
+        value = _parsed(value)
+    if isinstance(value, dict) and kind == "array":
+        return [value]
+    if isinstance(value, dict) and kind == "object":
+        inner = schema.get("properties", {})
+        return {name: _shaped(v, inner.get(name, {})) for name, v in value.items()}
+    if isinstance(value, str) and "enum" in schema:
+        return next((known for known in schema["enum"] if _plain(known) == _plain(value)), value)
+    return value
 
 
 def _drop_unknown(given: dict[str, Json], properties: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import msgspec
 from interlock import __version__
 from interlock.app.context import App
 from interlock.app.explain import Explanation
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.mcp import results
 from interlock.mcp.contract import Tool
 from interlock.mcp.fold import Folded, fold
@@ -156,6 +156,8 @@ class Protocol:
             return tool.call(self._app, folded.arguments), folded.warnings
         except StoreFailure as failure:
             return results.store_failed(failure), ()
+        except SettingsBroken as broken:
+            return results.settings_broken(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
             traceback.print_exc(file=sys.stderr)
             return results.internal_error(error), ()

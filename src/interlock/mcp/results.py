@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from interlock.app.explain import Code, Explanation
-from interlock.app.failures import StoreBusy, StoreFailure
+from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.core.canonical import Json
 
 
@@ -82,6 +82,11 @@ def store_failed(failure: StoreFailure) -> ToolResult:
             Details(failure.hint),
         )
     )
+
+
+def settings_broken(broken: SettingsBroken) -> ToolResult:
+    hint = "Tell the user: the file must be corrected or moved away."
+    return problem(Problem("settings_broken", str(broken), FINAL, Details(hint)))
 
 
 def internal_error(error: Exception) -> ToolResult:

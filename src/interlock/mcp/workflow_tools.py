@@ -1,30 +1,38 @@
-"""The toolset `workflow`: find a workflow, start it, and go through it step by step."""
+"""The toolset `workflow`: find a workflow, start it, go through it, mark it, come back to it."""
 
-from pathlib import Path
+import re
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from interlock.app import catalogue
-from interlock.app.advance import Output, advance
+from interlock.app.advance import advance
+from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.context import App
 from interlock.app.explain import Explanation, explain
-from interlock.app.refusals import NoSuchWorkflow, Refusal
+from interlock.app.refusals import NoSuchSession, NoSuchWorkflow, Refusal
 from interlock.app.rehydrate import rehydrate
-from interlock.app.start import start
+from interlock.app.start import Start, start
+from interlock.app.submission import Output, Taken, take
 from interlock.core.canonical import Json
-from interlock.core.ids import StepId, WorkflowHash, WorkflowId
+from interlock.core.ids import WorkflowId
+from interlock.core.preferences import Wish
 from interlock.core.session.answer import WRITE_YOUR_NOTES, Answer, Answered
+from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.context import ContextRefused
+from interlock.core.session.decide import ContextUnset
+from interlock.core.tokens import TEXT_LENGTH
+from interlock.mcp.arguments import Workspace, workspace_of
+from interlock.mcp.catalogue_tools import INSPECT, LIST, closest
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult, refused
+from interlock.mcp.resume_tool import RESUME
 
-_Workspace = Annotated[
-    str | None,
-    Meta(
-        description="Absolute path of the project directory. Default: where the server runs.",
-        examples=["/home/me/project"],
-    ),
+_TOKEN_TEXT = re.compile(rf"(?<![a-z0-9])ct1[a-z0-9]{{{TEXT_LENGTH - 3}}}(?![a-z0-9])")
+
+_Context = Annotated[
+    dict[str, Json] | None,
+    Meta(description="Values that later prompts and steps use. Merged key by key; null removes."),
 ]
 _Token = Annotated[
     str,
@@ -33,189 +41,14 @@ _Token = Annotated[
         examples=["<the continueToken of the newest answer>"],
     ),
 ]
-
-
-class ListArguments(msgspec.Struct, frozen=True, rename="camel"):
-    workspace_path: _Workspace = None
-    tags: Annotated[
-        tuple[str, ...] | None, Meta(description="Only workflows with one of these tags.")
-    ] = None
-    query: Annotated[str | None, Meta(description="Only workflows whose words contain this.")] = (
-        None
-    )
-
-
-class ListedWorkflow(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    id: WorkflowId
-    name: str
-    description: str = ""
-    version: str = ""
-    hash: str = ""
-    step_count: int = 0
-    tags: tuple[str, ...] = ()
-
-
-class BrokenFile(msgspec.Struct, frozen=True, rename="camel"):
-    path: str
-    problems: tuple[str, ...]
-
-
-class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
-    workflows: tuple[ListedWorkflow, ...]
-    tags: dict[str, int]
-    broken: tuple[BrokenFile, ...] = ()
-
-
-def _list(app: App, arguments: ListArguments) -> ToolResult:
-    listing = catalogue.list_workflows(
-        app,
-        _workspace(arguments.workspace_path),
-        tags=arguments.tags or (),
-        query=arguments.query or "",
-    )
-    is_short = not (arguments.tags or arguments.query)
-    answer = WorkflowList(
-        tuple(_listed(entry, is_short=is_short) for entry in listing.entries),
-        listing.tags,
-        tuple(
-            BrokenFile(str(file.path), tuple(str(problem) for problem in file.problems))
-            for file in listing.broken
-        ),
-    )
-    return ToolResult(answer, _list_text(answer, is_short=is_short))
-
-
-def _listed(entry: catalogue.Entry, *, is_short: bool) -> ListedWorkflow:
-    workflow = entry.workflow
-    if is_short:
-        return ListedWorkflow(workflow.id, workflow.name)
-    return ListedWorkflow(
-        workflow.id,
-        workflow.name,
-        workflow.description,
-        workflow.version,
-        entry.pinned.hash,
-        len(workflow.steps),
-        workflow.tags,
-    )
-
-
-def _list_text(answer: WorkflowList, *, is_short: bool) -> str:
-    lines = [f"{len(answer.workflows)} workflows:"]
-    for workflow in answer.workflows:
-        lines.append(f"- {workflow.id}: {workflow.name}")
-        if not is_short:
-            lines.append(
-                f"  {workflow.description}\n  version {workflow.version},"
-                f" {workflow.step_count} steps, tags: {', '.join(workflow.tags) or '-'},"
-                f" {workflow.hash}"
-            )
-    if answer.tags:
-        lines.append("tags: " + ", ".join(f"{tag} ({n})" for tag, n in answer.tags.items()))
-    for file in answer.broken:
-        lines.append(f"not valid: {file.path}: {'; '.join(file.problems)}")
-    if is_short:
-        lines.append(
-            "Pass `tags` or `query` for descriptions, or look at one with `inspect_workflow`."
-        )
-    return "\n".join(lines)
-
-
-LIST = Tool(
-    name="list_workflows",
-    title="List workflows",
-    purpose=(
-        "Show the workflows that can be started here. Call it when the user asks for a structured"
-        " way of working, or names a kind of task (review, bug, feature) without naming a workflow."
-        " Without filters the answer is short; pass tags or query for descriptions."
-    ),
-    arguments=ListArguments,
-    answer=WorkflowList,
-    is_read_only=True,
-    call=_list,
-)
-
-
-class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
-    workflow_id: Annotated[str, Meta(description="Id from list_workflows.", examples=["hello"])]
-    mode: Annotated[
-        Literal["metadata", "preview", "source", "compiled"] | None,
-        Meta(description="metadata: titles only. preview (default): what you would be asked."),
-    ] = None
-    workspace_path: _Workspace = None
-
-
-class InspectedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    id: StepId
-    title: str
-    prompt: str = ""
-
-
-class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    id: WorkflowId
-    name: str
-    description: str
-    version: str
-    hash: WorkflowHash
-    origin: Literal["bundled", "user", "project"]
-    tags: tuple[str, ...]
-    steps: tuple[InspectedStep, ...]
-    content: str = ""
-    """The file as written, or what it compiles to, where that was asked for."""
-
-
-def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
-    workspace = _workspace(arguments.workspace_path)
-    entry = catalogue.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
-    if isinstance(entry, NoSuchWorkflow):
-        return refused(explain(entry), INSPECT.corrected({"workflowId": _closest(entry)}))
-    mode = arguments.mode or "preview"
-    workflow = entry.workflow
-    content = {
-        "source": lambda: entry.path.read_text(encoding="utf-8"),
-        "compiled": entry.pinned.content.decode,
-    }.get(mode, str)()
-    answer = Inspection(
-        workflow.id,
-        workflow.name,
-        workflow.description,
-        workflow.version,
-        entry.pinned.hash,
-        entry.origin,
-        workflow.tags,
-        tuple(
-            InspectedStep(step.id, step.title, step.prompt if mode == "preview" else "")
-            for step in workflow.steps
-        ),
-        content,
-    )
-    return ToolResult(answer, _inspection_text(answer))
-
-
-def _inspection_text(answer: Inspection) -> str:
-    lines = [
-        f"{answer.id} {answer.version}: {answer.name}",
-        answer.description,
-        f"origin: {answer.origin}, tags: {', '.join(answer.tags) or '-'}, {answer.hash}",
-    ]
-    for number, step in enumerate(answer.steps, start=1):
-        lines.append(f"{number}. {step.title} [{step.id}]")
-        if step.prompt:
-            lines.append(f"   {step.prompt}")
-    if answer.content:
-        lines += ["", answer.content]
-    return "\n".join(lines)
-
-
-INSPECT = Tool(
-    name="inspect_workflow",
-    title="Inspect a workflow",
-    purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
-    arguments=InspectArguments,
-    answer=Inspection,
-    is_read_only=True,
-    call=_inspect,
-)
+_RequestId = Annotated[
+    str | None,
+    Meta(description="Any text that names this call: sent twice, it is carried out once."),
+]
+_SessionId = Annotated[str | None, Meta(description="Do it in this session instead of a new one.")]
+_Artifacts = Annotated[
+    tuple[Json, ...] | None, Meta(description="Structured results, each an object with a kind.")
+]
 
 
 class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -227,23 +60,42 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
             examples=["<what the user wants, in one sentence>"],
         ),
     ]
-    workspace_path: _Workspace = None
+    workspace_path: Workspace = None
+    session_id: _SessionId = None
+    context: _Context = None
+    preferences: Annotated[
+        Wish | None, Meta(description="Only if the user asked for it: autonomy and riskPolicy.")
+    ] = None
+    request_id: _RequestId = None
 
 
 def _start(app: App, arguments: StartArguments) -> ToolResult:
     outcome = start(
         app,
-        WorkflowId(arguments.workflow_id),
-        goal=arguments.goal,
-        workspace=_workspace(arguments.workspace_path),
+        Start(
+            WorkflowId(arguments.workflow_id),
+            goal=arguments.goal,
+            workspace=workspace_of(arguments.workspace_path),
+            session=arguments.session_id,
+            context=arguments.context or {},
+            preferences=arguments.preferences or Wish(),
+            request_id=arguments.request_id,
+        ),
     )
     if isinstance(outcome, Answered):
         return _answered(outcome)
     given: dict[str, Json] = {"workflowId": arguments.workflow_id}
-    if isinstance(outcome, NoSuchWorkflow):
-        given["workflowId"] = _closest(outcome)
     if arguments.goal.strip():
         given["goal"] = arguments.goal
+    match outcome:
+        case NoSuchWorkflow():
+            given["workflowId"] = closest(outcome)
+        case NoSuchSession() if outcome.candidates:
+            given["sessionId"] = outcome.candidates[0]
+        case ContextUnset():
+            given["context"] = {key.partition(".")[0]: f"<{key}>" for key in outcome.keys}
+        case _:
+            pass
     return refused(explain(outcome), START.corrected(given))
 
 
@@ -259,7 +111,16 @@ START = Tool(
     answer=Answer,
     is_read_only=False,
     call=_start,
-    aliases={"id": "workflowId", "workflow": "workflowId", "name": "workflowId"},
+    aliases={
+        "id": "workflowId",
+        "workflow": "workflowId",
+        "name": "workflowId",
+        "task": "goal",
+        "description": "goal",
+        "contextVariables": "context",
+        "workspace": "workspacePath",
+        "cwd": "workspacePath",
+    },
 )
 
 
@@ -268,6 +129,7 @@ class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
     output: Annotated[
         Output | None, Meta(description="What you hand in for the step. Present: advance.")
     ] = None
+    context: _Context = None
     intent: Annotated[
         Literal["advance", "rehydrate"] | None,
         Meta(
@@ -286,13 +148,22 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
         )
         return refused(conflict, _hand_in(token))
     if arguments.intent == "advance" or arguments.output is not None:
-        outcome = advance(app, token, arguments.output or Output())
+        taken = take(arguments.output, arguments.context)
+        outcome = advance(app, token, taken) if isinstance(taken, Taken) else taken
     else:
-        outcome = rehydrate(app.reader, app.keyring, app.entropy, token=token)
+        outcome = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
     if isinstance(outcome, Answered):
         return _answered(outcome)
     return refused(explain(outcome), _way_on(outcome, token))
 
+
+_TOKEN_ALIASES = {
+    "token": "continueToken",
+    "stateToken": "continueToken",
+    "ackToken": "continueToken",
+    "checkpointToken": "continueToken",
+    "resumeToken": "continueToken",
+}
 
 CONTINUE = Tool(
     name="continue_workflow",
@@ -307,35 +178,74 @@ CONTINUE = Tool(
     is_read_only=False,
     call=_continue,
     aliases={
-        "token": "continueToken",
-        "stateToken": "continueToken",
-        "ackToken": "continueToken",
-        "checkpointToken": "continueToken",
-        "resumeToken": "continueToken",
+        **_TOKEN_ALIASES,
         "notesMarkdown": "output.notesMarkdown",
         "notes": "output.notesMarkdown",
+        "artifacts": "output.artifacts",
+        "contextVariables": "context",
     },
 )
 
-TOOLS = (LIST, INSPECT, START, CONTINUE)
+
+class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
+    notes_markdown: Annotated[
+        str | None, Meta(description="What you did, found and decided so far.")
+    ] = None
+    continue_token: Annotated[
+        str | None, Meta(description="Of the run to mark. Left out: a session without a workflow.")
+    ] = None
+    artifacts: _Artifacts = None
+    workspace_path: Workspace = None
+    session_id: _SessionId = None
+    request_id: _RequestId = None
+
+
+def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
+    taken = take(Output(arguments.notes_markdown, arguments.artifacts), None)
+    if isinstance(taken, ContextRefused | ArtifactRefused):
+        return refused(explain(taken), _mark(None))
+    token = _trimmed(arguments.continue_token) if arguments.continue_token else None
+    if token:
+        outcome = checkpoint(app, token, taken)
+    else:
+        outcome = begin_with_checkpoint(
+            app,
+            taken,
+            workspace=workspace_of(arguments.workspace_path),
+            session=arguments.session_id,
+            request_id=arguments.request_id,
+        )
+    if isinstance(outcome, Answered):
+        return _answered(outcome)
+    return refused(explain(outcome), _mark(token if _is_usable(outcome) else None))
+
+
+CHECKPOINT = Tool(
+    name="checkpoint_workflow",
+    title="Set a checkpoint",
+    purpose=(
+        "Keep notes without handing in the step: before something risky, or when much was found"
+        " out. Works without a workflow too: leave the token out, and the notes are kept in a"
+        " session that resume_session finds again."
+    ),
+    arguments=CheckpointArguments,
+    answer=Answer,
+    is_read_only=False,
+    call=_checkpoint,
+    aliases={**_TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
+)
+
+TOOLS = (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME)
 
 
 def _answered(answered: Answered) -> ToolResult:
     return ToolResult(answered.answer, answered.text)
 
 
-def _workspace(path: str | None) -> Path:
-    return Path(path).expanduser() if path else Path.cwd()
-
-
 def _trimmed(token: str) -> str:
-    """Agents like to put quotes or backticks around what they copy."""
-    return token.strip().strip("`'\"<>").strip()
-
-
-def _closest(refusal: NoSuchWorkflow) -> str:
-    likely = (*explain(refusal).did_you_mean, *refusal.known)
-    return likely[0] if likely else "hello"
+    """The token in what was sent: agents put quotes, backticks or a label around what they copy."""
+    found = _TOKEN_TEXT.search(token.casefold())
+    return found[0] if found else token.strip().strip("`'\"<>").strip()
 
 
 def _hand_in(token: str) -> Call:
@@ -344,13 +254,23 @@ def _hand_in(token: str) -> Call:
     )
 
 
+def _mark(token: str | None) -> Call:
+    given: dict[str, Json] = {"notesMarkdown": WRITE_YOUR_NOTES}
+    return CHECKPOINT.corrected({**given, "continueToken": token} if token else given)
+
+
+def _is_usable(refusal: Refusal) -> bool:
+    """Whether the token was not what was wrong."""
+    return explain(refusal).code in ("notes_not_written", "notes_too_long", "invalid_arguments")
+
+
 def _way_on(refusal: Refusal, token: str) -> Call:
     match explain(refusal).code:
-        case "notes_missing" | "notes_not_written" | "notes_too_long":
+        case "notes_not_written" | "notes_too_long" | "invalid_arguments":
             return _hand_in(token)
-        case "nothing_pending":
+        case "nothing_pending" | "run_waits":
             return CONTINUE.corrected({"continueToken": token, "intent": "rehydrate"})
         case "token_mangled" | "token_forged":
             return CONTINUE.example()
         case _:
-            return START.example()
+            return RESUME.example()

@@ -1,0 +1,204 @@
+"""Tools that look through the catalogue: `list_workflows` and `inspect_workflow`."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app import catalogue
+from interlock.app.context import App
+from interlock.app.explain import explain
+from interlock.app.refusals import NoSuchWorkflow
+from interlock.core.ids import StepId, WorkflowHash, WorkflowId
+from interlock.mcp.arguments import Workspace, workspace_of
+from interlock.mcp.contract import Tool
+from interlock.mcp.results import ToolResult, refused
+
+
+class ListArguments(msgspec.Struct, frozen=True, rename="camel"):
+    workspace_path: Workspace = None
+    tags: Annotated[
+        tuple[str, ...] | None, Meta(description="Only workflows with one of these tags.")
+    ] = None
+    query: Annotated[str | None, Meta(description="Only workflows whose words contain this.")] = (
+        None
+    )
+
+
+class ListedWorkflow(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    id: WorkflowId
+    name: str
+    description: str = ""
+    version: str = ""
+    hash: str = ""
+    step_count: int = 0
+    tags: tuple[str, ...] = ()
+
+
+class BrokenFile(msgspec.Struct, frozen=True, rename="camel"):
+    path: str
+    problems: tuple[str, ...]
+
+
+class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
+    workflows: tuple[ListedWorkflow, ...]
+    tags: dict[str, int]
+    broken: tuple[BrokenFile, ...] = ()
+
+
+def _list(app: App, arguments: ListArguments) -> ToolResult:
+    listing = catalogue.list_workflows(
+        app,
+        workspace_of(arguments.workspace_path),
+        tags=arguments.tags or (),
+        query=arguments.query or "",
+    )
+    is_short = not (arguments.tags or arguments.query)
+    answer = WorkflowList(
+        tuple(_listed(entry, is_short=is_short) for entry in listing.entries),
+        listing.tags,
+        tuple(
+            BrokenFile(str(file.path), tuple(str(problem) for problem in file.problems))
+            for file in listing.broken
+        ),
+    )
+    return ToolResult(answer, _list_text(answer, is_short=is_short))
+
+
+def _listed(entry: catalogue.Entry, *, is_short: bool) -> ListedWorkflow:
+    workflow = entry.workflow
+    if is_short:
+        return ListedWorkflow(workflow.id, workflow.name)
+    return ListedWorkflow(
+        workflow.id,
+        workflow.name,
+        workflow.description,
+        workflow.version,
+        entry.pinned.hash,
+        len(workflow.steps),
+        workflow.tags,
+    )
+
+
+def _list_text(answer: WorkflowList, *, is_short: bool) -> str:
+    lines = [f"{len(answer.workflows)} workflows:"]
+    for workflow in answer.workflows:
+        lines.append(f"- {workflow.id}: {workflow.name}")
+        if not is_short:
+            lines.append(
+                f"  {workflow.description}\n  version {workflow.version},"
+                f" {workflow.step_count} steps, tags: {', '.join(workflow.tags) or '-'},"
+                f" {workflow.hash}"
+            )
+    if answer.tags:
+        lines.append("tags: " + ", ".join(f"{tag} ({n})" for tag, n in answer.tags.items()))
+    for file in answer.broken:
+        lines.append(f"not valid: {file.path}: {'; '.join(file.problems)}")
+    if is_short:
+        lines.append(
+            "Pass `tags` or `query` for descriptions, or look at one with `inspect_workflow`."
+        )
+    return "\n".join(lines)
+
+
+LIST = Tool(
+    name="list_workflows",
+    title="List workflows",
+    purpose=(
+        "Show the workflows that can be started here. Call it when the user asks for a structured"
+        " way of working, or names a kind of task (review, bug, feature) without naming a workflow."
+        " Without filters the answer is short; pass tags or query for descriptions."
+    ),
+    arguments=ListArguments,
+    answer=WorkflowList,
+    is_read_only=True,
+    call=_list,
+)
+
+
+class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
+    workflow_id: Annotated[str, Meta(description="Id from list_workflows.", examples=["hello"])]
+    mode: Annotated[
+        Literal["metadata", "preview", "source", "compiled"] | None,
+        Meta(description="metadata: titles only. preview (default): what you would be asked."),
+    ] = None
+    workspace_path: Workspace = None
+
+
+class InspectedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    id: StepId
+    title: str
+    prompt: str = ""
+
+
+class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    id: WorkflowId
+    name: str
+    description: str
+    version: str
+    hash: WorkflowHash
+    origin: Literal["bundled", "user", "project"]
+    tags: tuple[str, ...]
+    steps: tuple[InspectedStep, ...]
+    content: str = ""
+    """The file as written, or what it compiles to, where that was asked for."""
+
+
+def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
+    workspace = workspace_of(arguments.workspace_path)
+    entry = catalogue.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
+    if isinstance(entry, NoSuchWorkflow):
+        return refused(explain(entry), INSPECT.corrected({"workflowId": closest(entry)}))
+    mode = arguments.mode or "preview"
+    workflow = entry.workflow
+    content = {
+        "source": lambda: entry.path.read_text(encoding="utf-8"),
+        "compiled": entry.pinned.content.decode,
+    }.get(mode, str)()
+    answer = Inspection(
+        workflow.id,
+        workflow.name,
+        workflow.description,
+        workflow.version,
+        entry.pinned.hash,
+        entry.origin,
+        workflow.tags,
+        tuple(
+            InspectedStep(step.id, step.title, step.prompt if mode == "preview" else "")
+            for step in workflow.steps
+        ),
+        content,
+    )
+    return ToolResult(answer, _inspection_text(answer))
+
+
+def _inspection_text(answer: Inspection) -> str:
+    lines = [
+        f"{answer.id} {answer.version}: {answer.name}",
+        answer.description,
+        f"origin: {answer.origin}, tags: {', '.join(answer.tags) or '-'}, {answer.hash}",
+    ]
+    for number, step in enumerate(answer.steps, start=1):
+        lines.append(f"{number}. {step.title} [{step.id}]")
+        if step.prompt:
+            lines.append(f"   {step.prompt}")
+    if answer.content:
+        lines += ["", answer.content]
+    return "\n".join(lines)
+
+
+INSPECT = Tool(
+    name="inspect_workflow",
+    title="Inspect a workflow",
+    purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
+    arguments=InspectArguments,
+    answer=Inspection,
+    is_read_only=True,
+    call=_inspect,
+)
+
+
+def closest(refusal: NoSuchWorkflow) -> str:
+    """The workflow that was probably meant."""
+    likely = (*explain(refusal).did_you_mean, *refusal.known)
+    return likely[0] if likely else "hello"

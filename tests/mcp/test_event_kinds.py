@@ -1,0 +1,76 @@
+"""Every kind of event is brought about through a surface, and every one can be said in words."""
+
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.app.sessions import SessionView, show_session
+from interlock.cli import commands
+from interlock.cli.timeline import describe
+from interlock.core.session.events import SessionEvent
+from interlock.core.workflow.definition import UserOnly
+from tests.mcp.agent import Agent
+from tests.scenes import install, linear
+
+
+@pytest.mark.invariant("every-event-has-an-emitter")
+def test_every_kind_of_event_comes_through_a_surface(
+    agent: Agent, app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
+    asks = msgspec.structs.replace(
+        linear(2).steps[0], user_only=UserOnly("needs_user_choice", "Red or blue?")
+    )
+    everything = msgspec.structs.replace(
+        linear(2, "everything"),
+        steps=(asks, linear(2).steps[1]),
+        capabilities={"web_browsing": "required"},
+    )
+    install(app, tmp_path, everything)
+    answer = agent.ok("start_workflow", workflowId="everything", goal="All kinds")
+    assert answer["nextIntent"] == "await_user_confirmation"
+    session, run = answer["session"], answer["run"]
+    agent.ok("checkpoint_workflow", continueToken=answer["continueToken"], notesMarkdown="so far")
+    for _ in range(10):
+        answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
+        assert answer["kind"] == "blocked"
+    assert commands.run(["run", "unblock", run]) == 0
+    assert commands.run(["preferences", "set", run, "--risk-policy", "balanced"]) == 0
+    artifacts = [
+        {"kind": "user_only", "resolution": "answered", "detail": "blue"},
+        {
+            "kind": "capability_observation",
+            "capability": "web_browsing",
+            "status": "available",
+            "evidence": "opened a page",
+        },
+        {"kind": "workflow_divergence", "reason": "efficiency_skip", "summary": "Skipped a part"},
+        {"kind": "gap", "severity": "warning", "summary": "No tests yet"},
+    ]
+    answer = agent.ok(
+        "continue_workflow",
+        continueToken=answer["continueToken"],
+        output={"notesMarkdown": "done", "artifacts": artifacts},
+        context={"colour": "blue"},
+    )
+    (gap,) = [warning.split()[1] for warning in answer["warnings"] if "Gap" in warning]
+    closing = {"kind": "gap_resolution", "gapId": gap, "how": "wrote them"}
+    answer = agent.ok(
+        "continue_workflow",
+        continueToken=answer["continueToken"],
+        output={"notesMarkdown": "done", "artifacts": [closing]},
+    )
+    assert answer["isComplete"]
+    assert commands.run(["session", "archive", session]) == 0
+    capsys.readouterr()
+
+    view = show_session(app, session)
+
+    assert isinstance(view, SessionView)
+    assert view.health.state == "healthy"
+    assert {type(envelope.event) for envelope in view.events} == set(get_args(SessionEvent))
+    assert all(describe(envelope) for envelope in view.events)

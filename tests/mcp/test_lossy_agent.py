@@ -1,0 +1,287 @@
+"""A lossy agent against real servers: it repeats, rewinds, loses answers and loses its server.
+
+A model of the run graph predicts what must be recorded. Two servers on one store are driven over
+real pipes; the calls go to either of them.
+"""
+
+import atexit
+import json
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from interlock.app.context import open_app
+from interlock.app.sessions import check_stream, run_view
+from interlock.core import bech32m
+from interlock.core.ids import RunId, SessionId
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.tokens import LENGTH, PREFIX
+from interlock.core.views.graph import GraphNode
+from interlock.mcp.client import StdioClient
+from tests.scenes import linear
+
+STEPS = 5
+EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "60"))
+OPERATIONS_MIN = 2_000 * EXAMPLES // 60
+COUNTED: Counter[str] = Counter()
+
+
+class ModelNode:
+    """What the model knows of a node."""
+
+    def __init__(self, kind: str, notes: str, cursor: int, blocked: int = 0) -> None:
+        self.kind, self.notes, self.cursor, self.blocked = kind, notes, cursor, blocked
+        self.children: list[ModelNode] = []
+
+    @property
+    def is_complete(self) -> bool:
+        return self.cursor == STEPS
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.blocked >= BLOCKED_IN_ROW_MAX
+
+    def shape(self) -> tuple[str, str, list[Any]]:
+        return self.kind, self.notes, sorted(child.shape() for child in self.children)
+
+
+class World:
+    """Two servers on one store, for all examples: starting them is what takes time."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="interlock-lossy-")
+        self.home = Path(self._directory.name) / "home"
+        workspace = Path(self._directory.name) / "work"
+        (workspace / ".interlock" / "workflows").mkdir(parents=True)
+        line = workspace / ".interlock" / "workflows" / "line.json"
+        line.write_bytes(msgspec.json.encode(linear(STEPS)))
+        self.workspace = workspace
+        self.servers = [self._server(), self._server()]
+        self.started = 0
+        atexit.register(self.close)
+
+    def _server(self) -> StdioClient:
+        return StdioClient(self.home, workspace=self.workspace)
+
+    def restart(self, which: int) -> None:
+        self.servers[which].kill()
+        self.servers[which] = self._server()
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.kill()
+        self._directory.cleanup()
+
+
+_worlds: list[World] = []
+
+
+def line_for(tool: str, arguments: dict[str, Any]) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    ).encode()
+
+
+def named(token: str) -> bytes:
+    """The node and the attempt that a token names."""
+    payload = bech32m.decode(PREFIX, token, LENGTH)
+    assert isinstance(payload, bytes)
+    return payload[3:16]
+
+
+class LossyAgent(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        if not _worlds:
+            _worlds.append(World())
+        self.world = _worlds[0]
+        self.tokens: list[tuple[str, ModelNode]] = []
+        self.answers: dict[bytes, bytes] = {}
+        """What each accepted call was answered."""
+        self.spent: dict[str, int] = {}
+
+    @initialize()
+    def start(self) -> None:
+        self.world.started += 1
+        arguments = {"workflowId": "line", "goal": f"Run {self.world.started}"}
+        answer = self._structured(self._ask(0, line_for("start_workflow", arguments)))
+        self.session, self.run = SessionId(answer["session"]), RunId(answer["run"])
+        self.root = ModelNode("step", "", 0)
+        self.tokens.append((answer["continueToken"], self.root))
+
+    @rule(data=st.data(), server=st.integers(0, 1), number=st.integers(0, 3))
+    def advance(self, data: st.DataObject, server: int, number: int) -> None:
+        """With any token, new or old; a used one with other notes is a rewind."""
+        self._advance(*self._pick(data), server, f"notes {number}" if number else "")
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data(), server=st.integers(0, 1))
+    def repeat(self, data: st.DataObject, server: int) -> None:
+        COUNTED["repeats"] += 1
+        line = data.draw(st.sampled_from(list(self.answers)))
+
+        assert self._ask(server, line) == self.answers[line]
+
+    @rule(data=st.data(), server=st.integers(0, 1))
+    def look_again(self, data: st.DataObject, server: int) -> None:
+        token, node = self._pick(data)
+        answer = self._structured(
+            self._ask(server, line_for("continue_workflow", {"continueToken": token}))
+        )
+        expected = None if node.is_complete else f"step-{node.cursor + 1}"
+        pending: dict[str, Any] | None = answer["pending"]
+        assert (pending["stepId"] if pending else None) == expected
+        self.tokens.append((answer["continueToken"], node))
+
+    @rule(data=st.data(), server=st.integers(0, 1), number=st.integers(1, 2))
+    def mark(self, data: st.DataObject, server: int, number: int) -> None:
+        token, node = self._pick(data)
+        line = line_for(
+            "checkpoint_workflow", {"continueToken": token, "notesMarkdown": f"mark {number}"}
+        )
+        reply = self._ask(server, line)
+        # After a change of keys it is another text, for the same node and attempt.
+        assert named(self._structured(reply)["continueToken"]) == named(token)
+        if self._is_new(line, reply):
+            node.children.append(ModelNode("checkpoint", f"mark {number}", node.cursor))
+
+    @rule(
+        data=st.data(),
+        server=st.integers(0, 1),
+        number=st.integers(1, 3),
+        dies=st.sampled_from([True, False, False, False]),
+    )
+    def lose_the_answer(self, data: st.DataObject, server: int, number: int, *, dies: bool) -> None:
+        """And perhaps the server with it. Asked again elsewhere, the call is recorded once."""
+        token, node = self._pick(data)
+        line = self._hand_in(token, f"notes {number}")
+        self.world.servers[server].send_line(line)
+        COUNTED["operations"] += 1
+        if dies:
+            COUNTED["kills"] += 1
+            self.world.restart(server)
+        else:
+            self.world.servers[server].read_line()
+        self._settle(line, token, node, f"notes {number}", self._ask(1 - server, line))
+
+    @rule(data=st.data(), number=st.integers(1, 3), is_same=st.booleans())
+    def race(self, data: st.DataObject, number: int, is_same: bool) -> None:  # noqa: FBT001
+        token, node = self._pick(data)
+        notes = [f"notes {number}", f"notes {number if is_same else number + 1}"]
+        lines = [self._hand_in(token, text) for text in notes]
+        COUNTED["races"] += 1
+        for which in (0, 1):
+            self.world.servers[which].send_line(lines[which])
+        replies = [self.world.servers[which].read_line() for which in (0, 1)]
+        COUNTED["operations"] += 2
+        if is_same:
+            assert replies[0] == replies[1]
+        for which in (0, 1):
+            self._settle(lines[which], token, node, notes[which], replies[which])
+
+    @rule()
+    def rotate_the_keys(self) -> None:
+        app = open_app(self.world.home)
+        app.keyring.rotate()
+        app.close()
+
+    def teardown(self) -> None:
+        app = open_app(self.world.home)
+        graph = run_view(app, self.run)
+        health = check_stream(app.reader, self.session)
+        app.close()
+        children = graph.children()
+
+        def shape(node: GraphNode) -> tuple[str, str, list[Any]]:
+            return node.kind, node.notes, sorted(shape(c) for c in children.get(node.id, []))
+
+        assert health.state == "healthy"
+        assert shape(children[None][0]) == self.root.shape()
+
+    def _pick(self, data: st.DataObject) -> tuple[str, ModelNode]:
+        index = data.draw(st.integers(0, len(self.tokens) - 1))
+        return self.tokens[-1 - index]
+
+    def _hand_in(self, token: str, notes: str) -> bytes:
+        output = {"notesMarkdown": notes}
+        return line_for("continue_workflow", {"continueToken": token, "output": output})
+
+    def _advance(self, token: str, node: ModelNode, server: int, notes: str) -> None:
+        line = self._hand_in(token, notes)
+        self._settle(line, token, node, notes, self._ask(server, line))
+
+    def _settle(self, line: bytes, token: str, node: ModelNode, notes: str, reply: bytes) -> None:
+        result = json.loads(reply)["result"]
+        if node.is_complete or (node.is_waiting and line not in self.answers):
+            expected = "nothing_pending" if node.is_complete else "run_waits"
+            assert result["structuredContent"]["code"] == expected
+            return
+        assert not result["isError"], result
+        if not self._is_new(line, reply):
+            return
+        if self.spent.setdefault(token, 0):
+            COUNTED["rewinds"] += 1
+        self.spent[token] += 1
+        if notes:
+            child = ModelNode("step", notes, node.cursor + 1)
+        else:
+            child = ModelNode("blocked", "", node.cursor, node.blocked + 1)
+        node.children.append(child)
+        self.tokens.append((result["structuredContent"]["continueToken"], child))
+
+    def _is_new(self, line: bytes, reply: bytes) -> bool:
+        if line in self.answers:
+            COUNTED["repeats"] += 1
+            assert self.answers[line] == reply
+            return False
+        self.answers[line] = reply
+        return True
+
+    def _ask(self, server: int, line: bytes) -> bytes:
+        COUNTED["operations"] += 1
+        self.world.servers[server].send_line(line)
+        return self.world.servers[server].read_line()
+
+    def _structured(self, reply: bytes) -> dict[str, Any]:
+        result = json.loads(reply)["result"]
+        assert not result["isError"], result
+        return result["structuredContent"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.invariant("replay-is-identical")
+@pytest.mark.invariant("rewind-branches")
+def test_the_graph_is_what_a_lossy_agent_made(capsys: pytest.CaptureFixture[str]) -> None:
+    run_state_machine_as_test(
+        LossyAgent,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=50,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
+    again = COUNTED["repeats"] + COUNTED["rewinds"]
+    with capsys.disabled():
+        print(
+            f"\nlossy agent: {COUNTED['operations']} operations, {again} repeats or rewinds,"
+            f" {COUNTED['kills']} servers killed, {COUNTED['races']} races"
+        )
+    assert COUNTED["operations"] >= OPERATIONS_MIN
+    assert again >= 0.3 * COUNTED["operations"]
