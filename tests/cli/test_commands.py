@@ -4,41 +4,18 @@ import json
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from inline_snapshot import snapshot
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.cli import commands
+from interlock.app.sessions import list_sessions
 from interlock.store.sqlite.database import Database
+from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Terminal:
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> Said:
-        code = commands.run(list(arguments))
-        captured = self._capsys.readouterr()
-        return Said(code, captured.out, captured.err)
-
-
-@pytest.fixture
-def typed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    return Terminal(capsys)
 
 
 def test_the_version_is_said(typed: Terminal) -> None:
@@ -108,6 +85,7 @@ def test_an_empty_store_says_what_to_do(typed: Terminal) -> None:
 def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path) -> None:
     second = handed_in(app, started(app, tmp_path), "Looked at it.\nAnd more.")
     session = second.answer.session
+    second_goal = list_sessions(app, limit=1)[0].title
 
     listed = typed("session", "list").out.split("  ")
     assert [cell.strip() for cell in listed] == [
@@ -116,7 +94,7 @@ def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path
         "line",
         "1/3",
         "Step 2",
-        "Try it",
+        second_goal,
     ]
     shown = typed("session", "show", session[:10]).out
     assert "1 of 3 steps done, at `Step 2`" in shown
@@ -155,7 +133,7 @@ def test_a_sound_store_is_said_to_be_sound(app: App, typed: Terminal, tmp_path: 
     started(app, tmp_path)
 
     assert typed("store", "verify") == snapshot(
-        Said(code=0, out="1 sessions with 3 sound events, 0 damaged\n", err="")
+        Said(code=0, out="1 sessions with 5 sound events, 0 damaged\n", err="")
     )
 
 
@@ -182,7 +160,7 @@ def test_the_store_says_what_it_holds_and_where(
 
     assert f"home      {home}" in typed("store", "stats").out
     stats = json.loads(typed("store", "stats", "--json").out)["stats"]
-    assert (stats["sessions"], stats["events"], stats["blobs"]) == (1, 3, 3)
+    assert (stats["sessions"], stats["events"], stats["blobs"]) == (1, 5, 4)
 
 
 @pytest.mark.parametrize(
@@ -257,9 +235,9 @@ def test_the_demo_plays_through_a_kill_and_records_each_step_once(typed: Termina
     assert "server: the workflow is complete" in said.out
 
     recorded = json.loads(typed("demo", "--json").out)
-    outputs = [e for e in recorded["events"] if e["event"]["kind"] == "output_appended"]
-    assert len(outputs) == 3
-    assert recorded["health"]["state"] == "healthy"
+    kinds = Counter(node["kind"] for node in recorded["graph"]["nodes"])
+    assert kinds == {"step": 5, "blocked": 1}
+    assert recorded["session"]["health"]["state"] == "healthy"
 
 
 def test_the_module_is_the_command(home: Path) -> None:

@@ -8,13 +8,17 @@ from pathlib import Path
 import click
 
 from interlock import __version__
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.home import data_home
 from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, complain
 
 _COMMANDS = {
     "demo": "interlock.cli.demo:demo",
+    "gaps": "interlock.cli.gaps:gaps",
+    "keys": "interlock.cli.keys:keys",
     "mcp": "interlock.cli.connect:mcp",
+    "preferences": "interlock.cli.preferences:preferences",
+    "run": "interlock.cli.run:run",
     "session": "interlock.cli.session:session",
     "store": "interlock.cli.store:store",
     "workflow": "interlock.cli.workflow:workflow",
@@ -58,6 +62,9 @@ def run(arguments: list[str]) -> int:
         return INTERRUPTED
     except StoreFailure as failure:
         complain(str(failure), failure.hint)
+        return REFUSED
+    except SettingsBroken as broken:
+        complain(str(broken), "Correct the file, or move it away.")
         return REFUSED
     except BrokenPipeError:
         # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.

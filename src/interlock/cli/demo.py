@@ -1,4 +1,4 @@
-"""`interlock demo`: a scripted agent goes through a workflow while its server is killed."""
+"""`interlock demo`: a scripted agent plays a workflow, and much goes wrong on the way."""
 
 import tempfile
 from collections.abc import Callable
@@ -8,37 +8,42 @@ from typing import Any
 import click
 
 from interlock.app.context import open_app
-from interlock.app.sessions import SessionView, show_session
-from interlock.cli.session import print_view
+from interlock.app.sessions import SessionView, run_view, show_session
 from interlock.cli.terminal import print_json
+from interlock.core.ids import RunId
+from interlock.core.views.tree import draw
 from interlock.mcp.client import StdioClient
 
-NOTES = (
-    "It is a small command-line tool; its tests are in `tests/`.",
-    "The README does not say how to run the tests. One line would do. Left out: the logo.",
-    "`grep -c 'make test' README.md` says 0 before and 1 after.",
-)
+LOOKED = "It is a small command-line tool; its tests are in `tests/`."
+HASTY = "The README does not say how to run the tests."
+PICKED = "The README does not say how to run the tests. One line would do. Left out: the logo."
+OTHER = "The error for a missing file is a traceback. Left out: the README."
+PROVED = "`grep -c 'make test' README.md` says 0 before and 1 after."
+
+Say = Callable[[str], None]
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as JSON")
 def demo(*, as_json: bool) -> None:
-    """Play a workflow with a scripted agent, kill -9 included, in a directory of its own"""
-    say = _quiet if as_json else print
+    """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
+    say: Say = _quiet if as_json else print
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
         say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.\n")
-        session = _play(home, say)
+        end = _play(home, say)
         app = open_app(home)
-        view = show_session(app, session)
+        view = show_session(app, end["session"])
+        graph = run_view(app, RunId(end["run"]))
         app.close()
     assert isinstance(view, SessionView), "the demo's session is there"
     assert view.health.state == "healthy", f"the demo's chain is {view.health}"
     if as_json:
-        print_json(view)
+        print_json({"session": view, "graph": graph})
         return
-    print("\nWhat was recorded, each step once:\n")
-    print_view(view)
+    print("\nWhat was recorded (● a step that was given, ✗ an attempt that was not accepted):\n")
+    for line in draw(graph):
+        print(line)
     print(f"\nThe chain of {view.health.valid} events verifies.")
     print("Connect your own agent: interlock mcp --print-config claude-code")
 
@@ -47,51 +52,70 @@ def _quiet(_: str) -> None:
     pass
 
 
-def _play(home: Path, say: Callable[[str], None]) -> str:
-    server = StdioClient(home)
-    server.initialize()
+def _play(home: Path, say: Say) -> dict[str, Any]:
+    server = _server(home)
     say("agent:  start_workflow hello, goal: find one small improvement")
-    first = server.call("start_workflow", workflowId="hello", goal="Find one small improvement")
+    first = _answer(
+        server.call("start_workflow", workflowId="hello", goal="Find one small improvement")
+    )
     say(_shown(first))
     say("agent:  continue_workflow with its notes on step 1")
-    second = server.call("continue_workflow", **_hand_in(first, NOTES[0]))
+    second = _hand_in(server, first, LOOKED)
     say(_shown(second))
 
-    say("agent:  continue_workflow with its notes on step 2 ... and the server is killed (kill -9)")
-    server.post(
-        "tools/call", {"name": "continue_workflow", "arguments": _hand_in(second, NOTES[1])}
-    )
+    say("agent:  hands in step 2 in haste")
+    blocked = _hand_in(server, second, HASTY)
+    say(f"server: not accepted: {blocked['blocked']['blockers'][0]['message']}")
+    say("agent:  mends its notes and sends them ... and the server is killed (kill -9)")
+    server.post("tools/call", {"name": "continue_workflow", "arguments": _call(blocked, PICKED)})
     server.kill()
 
+    server = _server(home)
+    say("agent:  never got an answer. It repeats its call to a new server:")
+    third = _hand_in(server, blocked, PICKED)
+    say(_shown(third))
+    assert _hand_in(server, blocked, PICKED) == third, "a repeated call has the same answer"
+    say("agent:  repeats it once more: the same answer, nothing recorded twice.")
+
+    say("user:   rewinds the conversation; the agent hands in step 2 again, with another idea")
+    branch = _hand_in(server, second, OTHER)
+    say(f"{_shown(branch)}, on a new branch; the first one is kept")
+    say("user:   starts a new conversation: where were we? The agent calls resume_session")
+    found = _answer(server.call("resume_session", query="small improvement"))["candidates"][0]
+    say(f"server: {found['title']}: {found['stepsDone']} of {found['stepCount']} steps done")
+    call = found["nextCall"]
+    resumed = _answer(server.call(call["tool"], **call["params"]))
+    assert resumed["pending"] == branch["pending"], "the run goes on where it was left"
+    assert OTHER in resumed["recap"], "the newest notes are in the recap"
+    say(f"{_shown(resumed)}, with a recap of the notes so far")
+    say("agent:  continue_workflow with its notes on step 3")
+    end = _hand_in(server, resumed, PROVED)
+    say(_shown(end))
+    server.close()
+    return end
+
+
+def _server(home: Path) -> StdioClient:
     server = StdioClient(home)
     server.initialize()
-    say("agent:  never got an answer. It repeats its call to a new server:")
-    third = server.call("continue_workflow", **_hand_in(second, NOTES[1]))
-    say(_shown(third))
-    again = server.call("continue_workflow", **_hand_in(second, NOTES[1]))
-    assert again == third, "a repeated call has the same answer"
-    say("agent:  repeats it once more: the same answer, nothing recorded twice.")
-    shown = server.call("continue_workflow", continueToken=_token(third))
-    assert shown["structuredContent"]["pending"] == third["structuredContent"]["pending"]
-    say("agent:  lost its place, asks without output: the same step again, nothing written.")
-    say("agent:  continue_workflow with its notes on step 3")
-    last = server.call("continue_workflow", **_hand_in(shown, NOTES[2]))
-    assert last["structuredContent"]["isComplete"], "three steps make `hello`"
-    say(_shown(last))
-    server.close()
-    return last["structuredContent"]["session"]
+    return server
 
 
-def _token(result: dict[str, Any]) -> str:
-    return result["structuredContent"]["continueToken"]
+def _answer(result: dict[str, Any]) -> dict[str, Any]:
+    assert not result["isError"], result["content"][0]["text"]
+    return result["structuredContent"]
 
 
-def _hand_in(result: dict[str, Any], notes: str) -> dict[str, Any]:
-    return {"continueToken": _token(result), "output": {"notesMarkdown": notes}}
+def _call(before: dict[str, Any], notes: str) -> dict[str, Any]:
+    return {"continueToken": before["continueToken"], "output": {"notesMarkdown": notes}}
 
 
-def _shown(result: dict[str, Any]) -> str:
-    pending = result["structuredContent"]["pending"]
+def _hand_in(server: StdioClient, before: dict[str, Any], notes: str) -> dict[str, Any]:
+    return _answer(server.call("continue_workflow", **_call(before, notes)))
+
+
+def _shown(answer: dict[str, Any]) -> str:
+    pending = answer["pending"]
     if pending is None:
         return "server: the workflow is complete"
     return f"server: step {pending['number']} of {pending['of']}: {pending['title']}"

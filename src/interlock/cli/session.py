@@ -1,24 +1,18 @@
-"""`interlock session`: look at what was recorded."""
+"""`interlock session`: look at what was recorded, carry it elsewhere, put it away."""
 
-from typing import assert_never
+from pathlib import Path
 
 import click
 
+from interlock.app import bundle, user
 from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
-from interlock.app.refusals import NoSuchSession
-from interlock.app.sessions import SessionView, list_sessions, show_session
+from interlock.app.refusals import BundleBroken, NoSuchSession
+from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
 from interlock.cli.terminal import age, print_json, print_table, refuse
-from interlock.core.session.events import (
-    AdvanceRecorded,
-    Envelope,
-    NodeCreated,
-    OutputAppended,
-    RunCompleted,
-    RunStarted,
-    SessionCreated,
-)
+from interlock.cli.timeline import describe
+from interlock.core import canonical
 
 
 @click.group()
@@ -28,11 +22,12 @@ def session() -> None:
 
 @session.command("list")
 @click.option("--limit", default=20, show_default=True, help="How many, newest first")
+@click.option("--all", "archived", is_flag=True, help="Those that were archived too")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def list_command(limit: int, *, as_json: bool) -> None:
+def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
     """List sessions, newest first"""
     app = open_app(data_home())
-    rows = list_sessions(app, limit=limit)
+    rows = list_sessions(app, limit=limit, archived=archived)
     if as_json:
         print_json(rows)
         return
@@ -60,15 +55,110 @@ def list_command(limit: int, *, as_json: bool) -> None:
 @click.argument("session_id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def show(session_id: str, *, as_json: bool) -> None:
-    """Show a session: where it stands and what happened (the start of an id will do)"""
-    app = open_app(data_home())
-    view = show_session(app, session_id)
-    if isinstance(view, NoSuchSession):
-        refuse(explain(view), as_json=as_json)
+    """Show where a session stands and what happened (the start of an id will do)"""
+    view = _view(session_id, as_json=as_json)
     if as_json:
         print_json(view)
+    else:
+        print_view(view)
+
+
+@session.command()
+@click.argument("session_id")
+def log(session_id: str) -> None:
+    """Print a session's events as they are recorded, one JSON document a line"""
+    for event in _view(session_id, as_json=True).events:
+        print(canonical.encode(event).decode())
+
+
+@session.command("export")
+@click.argument("session_id")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: SESSION.json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def export_command(session_id: str, output: Path | None, *, as_json: bool) -> None:
+    """Write a session into one file that can be imported elsewhere"""
+    exported = bundle.export(open_app(data_home()), session_id)
+    if not isinstance(exported, bundle.Exported):
+        refuse(explain(exported), as_json=as_json)
+    path = output or Path(f"{exported.session}.json")
+    path.write_bytes(exported.document)
+    if as_json:
+        print_json({"path": str(path), "events": exported.events, "suspects": exported.suspects})
         return
-    print_view(view)
+    print(f"Wrote {exported.events} events to {path}")
+    for suspect in exported.suspects:
+        print(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
+
+
+@session.command("import")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def import_command(path: Path, *, as_json: bool) -> None:
+    """Take in an exported session as a new one"""
+    session = bundle.import_as_new(open_app(data_home()), path.read_bytes())
+    if isinstance(session, BundleBroken):
+        refuse(explain(session), as_json=as_json)
+    if as_json:
+        print_json({"session": session})
+    else:
+        print(f"Imported as {session}. `interlock session delete {session}` takes it back.")
+
+
+@session.command("verify-bundle")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def verify_bundle(path: Path, *, as_json: bool) -> None:
+    """Check an exported session part by part"""
+    content = bundle.verify(path.read_bytes())
+    if isinstance(content, BundleBroken):
+        refuse(explain(content), as_json=as_json)
+    if as_json:
+        print_json({"session": content.session, "events": len(content.events)})
+    else:
+        print(f"Sound: {content.session}, {len(content.events)} events")
+
+
+@session.command()
+@click.argument("session_id")
+@click.option("--undo", is_flag=True, help="Bring it back into the list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
+    """Leave a session out of lists and of resuming, without losing it"""
+    done = user.archive(open_app(data_home()), session_id, is_archived=not undo)
+    if isinstance(done, NoSuchSession):
+        refuse(explain(done), as_json=as_json)
+    if as_json:
+        print_json({"session": done, "archived": not undo})
+    elif undo:
+        print(f"Back in the list: {done}")
+    else:
+        print(f"Archived {done}. `interlock session archive --undo {done}` takes it back.")
+
+
+@session.command()
+@click.argument("session_id")
+@click.option("--yes", is_flag=True, help="Do not ask")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
+    """Delete a session with everything that only it holds"""
+    app = open_app(data_home())
+    found = find_session(app.reader, session_id)
+    if isinstance(found, NoSuchSession):
+        refuse(explain(found), as_json=as_json)
+    if not yes:
+        click.confirm(f"Delete {found} for good?", abort=True, err=True)
+    user.delete(app, found)
+    if as_json:
+        print_json({"deleted": found})
+    else:
+        print(f"Deleted {found}")
+
+
+def _view(session_id: str, *, as_json: bool) -> SessionView:
+    view = show_session(open_app(data_home()), session_id)
+    if isinstance(view, NoSuchSession):
+        refuse(explain(view), as_json=as_json)
+    return view
 
 
 def print_view(view: SessionView) -> None:
@@ -78,25 +168,7 @@ def print_view(view: SessionView) -> None:
     for run in view.head.runs:
         print(f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}")
         at = f"at `{run.pending_title}`" if run.pending_title else run.status
-        print(f"{run.steps_done} of {run.step_count} steps done, {at}")
+        gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
+        print(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
     print()
-    print_table([(str(event.seq), event.node or "", _line(event)) for event in view.events])
-
-
-def _line(envelope: Envelope) -> str:
-    match envelope.event:
-        case SessionCreated() as event:
-            return f"session created in {event.workspace}"
-        case RunStarted() as event:
-            return f"run of {event.workflow_id} started: {event.goal}"
-        case NodeCreated() as event:
-            return f"step given: {event.step_title}" if event.step_id else "no step left"
-        case AdvanceRecorded() as event:
-            return f"handed in, leads to {event.to}"
-        case OutputAppended() as event:
-            first, *more = event.notes.strip().splitlines()
-            return f"notes: {first}{' …' if more else ''}"
-        case RunCompleted():
-            return "run complete"
-        case _ as event:
-            assert_never(event)
+    print_table([(str(event.seq), event.node or "", describe(event)) for event in view.events])

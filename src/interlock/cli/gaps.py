@@ -1,0 +1,66 @@
+"""`interlock gaps`: what was knowingly left undone."""
+
+import click
+
+from interlock.app import user
+from interlock.app.context import App, open_app
+from interlock.app.explain import explain
+from interlock.app.home import data_home
+from interlock.app.refusals import NoSuchGap, NoSuchSession
+from interlock.app.sessions import find_session, list_sessions
+from interlock.cli.terminal import print_json, print_table, refuse
+from interlock.core.ids import GapId, SessionId
+
+SESSIONS_MAX = 100
+
+
+@click.group()
+def gaps() -> None:
+    """See what was left undone, and close it"""
+
+
+@gaps.command("list")
+@click.argument("session_id", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_command(session_id: str | None, *, as_json: bool) -> None:
+    """List the open gaps of a session, or of the newest hundred"""
+    app = open_app(data_home())
+    sessions = [_session(app, session_id, as_json=as_json)] if session_id else _newest(app)
+    found = [gap for session in sessions for gap in user.open_gaps(app, session)]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        print("No open gaps.")
+    print_table(
+        [(row.gap.gap, row.gap.severity, row.session, row.run, row.gap.summary) for row in found]
+    )
+
+
+@gaps.command()
+@click.argument("session_id")
+@click.argument("gap_id")
+@click.argument("how")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
+    """Close a gap, saying how"""
+    app = open_app(data_home())
+    session = _session(app, session_id, as_json=as_json)
+    closed = user.resolve_gap(app, session, GapId(gap_id), how)
+    if isinstance(closed, NoSuchGap):
+        refuse(explain(closed), as_json=as_json)
+    if as_json:
+        print_json({"session": session, "closed": closed.gap})
+    else:
+        print(f"Closed {closed.gap}: {closed.summary}")
+
+
+def _session(app: App, asked: str, *, as_json: bool) -> SessionId:
+    found = find_session(app.reader, asked)
+    if isinstance(found, NoSuchSession):
+        refuse(explain(found), as_json=as_json)
+    return found
+
+
+def _newest(app: App) -> list[SessionId]:
+    return [row.session for row in list_sessions(app, limit=SESSIONS_MAX)]

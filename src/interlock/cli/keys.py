@@ -1,0 +1,51 @@
+"""`interlock keys`: the keys that sign tokens."""
+
+import click
+
+from interlock.app.context import open_app
+from interlock.app.home import data_home
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+
+
+@click.group()
+def keys() -> None:
+    """Look after the keys that sign tokens"""
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_command(*, as_json: bool) -> None:
+    """List the keys; never their secrets"""
+    found = open_app(data_home()).keyring.keys().values()
+    if as_json:
+        print_json([{"id": key.id, "state": key.state} for key in found])
+    else:
+        print_table([(str(key.id), key.state) for key in found])
+
+
+@keys.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def rotate(*, as_json: bool) -> None:
+    """Sign with a new key from now on; tokens of the old one keep working"""
+    fresh = open_app(data_home()).keyring.rotate()
+    if as_json:
+        print_json({"current": fresh.id})
+    else:
+        print(f"Key {fresh.id} signs from now on. `interlock keys revoke ID` ends an old one.")
+
+
+@keys.command()
+@click.argument("key_id", type=int)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def revoke(key_id: int, *, as_json: bool) -> None:
+    """Refuse the tokens of a retired key from now on"""
+    if not open_app(data_home()).keyring.revoke(key_id):
+        complain(
+            f"No retired key `{key_id}`",
+            "`interlock keys list` shows them; the current one must be rotated first.",
+        )
+        raise Stop(REFUSED)
+    if as_json:
+        print_json({"revoked": key_id})
+    else:
+        print(f"Tokens of key {key_id} are refused from now on.")

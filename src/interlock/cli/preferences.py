@@ -1,0 +1,52 @@
+"""`interlock preferences`: how much agents may do by themselves."""
+
+from pathlib import Path
+
+import click
+
+from interlock.app import user
+from interlock.app.context import open_app
+from interlock.app.explain import explain
+from interlock.app.home import data_home
+from interlock.app.refusals import NoSuchRun
+from interlock.app.start import default_preferences
+from interlock.cli.terminal import print_json, refuse
+from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
+
+
+@click.group()
+def preferences() -> None:
+    """See and set how much agents may do by themselves"""
+
+
+@preferences.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def show(*, as_json: bool) -> None:
+    """Show what runs that start here begin with, and where that is set"""
+    app = open_app(data_home())
+    found = default_preferences(app, Path.cwd())
+    if as_json:
+        print_json(found)
+        return
+    print(f"autonomy    {found.autonomy}\nrisk policy {found.risk_policy}")
+    print(f"\nSet them in {app.home / 'config.toml'}:\n\n[preferences]")
+    print(f'autonomy = "{found.autonomy}"\nriskPolicy = "{found.risk_policy}"')
+    print("\nA project's .interlock/config.toml can make them stricter.")
+
+
+@preferences.command("set")
+@click.argument("run_id")
+@click.option("--autonomy", type=click.Choice(AUTONOMIES), help="How far the agent goes alone")
+@click.option("--risk-policy", type=click.Choice(RISK_POLICIES), help="What may pass with a gap")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def set_command(
+    run_id: str, autonomy: Autonomy | None, risk_policy: RiskPolicy | None, *, as_json: bool
+) -> None:
+    """Change a run's preferences, from its next step on"""
+    done = user.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy))
+    if isinstance(done, NoSuchRun):
+        refuse(explain(done), as_json=as_json)
+    if as_json:
+        print_json(done)
+    else:
+        print(f"From the next step on: {done.autonomy}, {done.risk_policy}")

@@ -1,0 +1,64 @@
+"""`interlock run`: look at a run's graph, and let a run go on that waits."""
+
+import click
+
+from interlock.app import user
+from interlock.app.context import App, open_app
+from interlock.app.explain import explain
+from interlock.app.home import data_home
+from interlock.app.refusals import NoSuchRun, NothingToUnblock
+from interlock.app.sessions import run_view
+from interlock.cli.terminal import print_json, refuse
+from interlock.core.session.head import RunHead
+from interlock.core.views.tree import draw
+
+
+@click.group()
+def run() -> None:
+    """Look at runs, and let one go on that waits"""
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def show(run_id: str, *, as_json: bool) -> None:
+    """Draw the graph of a run: steps, branches, blocked attempts, checkpoints"""
+    app = open_app(data_home())
+    print_run(app, _found(app, run_id, as_json=as_json), as_json=as_json)
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def unblock(run_id: str, *, as_json: bool) -> None:
+    """Let a run go on that waits after too many blocked attempts"""
+    done = user.unblock(open_app(data_home()), run_id)
+    if isinstance(done, NoSuchRun | NothingToUnblock):
+        refuse(explain(done), as_json=as_json)
+    if as_json:
+        print_json({"run": done.run, "unblocked": True})
+    else:
+        print(f"Run {done.run} goes on at `{done.pending_title}`.")
+
+
+def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
+    graph = run_view(app, found.run)
+    if as_json:
+        print_json({"head": found, "graph": graph})
+        return
+    print(f"{found.run}  {found.workflow_id} {found.workflow_version}  {found.goal}")
+    preferences = found.preferences
+    print(
+        f"{found.steps_done} of {found.step_count} steps done, {found.status},"
+        f" {preferences.autonomy}, {preferences.risk_policy},"
+        f" {found.gaps_open} gaps open ({found.gaps_critical} critical)\n"
+    )
+    for line in draw(graph):
+        print(line)
+
+
+def _found(app: App, run_id: str, *, as_json: bool) -> RunHead:
+    found = user.find_run(app.reader, run_id)
+    if isinstance(found, NoSuchRun):
+        refuse(explain(found), as_json=as_json)
+    return found[0]

@@ -1,0 +1,184 @@
+"""Commands about sessions, runs, gaps, keys and preferences, as typed."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from interlock.app.advance import advance
+from interlock.app.checkpoint import checkpoint
+from interlock.app.context import App
+from interlock.core.session.answer import Answered
+from tests.cli.conftest import Terminal
+from tests.scenes import handed_in, output, started
+
+
+def test_the_graph_of_a_run_is_drawn_with_its_branches(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    handed_in(app, handed_in(app, first, ""), "mended")
+    checkpoint(app, first.answer.continue_token, output("a marker"))
+    handed_in(app, first, "another way")
+
+    lines = typed("run", "show", first.answer.run[:10]).out.splitlines()
+
+    drawn = [line.split("  node_")[0].split(" node_")[0] for line in lines[3:]]
+    assert drawn == [
+        "● Step 1",
+        "│ ✗ not accepted: Step 1",
+        "│ ● Step 2",
+        "│ ◆ checkpoint",
+        "● Step 2",
+    ]
+    assert "“another way”  ← here" in lines[-1]
+    graph = json.loads(typed("run", "show", first.answer.run, "--json").out)["graph"]
+    assert [node["kind"] for node in graph["nodes"]] == [
+        "step",
+        "blocked",
+        "step",
+        "checkpoint",
+        "step",
+    ]
+
+
+def test_a_run_that_is_not_there_is_refused(typed: Terminal) -> None:
+    said = typed("run", "show", "run_none")
+
+    assert said.code == 1
+    assert said.err.startswith("error: No run `run_none`")
+
+
+def test_a_run_that_does_not_wait_is_not_unblocked(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    run = started(app, tmp_path).answer.run
+
+    said = typed("run", "unblock", run)
+
+    assert said.code == 1
+    assert said.err.startswith(f"error: Run `{run}` does not wait for anybody")
+
+
+def test_a_waiting_run_is_unblocked(app: App, typed: Terminal, tmp_path: Path) -> None:
+    answered = started(app, tmp_path)
+    for _ in range(10):
+        answered = handed_in(app, answered, "")
+
+    assert typed("run", "unblock", answered.answer.run).out == (
+        f"Run {answered.answer.run} goes on at `Step 1`.\n"
+    )
+
+
+def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
+    session = started(app, tmp_path).answer.session
+
+    lines = typed("session", "log", session).out.splitlines()
+
+    assert [json.loads(line)["seq"] for line in lines] == [0, 1, 2, 3, 4]
+
+
+def test_a_session_is_exported_checked_and_imported(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").answer.session
+
+    said = typed("session", "export", session, "-o", "out.json")
+    assert said.out.splitlines()[0] == "Wrote 8 events to out.json"
+    assert "looks like a secret (password)" in said.out
+    assert typed("session", "verify-bundle", "out.json").out == f"Sound: {session}, 8 events\n"
+    imported = typed("session", "import", "out.json").out.split()[2].rstrip(".")
+    assert imported != session
+    assert typed("session", "show", imported).code == 0
+
+
+def test_a_changed_bundle_is_refused_with_the_part_that_changed(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = started(app, tmp_path).answer.session
+    typed("session", "export", session, "-o", "out.json")
+    path = tmp_path / "out.json"
+    path.write_bytes(path.read_bytes().replace(b"Try it", b"Try me"))
+
+    said = typed("session", "import", "out.json")
+
+    assert said.code == 1
+    assert said.err.startswith("error: The bundle was changed or is not one: ")
+    assert len(typed("session", "list").out.splitlines()) == 1
+
+
+def test_archiving_takes_a_session_out_of_the_list(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = started(app, tmp_path).answer.session
+
+    assert typed("session", "archive", session).out.startswith(f"Archived {session}.")
+    assert session not in typed("session", "list").out
+    assert session in typed("session", "list", "--all").out
+    typed("session", "archive", session, "--undo")
+    assert session in typed("session", "list").out
+
+
+def test_deleting_asks_first(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = started(app, tmp_path).answer.session
+
+    def no(*_: object, **__: object) -> bool:
+        raise click.Abort
+
+    monkeypatch.setattr("interlock.cli.session.click.confirm", no)
+    assert typed("session", "delete", session).code == 130
+    assert typed("session", "delete", session, "--yes").out == f"Deleted {session}\n"
+    assert typed("session", "delete", session, "--yes").code == 1
+
+
+def test_gaps_are_listed_and_closed(app: App, typed: Terminal, tmp_path: Path) -> None:
+    assert typed("gaps", "list").out == "No open gaps.\n"
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    first = started(app, tmp_path)
+    answered = advance(app, first.answer.continue_token, output("done", gap))
+    assert isinstance(answered, Answered)
+    session = answered.answer.session
+
+    listed = typed("gaps", "list").out.split()
+    assert listed[1:4] == ["critical", session, answered.answer.run]
+    assert typed("gaps", "resolve", session, listed[0], "wrote them").out == (
+        f"Closed {listed[0]}: No tests\n"
+    )
+    assert typed("gaps", "resolve", session, listed[0], "again").code == 1
+
+
+def test_keys_are_rotated_and_revoked_and_never_shown(
+    app: App, typed: Terminal, home: Path
+) -> None:
+    old = app.keyring.current()
+
+    assert typed("keys", "rotate").code == 0
+    listed = json.loads(typed("keys", "list", "--json").out)
+    assert [key["state"] for key in listed] == ["retired", "current"]
+    assert typed("keys", "revoke", str(old.id)).code == 0
+    assert typed("keys", "revoke", str(old.id)).code == 1
+    assert old.secret.hex() not in typed("keys", "list").out
+    assert old.secret.hex() in (home / "keyring").read_text()
+
+
+def test_preferences_are_shown_and_set(app: App, typed: Terminal, tmp_path: Path) -> None:
+    assert typed("preferences", "show").out.startswith("autonomy    guided\n")
+    run = started(app, tmp_path).answer.run
+
+    said = typed("preferences", "set", run, "--autonomy", "full_auto_never_stop")
+
+    assert said.out == "From the next step on: full_auto_never_stop, conservative\n"
+    assert typed("preferences", "set", run, "--autonomy", "wild").code == 2
+
+
+def test_broken_settings_are_named(typed: Terminal, home: Path) -> None:
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text("no toml")
+
+    said = typed("preferences", "show")
+
+    assert said.code == 1
+    assert said.err.startswith(f"error: `{home / 'config.toml'}` cannot be used")
