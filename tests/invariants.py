@@ -106,4 +106,51 @@ INVARIANTS = (
         "A refused call is answered with a call that is accepted.",
         "ARCHITECTURE.md",
     ),
+    Invariant(
+        "append-survives-faults",
+        "Whichever write or sync fails, a plan is there whole or not at all, and the next one goes"
+        " through.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "power-loss-keeps-acknowledged",
+        "What was acknowledged is there after a loss of power, whatever became of what was not yet"
+        " synced.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "bundle-is-whole",
+        "A bundle of which a part was flipped, dropped or added is refused, and the part is named.",
+        "ADR 0004",
+    ),
+    Invariant(
+        "start-is-idempotent",
+        "The same start again is the same run: within a minute, or for ever if it names itself.",
+        "ARCHITECTURE.md",
+    ),
+    Invariant(
+        "newest-notes-survive",
+        "However little room a recap has, the newest notes are in it.",
+        "ADR 0004",
+    ),
+    Invariant(
+        "checkpoint-moves-nothing",
+        "A checkpoint leaves the pending step pending and never makes an advance a branch.",
+        "ADR 0004",
+    ),
+    Invariant(
+        "outcome-table",
+        "Autonomy, risk policy and reason decide whether an output stops the run or leaves a gap.",
+        "ADR 0004",
+    ),
+    Invariant(
+        "head-is-a-fold",
+        "The head of a session is what its events add up to, kept along the way or from scratch.",
+        "ADR 0001",
+    ),
+    Invariant(
+        "every-event-has-an-emitter",
+        "Every kind of event is brought about through a surface and is said in words.",
+        "ADR 0004",
+    ),
 )

@@ -1,0 +1,53 @@
+"""Three servers, one token, the same arguments, the same moment."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app.context import open_app
+from interlock.app.sessions import run_view
+from interlock.core.ids import RunId
+from interlock.mcp.client import StdioClient
+from tests.scenes import linear
+
+ROUNDS = 30
+
+
+@pytest.mark.slow
+@pytest.mark.invariant("one-outcome-per-attempt")
+def test_three_processes_make_one_child_and_get_equal_answers(home: Path, tmp_path: Path) -> None:
+    directory = tmp_path / ".interlock" / "workflows"
+    directory.mkdir(parents=True)
+    (directory / "line.json").write_bytes(msgspec.json.encode(linear(ROUNDS + 1)))
+    servers = [StdioClient(home, workspace=tmp_path) for _ in range(3)]
+    answer = servers[0].call("start_workflow", workflowId="line", goal="Race")["structuredContent"]
+    run = RunId(answer["run"])
+
+    for number in range(ROUNDS):
+        arguments = {
+            "continueToken": answer["continueToken"],
+            "output": {"notesMarkdown": f"round {number}"},
+        }
+        line = json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": "tools/call",
+                "params": {"name": "continue_workflow", "arguments": arguments},
+            }
+        ).encode()
+        for server in servers:
+            server.send_line(line)
+        replies = [server.read_line() for server in servers]
+        assert replies == [replies[0]] * 3
+        answer = json.loads(replies[0])["result"]["structuredContent"]
+
+    for server in servers:
+        server.close()
+    app = open_app(home)
+    nodes = run_view(app, run).nodes
+    app.close()
+    assert len(nodes) == ROUNDS + 1
+    assert len({node.parent for node in nodes}) == ROUNDS + 1, "each has one child"
