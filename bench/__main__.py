@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from bench.crowd import crowded
 from bench.disk import cost_of_advances
 from bench.measure import HEADER, Row
+from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
 from interlock.app.context import open_app
 from interlock.app.rehydrate import rehydrate
@@ -59,7 +61,9 @@ def in_process(base: Path, raw: RawAppend, fsync: Row) -> list[Row]:
             if number < step + WINDOW:
                 token = answered.answer.continue_token
                 shown.time(
-                    lambda token=token: rehydrate(app.reader, app.keyring, app.entropy, token=token)
+                    lambda token=token: rehydrate(
+                        app.reader, app.keyring, app.entropy, app.pinned, token=token
+                    )
                 )
     app.close()
     return [started, *rows.values(), replayed, shown]
@@ -79,7 +83,10 @@ def over_stdio(base: Path, raw: RawAppend, fsync: Row) -> tuple[list[Row], list[
         def call(tool: str, results: list[dict[str, Any]] = results, **arguments: object) -> None:
             results.append(client.call(tool, **arguments)["structuredContent"])
 
-        started.time(lambda call=call: call("start_workflow", workflowId="line", goal="g"))
+        goal = f"g{len(started.samples)}"
+        started.time(
+            lambda call=call, goal=goal: call("start_workflow", workflowId="line", goal=goal)
+        )
         for number in range(20):
             token = results[-1]["continueToken"]
             hand_in = _hand_in(call, token, number)
@@ -145,10 +152,15 @@ def main() -> None:
         outside, facts = over_stdio(base, raw, fsync)
         print("counting syncs and bytes", file=sys.stderr)
         facts += cost_of_advances(base / "disk-home", base / "disk", count=1000)
+        print("measuring resume", file=sys.stderr)
+        found = resuming(base, (10, 1_000, 10_000))
+        print("measuring several processes", file=sys.stderr)
+        crowd, more = crowded(base / "crowd", processes=8, calls=100)
+        facts += more
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
-    for row in [fsync, *starts, *inside, *outside]:
+    for row in [fsync, *starts, *inside, *outside, *found, *crowd]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

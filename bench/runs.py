@@ -1,16 +1,19 @@
 """Runs of a long line of steps, for measuring."""
 
+from itertools import count
 from pathlib import Path
 
 import msgspec
 
-from interlock.app.advance import Output, advance
+from interlock.app.advance import advance
 from interlock.app.context import App
-from interlock.app.start import start
+from interlock.app.start import Start, start
+from interlock.app.submission import Output, Taken, take
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.workflow.definition import Step, Workflow
 
+_numbers = count(1)
 PROMPT = "Look at the part of the code that this step is about, change it, and run its tests. "
 
 
@@ -32,7 +35,8 @@ def prepared(workspace: Path, *, steps: int) -> None:
 
 
 def begin(app: App, workspace: Path) -> Answered:
-    answered = start(app, WorkflowId("line"), goal="Measure it", workspace=workspace)
+    goal = f"Measure it {next(_numbers)}"
+    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
     assert isinstance(answered, Answered)
     return answered
 
@@ -43,6 +47,8 @@ def notes(number: int) -> str:
 
 
 def advance_in(app: App, before: Answered, number: int) -> Answered:
-    answered = advance(app, before.answer.continue_token, Output(notes(number)))
+    taken = take(Output(notes(number)), None)
+    assert isinstance(taken, Taken)
+    answered = advance(app, before.answer.continue_token, taken)
     assert isinstance(answered, Answered)
     return answered
