@@ -71,6 +71,20 @@ def test_a_waiting_run_is_unblocked(app: App, typed: Terminal, tmp_path: Path) -
     )
 
 
+def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "No session was recorded here" in typed("session", "show").err
+    first = started(app, tmp_path, steps=1)
+    assert typed("session", "show").out.startswith(first.answer.session)
+    second = started(app, tmp_path)
+    assert "Several sessions are open here" in typed("session", "show").err
+    handed_in(app, first)
+    assert typed("session", "show").out.startswith(second.answer.session)
+    monkeypatch.setenv("INTERLOCK_SESSION", first.answer.session)
+    assert typed("session", "show").out.startswith(first.answer.session)
+
+
 def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
 

@@ -7,10 +7,24 @@ import jsonschema
 import msgspec
 
 from interlock.app.explain import Code
+from interlock.core.session.answer import WRITE_YOUR_NOTES
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.workflow_tools import TOOLS
 
 SCHEMAS = {tool.name: tool.listing["outputSchema"] for tool in TOOLS}
+
+
+# In the structure they stand in calls to be made, which the text describes in words.
+PLACEHOLDERS = {WRITE_YOUR_NOTES, "continue_workflow", "rehydrate", ""}
+
+
+def leaves(value: Any) -> list[str]:
+    """Every text in a structure."""
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in leaves(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return [leaf for item in value for leaf in leaves(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return [value] if isinstance(value, str) else []
 
 
 class Agent:
@@ -24,6 +38,9 @@ class Agent:
         result = json.loads(self._protocol.answer(msgspec.json.encode(message)) or b"")["result"]
         if not result["isError"]:
             jsonschema.validate(result["structuredContent"], SCHEMAS[tool])
+            text = result["content"][0]["text"]
+            for fact in leaves(result["structuredContent"]):
+                assert fact in text or fact in PLACEHOLDERS, f"{fact!r} is not in the text"
         return result
 
     def ok(self, tool: str, **arguments: object) -> dict[str, Any]:

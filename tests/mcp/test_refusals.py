@@ -184,9 +184,15 @@ def foreign(app: App, **changes: Any) -> str:
     return tokens.mint(Token(ids.node_id(b"somenode"), ids.attempt_id(b"other")), other)
 
 
-def test_each_fault_of_a_token_has_its_own_code(app: App, agent: Agent) -> None:
+@pytest.mark.invariant("errors-lead-on")
+def test_each_fault_of_a_token_has_its_own_code_and_a_way_on(app: App, agent: Agent) -> None:
+    newest = agent.start()["continueToken"]
+
     def code(token: str) -> str:
-        return agent.refused("continue_workflow", {"continueToken": token})["code"]
+        problem = agent.refused("continue_workflow", {"continueToken": token})
+        better, arguments = mend(problem, {"<the continueToken of the newest answer>": newest})
+        agent.ok(better, **arguments)
+        return problem["code"]
 
     other_id = (app.keyring.current().id + 1) % 65_536
     assert code("ct1nonsense") == "token_mangled"
@@ -208,10 +214,12 @@ def test_a_damaged_session_is_refused_as_unhealthy(app: App, agent: Agent, home:
 
 
 def test_an_unknown_tool_is_answered_with_those_that_exist(agent: Agent) -> None:
-    problem = agent.refused("finish_workflow", {})
+    problem = agent.refused("list_workflow", {})
 
     assert problem["code"] == "unknown_tool"
     assert problem["details"]["allowed"] == [tool.name for tool in TOOLS]
+    assert problem["details"]["didYouMean"] == ["list_workflows"]
+    agent.ok(*mend(problem, {})[:1])
 
 
 class Failing:

@@ -7,6 +7,8 @@ from interlock.app.sessions import find_session
 from interlock.core.ids import SessionId
 from interlock.store.log import LogReader
 
+LOOK_BACK = 200  # sessions among which the current one is looked for
+
 
 def resolve_session(
     reader: LogReader, explicit: str | None, environment: Mapping[str, str]
@@ -21,9 +23,17 @@ def resolve_session(
     return find_session(reader, named)
 
 
-def only_active(reader: LogReader, workspace: str) -> SessionId | NoSuchSession:
-    """The only session that is still open in `workspace`; otherwise the candidates."""
-    rows = [row for row in reader.sessions(limit=200) if row.workspace == workspace]
+def current_session(
+    reader: LogReader, explicit: str | None, environment: Mapping[str, str], workspace: str
+) -> SessionId | NoSuchSession:
+    """The session that was named; else the only one that is still open in `workspace`.
+
+    Where several are open, the refusal lists them.
+    """
+    named = resolve_session(reader, explicit, environment)
+    if named is not None:
+        return named
+    rows = [row for row in reader.sessions(limit=LOOK_BACK) if row.workspace == workspace]
     still_open = [row for row in rows if row.status in ("open", "waiting")]
     chosen = still_open or rows[:1]
     if len(chosen) == 1:

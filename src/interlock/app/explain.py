@@ -255,7 +255,7 @@ def _no_such_session(refusal: NoSuchSession) -> Explanation:
         )
     return Explanation(
         "unknown_session",
-        f"No session `{refusal.asked}`",
+        f"No session `{refusal.asked}`" if refusal.asked else "No session was recorded here",
         "`interlock session list` shows them all.",
     )
 

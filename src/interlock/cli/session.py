@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from interlock.app import bundle, user
+from interlock.app.caller import current_session
 from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
@@ -52,10 +53,13 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
 
 
 @session.command()
-@click.argument("session_id")
+@click.argument("session_id", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def show(session_id: str, *, as_json: bool) -> None:
-    """Show where a session stands and what happened (the start of an id will do)"""
+def show(session_id: str | None, *, as_json: bool) -> None:
+    """Show where a session stands and what happened
+
+    The start of an id will do. Without one: the only session that is open in this directory.
+    """
     view = _view(session_id, as_json=as_json)
     if as_json:
         print_json(view)
@@ -64,8 +68,8 @@ def show(session_id: str, *, as_json: bool) -> None:
 
 
 @session.command()
-@click.argument("session_id")
-def log(session_id: str) -> None:
+@click.argument("session_id", required=False)
+def log(session_id: str | None) -> None:
     """Print a session's events as they are recorded, one JSON document a line"""
     for event in _view(session_id, as_json=True).events:
         print(canonical.encode(event).decode())
@@ -154,8 +158,10 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
         print(f"Deleted {found}")
 
 
-def _view(session_id: str, *, as_json: bool) -> SessionView:
-    view = show_session(open_app(data_home()), session_id)
+def _view(session_id: str | None, *, as_json: bool) -> SessionView:
+    app = open_app(data_home())
+    found = current_session(app.reader, session_id, app.environment, str(Path.cwd()))
+    view = found if isinstance(found, NoSuchSession) else show_session(app, found)
     if isinstance(view, NoSuchSession):
         refuse(explain(view), as_json=as_json)
     return view

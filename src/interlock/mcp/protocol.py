@@ -5,6 +5,7 @@ is `server/discover`, and each request names its version in `_meta`. No state is
 messages, so either may be used at any time.
 """
 
+import difflib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.mcp import results
 from interlock.mcp.contract import Tool
 from interlock.mcp.fold import Folded, fold
-from interlock.mcp.results import ToolResult
+from interlock.mcp.results import Call, ToolResult
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
@@ -148,14 +149,14 @@ class Protocol:
     def _use(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
         if tool is None:
-            return _unknown_tool(name, tuple(self._tools)), ()
+            return _unknown_tool(name, self._tools), ()
         try:
             folded = fold(tool, sent)
             if not isinstance(folded, Folded):
                 return folded, ()
             return tool.call(self._app, folded.arguments), folded.warnings
         except StoreFailure as failure:
-            return results.store_failed(failure), ()
+            return results.store_failed(failure, Call(name, _given(sent))), ()
         except SettingsBroken as broken:
             return results.settings_broken(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
@@ -163,9 +164,17 @@ class Protocol:
             return results.internal_error(error), ()
 
 
-def _unknown_tool(name: str, known: tuple[str, ...]) -> ToolResult:
-    explanation = Explanation("unknown_tool", f"No tool `{name}`", "Call one of these instead.")
-    return results.refused(explanation, None, allowed=known)
+def _unknown_tool(name: str, known: Mapping[str, Tool[Any]]) -> ToolResult:
+    close = tuple(difflib.get_close_matches(name, known, n=1))
+    explanation = Explanation(
+        "unknown_tool", f"No tool `{name}`", "Call one of these instead.", close
+    )
+    likely = known[close[0] if close else next(iter(known))]
+    return results.refused(explanation, likely.example(), allowed=tuple(known))
+
+
+def _given(sent: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
 
 
 def _modern_version(params: Mapping[str, Any]) -> str | None:

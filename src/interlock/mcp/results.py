@@ -72,14 +72,15 @@ def refused(
     )
 
 
-def store_failed(failure: StoreFailure) -> ToolResult:
+def store_failed(failure: StoreFailure, call: Call) -> ToolResult:
+    """Nothing was written; the same call is right once the store is."""
     is_busy = isinstance(failure, StoreBusy)
     return problem(
         Problem(
             "store_busy" if is_busy else "store_failed",
             str(failure),
             _LATER if is_busy else FINAL,
-            Details(failure.hint),
+            Details(failure.hint, correct_call=call),
         )
     )
 

@@ -8,6 +8,7 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Wish
+from interlock.core.workflow import criteria
 from interlock.core.workflow.definition import Capability, UserOnly, Workflow
 
 COMPILER_VERSION = 1
@@ -76,5 +77,10 @@ def unpack(content: bytes) -> CompiledWorkflow:
     return _decoder.decode(content)
 
 
-def _canonical(criteria: Json) -> str | None:
-    return None if criteria is None else canonical.encode(criteria).decode()
+def _canonical(written: Json) -> str | None:
+    """Criteria in their one form: a bare list and an `and` are the same demand."""
+    if written is None:
+        return None
+    parsed = criteria.parse(written)
+    assert not isinstance(parsed, tuple), "a workflow with wrong criteria is not compiled"
+    return canonical.encode(criteria.to_json(parsed)).decode()

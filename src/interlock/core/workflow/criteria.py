@@ -352,7 +352,7 @@ def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str]
             todo = f"Hand in an artifact that satisfies this schema: {_quote(schema, 2_000)}"
         case _:
             return None
-    return (f"{rule.message}: {wrong}" if rule.message else wrong), todo
+    return (f"{rule.message.rstrip('.')}: {wrong}" if rule.message else wrong), todo
 
 
 def _why_none_fits(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
@@ -388,7 +388,7 @@ def _words(criterion: Criterion) -> str:
             said = f"the notes have {' and '.join(bounds)} characters"
         case Schema(schema):
             said = f"an artifact satisfies the JSON Schema {_quote(schema, 300)}"
-    return f"{criterion.message} ({said})" if criterion.message else said
+    return f"{criterion.message.rstrip('.')} ({said})" if criterion.message else said
 
 
 def _quote(value: Any, length: int = SCHEMA_BYTES_MAX) -> str:
