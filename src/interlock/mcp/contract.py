@@ -14,6 +14,11 @@ from interlock.mcp.results import Call, ToolResult
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 
+def plain(name: str) -> str:
+    """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
 class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     name: str
     title: str
@@ -30,6 +35,12 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     @cached_property
     def input_schema(self) -> schema.Schema:
         return schema.of_arguments(self.arguments)
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """Where each argument belongs, by every name that it may come under."""
+        paths = {plain(alias): path for alias, path in self.aliases.items()}
+        return paths | {plain(name): name for name in self.input_schema["properties"]}
 
     @cached_property
     def listing(self) -> dict[str, Any]:

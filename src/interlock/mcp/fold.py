@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.app.explain import Explanation
 from interlock.core.canonical import Json
-from interlock.mcp.contract import Tool
+from interlock.mcp.contract import Tool, plain
 from interlock.mcp.results import ToolResult, refused
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
@@ -58,18 +58,12 @@ def _parsed(text: str) -> Json:
         return text
 
 
-def _plain(name: str) -> str:
-    """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
-    return "".join(char for char in name.casefold() if char.isalnum())
-
-
 def _renamed(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json] | _Clash:
     """What was given, under the names and in the places where it belongs."""
-    paths = {_plain(alias): path for alias, path in tool.aliases.items()}
-    paths |= {_plain(name): name for name in tool.input_schema["properties"]}
+    paths = tool.paths
     placed: dict[str, Json] = {}
-    for name in sorted(given, key=lambda name: "." in paths.get(_plain(name), "")):
-        path = paths.get(_plain(name), name)
+    for name in sorted(given, key=lambda name: "." in paths.get(plain(name), "")):
+        path = paths.get(plain(name), name)
         outer, _, inner = path.partition(".")
         if not inner:
             if outer in placed:
@@ -84,7 +78,7 @@ def _renamed(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json
 
 
 def _other(given: Mapping[str, Json], outer: str, paths: Mapping[str, str]) -> str:
-    return next(name for name in given if name != outer and paths.get(_plain(name)) == outer)
+    return next(name for name in given if name != outer and paths.get(plain(name)) == outer)
 
 
 def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json:
@@ -97,7 +91,7 @@ def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json:
     found = _object(value)
     if found is None:
         return value
-    return {paths.get(_plain(key), key).removeprefix(f"{outer}."): v for key, v in found.items()}
+    return {paths.get(plain(key), key).removeprefix(f"{outer}."): v for key, v in found.items()}
 
 
 def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
@@ -111,7 +105,7 @@ def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
         inner = schema.get("properties", {})
         return {name: _shaped(v, inner.get(name, {})) for name, v in value.items()}
     if isinstance(value, str) and "enum" in schema:
-        return next((known for known in schema["enum"] if _plain(known) == _plain(value)), value)
+        return next((known for known in schema["enum"] if plain(known) == plain(value)), value)
     return value
 
 

@@ -1,5 +1,6 @@
 """What git's own files say, without starting git: which branch, which commit."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -28,13 +29,20 @@ def observe(workspace: Path) -> GitState | None:
 
 
 def _git_directory(workspace: Path) -> Path | None:
-    for directory in (workspace, *workspace.parents):
-        found = directory / ".git"
-        if found.is_dir():
-            return found
-        if found.is_file():  # a linked worktree or a submodule: "gitdir: PATH"
-            return directory / found.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
-    return None
+    # Plain strings: this runs at every advance, and a Path for each parent would cost most of it.
+    directory = str(workspace)
+    while True:
+        found = os.path.join(directory, ".git")
+        if os.path.lexists(found):
+            break
+        directory, above = os.path.dirname(directory), directory
+        if directory == above:
+            return None
+    if os.path.isdir(found):
+        return Path(found)
+    # A linked worktree or a submodule: "gitdir: PATH".
+    link = Path(found).read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+    return Path(directory) / link
 
 
 def _commit(directory: Path, ref: str) -> str | None:

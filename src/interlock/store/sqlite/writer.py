@@ -142,7 +142,7 @@ class SqliteLog(SqliteReader):
         for ref, content in plan.blobs.items():
             self._db.run(
                 "INSERT INTO blob (hash, content) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
-                (blob_hash(ref), zlib.compress(content)),
+                (blob_hash(ref), zlib.compress(content, level=1)),
             )
 
     def _insert_nodes(self, stream: int, plan: Plan) -> None:

@@ -1,0 +1,79 @@
+"""What git's own files say, against git itself."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interlock.workspace import git
+from interlock.workspace.git import GitState
+
+
+def run(directory: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@x")
+    done = subprocess.run(
+        ["git", "-C", str(directory), *identity, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    run(tmp_path, "init", "-q", "-b", "main")
+    run(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
+    return tmp_path
+
+
+def test_branch_and_commit_are_those_that_git_says(repository: Path) -> None:
+    (repository / "deep" / "down").mkdir(parents=True)
+    run(repository, "checkout", "-q", "-b", "feature/x")
+
+    seen = git.observe(repository / "deep" / "down")
+
+    assert seen == GitState("feature/x", run(repository, "rev-parse", "HEAD"))
+
+
+def test_packed_refs_are_read(repository: Path) -> None:
+    run(repository, "pack-refs", "--all")
+
+    assert git.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
+
+
+def test_a_linked_worktree_has_a_branch_of_its_own(repository: Path, tmp_path: Path) -> None:
+    run(repository, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
+    run(tmp_path / "linked", "commit", "-q", "--allow-empty", "-m", "two")
+
+    seen = git.observe(tmp_path / "linked")
+
+    assert seen == GitState("other", run(tmp_path / "linked", "rev-parse", "HEAD"))
+    assert git.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
+
+
+def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
+    run(repository, "checkout", "-q", "--detach")
+
+    assert git.observe(repository) == GitState(None, run(repository, "rev-parse", "HEAD"))
+
+
+def test_a_new_repository_has_a_branch_and_no_commit(tmp_path: Path) -> None:
+    run(tmp_path, "init", "-q", "-b", "main")
+
+    assert git.observe(tmp_path) == GitState("main", None)
+
+
+def test_outside_of_git_there_is_nothing_to_see(tmp_path: Path) -> None:
+    assert git.observe(tmp_path) is None
+    assert git.since(tmp_path, "c0ffee") == ()
+
+
+def test_a_broken_repository_is_no_catastrophe(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text("gitdir: /no/such/place")
+
+    assert git.observe(tmp_path) is None
+
+
+def test_a_commit_that_git_does_not_know_says_nothing(repository: Path) -> None:
+    assert git.since(repository, "0" * 40) == ()
