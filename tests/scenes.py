@@ -13,7 +13,7 @@ from interlock.app.start import Start, start
 from interlock.app.submission import Output, Taken, take
 from interlock.core import ids
 from interlock.core.canonical import Json
-from interlock.core.ids import BlobRef, SessionId, StepId, WorkflowId
+from interlock.core.ids import BlobRef, RunId, SessionId, StepId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
 from interlock.core.session.plan import Draft, Plan, Stream, plan
@@ -77,14 +77,19 @@ def handed_in(app: App, before: Answered, notes: str = "done") -> Answered:
     return answered
 
 
+def run_in(session: SessionId) -> RunId:
+    """The run with which `opening` begins a session."""
+    return RUN if session == SESSION else RunId(session.replace("ses_", "run_"))
+
+
 def opening(session: SessionId = SESSION) -> Plan:
     """The smallest plan that makes a session."""
     drafts = (
         Draft(f"session:{session}", SessionCreated("/work")),
         Draft(
-            f"run:{RUN}",
+            f"run:{session}",
             RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, "Try it"),
-            RUN,
+            run_in(session),
         ),
     )
     return plan(Stream(session), drafts, blobs={}, at_ms=1_000)

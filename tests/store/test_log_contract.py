@@ -24,7 +24,7 @@ from interlock.core.session.plan import Draft, Plan, Request, Stream, plan
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.log import Log, Repeated, SessionRow
 from tests.core.session.test_decide import Play
-from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session
+from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session, run_in
 
 
 def contents(log: Log) -> object:
@@ -256,7 +256,7 @@ def test_sessions_are_listed_newest_first(log: Log) -> None:
         "found it",
         "/work",
         updated_ms=2_000,
-        run=RUN,
+        run=run_in(newer),
         tip=NodeId(""),
         git_branch=None,
         git_head=None,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from interlock.app import place as places
 from interlock.app.context import App
 from interlock.app.observe import changed_since
@@ -27,19 +29,10 @@ def advance(
     app: App, token: str, taken: Taken
 ) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
     for _ in range(TRIES_MAX):
-        place = places.find(app.log, token, app.keyring.keys())
-        if not isinstance(place, Place):
-            return place
-        attempt, child = _outcome(app.log, place, taken.arguments)
-        if child:
-            return replay(app, child)
-        decided = decide.advance(
-            place.stream,
-            place.node,
-            app.pinned(place.run.workflow_hash),
-            Handed(attempt, taken.arguments, taken.output, taken.context),
-            _around(app, place, taken),
-        )
+        with app.log.snapshot():
+            decided = _decide(app, token, taken)
+        if isinstance(decided, _Done):
+            return replay(app, decided.child)
         if not isinstance(decided, decide.Decided):
             return decided
         try:
@@ -48,6 +41,30 @@ def advance(
         except StreamMoved:
             continue
     raise moved_too_often()
+
+
+class _Done(msgspec.Struct, frozen=True):
+    """The same call was made before, and led to this node."""
+
+    child: NodeId
+
+
+def _decide(
+    app: App, token: str, taken: Taken
+) -> decide.Decided | _Done | BadToken | NodeGone | Unhealthy | decide.Refusal:
+    place = places.find(app.log, token, app.keyring.keys())
+    if not isinstance(place, Place):
+        return place
+    attempt, child = _outcome(app.log, place, taken.arguments)
+    if child:
+        return _Done(child)
+    return decide.advance(
+        place.stream,
+        place.node,
+        app.pinned(place.run.workflow_hash),
+        Handed(attempt, taken.arguments, taken.output, taken.context),
+        _around(app, place, taken),
+    )
 
 
 def replay(app: App, child: NodeId) -> Answered:

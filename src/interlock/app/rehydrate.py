@@ -32,7 +32,7 @@ from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader
 
-NOTES_MAX = 30  # steps to look back; the budget in bytes is usually reached before
+NOTES_MAX = 20  # steps to look back; the budget in bytes is usually reached before
 BELOW_MAX = 10
 WALK_MAX = 100  # nodes to look through between here and the tip
 CHECKPOINTS_MAX = 3
@@ -44,6 +44,17 @@ def rehydrate(
     entropy: Callable[[int], bytes],
     pinned: Callable[[WorkflowHash], CompiledWorkflow],
     *,
+    token: str,
+) -> Answered | BadToken | NodeGone | Unhealthy:
+    with reader.snapshot():
+        return _show(reader, keyring, entropy, pinned, token)
+
+
+def _show(
+    reader: LogReader,
+    keyring: Keyring,
+    entropy: Callable[[int], bytes],
+    pinned: Callable[[WorkflowHash], CompiledWorkflow],
     token: str,
 ) -> Answered | BadToken | NodeGone | Unhealthy:
     place = places.find(reader, token, keyring.keys())

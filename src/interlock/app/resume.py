@@ -108,7 +108,7 @@ def _candidate(
     token = mint(Token(row.tip, attempt), keyring.current())
     changes: tuple[str, ...] = ()
     stream = reader.stream(row.session)
-    if is_first and stream and stream.head:
+    if is_first and stream and stream.head and row.git_head:
         workspace = Path(row.workspace)
         changes = (*to_verify(stream.head, workspace), *git.since(workspace, row.git_head))
     return Candidate(match, row, token, changes)

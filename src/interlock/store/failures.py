@@ -14,7 +14,7 @@ class StoreUnusable(StoreFailure):
 
 
 class StoreFull(StoreFailure):
-    """No room to write. Nothing was written."""
+    """No room to write."""
 
 
 class StoreBusy(StoreFailure):

@@ -1,6 +1,7 @@
 """What an event log promises, whatever engine holds it, and how it fails."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -62,6 +63,10 @@ class Stats(msgspec.Struct, frozen=True):
 
 class LogReader(Protocol):
     """Reading. What only reads is handed this and cannot write by construction."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All that is read inside is of one moment, and costs less than read by read."""
+        ...
 
     def stream(self, session: SessionId) -> Stream | None: ...
 
@@ -137,7 +142,8 @@ class Log(LogReader, Protocol):
         Raises:
             StreamMoved: the stream no longer ends at `plan.after`.
             PlanHalfKnown: only some of the plan's keys are taken, though the stream has not moved.
-            StoreFailure: the world failed; nothing was written.
+            StoreFailure: the world failed. Appending the same plan again is safe, and needed: if
+                only the last sync failed, a crash may yet bring the plan back, whole.
         """
         ...
 

@@ -64,16 +64,15 @@ def _commit(directory: Path, ref: str) -> str | None:
 DEADLINE_SECONDS = 0.15  # for what needs git itself: nobody waits longer to be told where they were
 
 
-def since(workspace: Path, commit: str | None) -> tuple[str, ...]:
+def since(workspace: Path, commit: str) -> tuple[str, ...]:
     """In words, what has happened since `commit`: commits made, files changed and not committed."""
     lines: list[str] = []
-    if commit:
-        counted = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
-        behind, _, ahead = (counted or "0\t0").strip().partition("\t")
-        if ahead not in ("", "0"):
-            lines.append(f"{ahead} commits were made since.")
-        if behind not in ("", "0"):
-            lines.append(f"{behind} commits of then are not in this branch.")
+    counted = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
+    behind, _, ahead = (counted or "0\t0").strip().partition("\t")
+    if ahead not in ("", "0"):
+        lines.append(f"{ahead} commits were made since.")
+    if behind not in ("", "0"):
+        lines.append(f"{behind} commits of then are not in this branch.")
     status = _run(workspace, "status", "--porcelain", "--untracked-files=no")
     if status and (changed := len(status.splitlines())):
         lines.append(f"{changed} files are changed and not committed.")

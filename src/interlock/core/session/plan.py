@@ -13,6 +13,7 @@ from interlock.core.session.events import (
     Envelope,
     NodeCreated,
     NodeKind,
+    RunStarted,
     SessionEvent,
 )
 from interlock.core.session.head import Head
@@ -65,6 +66,8 @@ class Plan(msgspec.Struct, frozen=True):
     links: tuple[Link, ...]
     keys: tuple[str, ...]
     nodes: tuple[NodePlace, ...]
+    runs: tuple[RunId, ...]
+    """Those that begin with it."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
     request: Request | None = None
@@ -108,5 +111,13 @@ def plan(
     keys = tuple(draft.key for draft in drafts)
     assert len(set(keys)) == len(keys), f"a key is taken once: {keys}"
     return Plan(
-        stream.session, stream.version, tuple(links), keys, tuple(nodes), blobs, head, request
+        session=stream.session,
+        after=stream.version,
+        links=tuple(links),
+        keys=keys,
+        nodes=tuple(nodes),
+        runs=tuple(d.run for d in drafts if d.run and isinstance(d.event, RunStarted)),
+        blobs=blobs,
+        head=head,
+        request=request,
     )

@@ -78,7 +78,7 @@ def _translate(error: apsw.Error, path: Path) -> StoreFailure:
         case apsw.FullError():
             return StoreFull(
                 f"The disk that holds `{path}` is full",
-                "Nothing was written. Free some space and repeat the call.",
+                "Free some space and repeat the call: it is recorded once.",
             )
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(
@@ -98,5 +98,5 @@ def _translate(error: apsw.Error, path: Path) -> StoreFailure:
         case _:
             return StoreUnusable(
                 f"`{path}` could not be read or written: {error}",
-                "Nothing was written. Check the disk, then repeat the call.",
+                "Check the disk, then repeat the call: it is recorded once.",
             )

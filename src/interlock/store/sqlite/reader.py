@@ -1,7 +1,8 @@
 """Reading the log. Opened read-only, it cannot write whatever it is asked."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
@@ -22,6 +23,14 @@ class SqliteReader:
 
     def close(self) -> None:
         self._db.close()
+
+    @contextmanager
+    def snapshot(self) -> Generator[None]:
+        self._db.run("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.run("COMMIT")
 
     def stream(self, session: SessionId) -> Stream | None:
         row = self._db.row("SELECT version, digest, head FROM stream WHERE session = ?", (session,))

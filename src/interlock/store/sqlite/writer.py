@@ -1,7 +1,7 @@
 """Writing the log: one plan, one transaction, one fsync."""
 
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from interlock.core.session.plan import Plan, Request
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite import schema
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import Database, Value
 from interlock.store.sqlite.reader import SqliteReader, blob_hash
 
 
@@ -106,6 +106,8 @@ class SqliteLog(SqliteReader):
         self._insert_events(stream, plan)
         self._insert_blobs(plan)
         self._insert_nodes(stream, plan)
+        for run in plan.runs:
+            self._db.run("INSERT INTO run (id, stream) VALUES (?, ?)", (run, stream))
         self._index(stream, plan.head)
         return True
 
@@ -129,14 +131,16 @@ class SqliteLog(SqliteReader):
         )
 
     def _insert_events(self, stream: int, plan: Plan) -> None:
-        for link, key in zip(plan.links, plan.keys, strict=True):
-            self._db.run(
-                "INSERT INTO event (stream, seq, body, digest) VALUES (?, ?, ?, ?)",
-                (stream, link.seq, link.body, link.digest),
-            )
-            self._db.run(
-                "INSERT INTO event_key (stream, key, seq) VALUES (?, ?, ?)", (stream, key, link.seq)
-            )
+        links = [(stream, link.seq, link.body, link.digest) for link in plan.links]
+        keys = [(stream, key, link.seq) for link, key in zip(plan.links, plan.keys, strict=True)]
+        self._insert("INSERT INTO event (stream, seq, body, digest)", links)
+        self._insert("INSERT INTO event_key (stream, key, seq)", keys)
+
+    def _insert(self, into: str, rows: Sequence[Sequence[Value]]) -> None:
+        """All rows with one statement."""
+        marks = f"({', '.join('?' * len(rows[0]))})"
+        values = [value for row in rows for value in row]
+        self._db.run(f"{into} VALUES {', '.join([marks] * len(rows))}", values)
 
     def _insert_blobs(self, plan: Plan) -> None:
         for ref, content in plan.blobs.items():
@@ -154,11 +158,6 @@ class SqliteLog(SqliteReader):
             )
 
     def _index(self, stream: int, head: Head) -> None:
-        for found in head.runs:
-            self._db.run(
-                "INSERT INTO run (id, stream) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (found.run, stream),
-            )
         run = head.runs[-1]
         self._index_words(stream, run.goal, head.recap, run.workflow_id)
         self._db.run(
