@@ -73,6 +73,21 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
         "start_workflow",
         lambda _: {"workflowId": "line", "goal": "g", "sessionId": "ses_none"},
     ),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "context": {"n": [2**60]}},
+    ),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "~nobody/x"},
+    ),
+    (
+        "invalid_arguments",
+        "start_workflow",
+        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "a\0b"},
+    ),
     ("context_unset", "start_workflow", lambda _: {"workflowId": "asks", "goal": "g"}),
     (
         "invalid_arguments",

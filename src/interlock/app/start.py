@@ -18,11 +18,12 @@ from interlock.app.refusals import (
 )
 from interlock.app.requests import Asked
 from interlock.core import ids
-from interlock.core.canonical import Json
+from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, granted, tightened
 from interlock.core.session import decide
 from interlock.core.session.answer import Answered
+from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import Begin
 from interlock.core.session.plan import Stream
 from interlock.core.workflow.compiled import Pinned
@@ -62,7 +63,10 @@ def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered 
     if isinstance(session, NoSuchSession):
         return session
     root = ids.node_id(app.entropy(ids.NODE_BYTES))
-    call = _call(app, asked, tool)
+    try:
+        call = _call(app, asked, tool)
+    except NotCanonical as refused:  # of all that is sent, only the context can be foreign
+        return ContextRefused(refused.pointer, refused.reason)
     outcome = requests.once(app, call, lambda: _decide(app, asked, pinned, session, root), root)
     assert isinstance(outcome, Answered | StartRefusal), f"{outcome} is an answer or a refusal"
     return outcome

@@ -1,5 +1,6 @@
 """Arguments that several tools take."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -15,4 +16,5 @@ Workspace = Annotated[
 
 
 def workspace_of(path: str | None) -> Path:
-    return Path(path).expanduser() if path else Path.cwd()
+    """An absolute path. `~nobody` stays what it is, and is then not found."""
+    return Path(os.path.expanduser(path)).absolute() if path else Path.cwd()
