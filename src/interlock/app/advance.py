@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import msgspec
-
 from interlock.app import place as places
 from interlock.app.context import App
 from interlock.app.observe import changed_since
 from interlock.app.place import Place
+from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.app.submission import Taken
 from interlock.core import ids
@@ -19,45 +18,28 @@ from interlock.core.session.decide import Around, Handed
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.nodes import advance_key, introduce
 from interlock.core.session.records import gap_key, gap_resolved_key
-from interlock.store.failures import StoreBusy, StreamMoved
 from interlock.store.log import LogReader
-
-TRIES_MAX = 50  # each try that fails means that somebody else got through
 
 
 def advance(
     app: App, token: str, taken: Taken
 ) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    for _ in range(TRIES_MAX):
+    def attempt() -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
         with app.log.snapshot():
-            decided = _decide(app, token, taken)
-        if isinstance(decided, _Done):
-            return replay(app, decided.child)
-        if not isinstance(decided, decide.Decided):
-            return decided
-        try:
-            if app.log.append(decided.plan):
-                return decided.answered
-        except StreamMoved:
-            continue
-    raise moved_too_often()
+            return _decide(app, token, taken)
 
-
-class _Done(msgspec.Struct, frozen=True):
-    """The same call was made before, and led to this node."""
-
-    child: NodeId
+    return record(app, attempt)
 
 
 def _decide(
     app: App, token: str, taken: Taken
-) -> decide.Decided | _Done | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
     place = places.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
     attempt, child = _outcome(app.log, place, taken.arguments)
     if child:
-        return _Done(child)
+        return replay(app, child)
     return decide.advance(
         place.stream,
         place.node,
@@ -76,13 +58,6 @@ def replay(app: App, child: NodeId) -> Answered:
         decode_frame(app.reader.blob(node.created.answer)),
         prompt=places.prompt_of(app.reader, node),
         key=app.keyring.keys()[node.created.token_key],
-    )
-
-
-def moved_too_often() -> StoreBusy:
-    return StoreBusy(
-        f"The session changed {TRIES_MAX} times while this call tried to write to it",
-        "Nothing was written. Repeat the call.",
     )
 
 

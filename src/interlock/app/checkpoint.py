@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from interlock.app import place as places
-from interlock.app.advance import TRIES_MAX, moved_too_often, replay
+from interlock.app.advance import replay
 from interlock.app.context import App
 from interlock.app.place import Place
+from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, NotesWanted, Unhealthy
 from interlock.app.start import Start, StartRefusal, begin_run
 from interlock.app.submission import Taken
@@ -13,7 +14,6 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session import decide, mark
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Handed
-from interlock.store.failures import StreamMoved
 
 GOAL_CHARS_MAX = 120
 
@@ -21,31 +21,28 @@ GOAL_CHARS_MAX = 120
 def checkpoint(
     app: App, token: str, taken: Taken
 ) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    for _ in range(TRIES_MAX):
-        place = places.find(app.log, token, app.keyring.keys())
-        if not isinstance(place, Place):
-            return place
-        handed = Handed(place.attempt, taken.arguments, taken.output)
-        marker = mark.marker_of(place.node, handed)
-        if app.log.locate(marker):
-            return replay(app, marker)
-        if refusal := decide.wrong_notes(taken.output):
-            return refusal
-        decided = mark.checkpoint(
-            place.stream,
-            place.node,
-            app.pinned(place.run.workflow_hash),
-            handed,
-            prompt=places.prompt_of(app.log, place.node),
-            key=app.keyring.current(),
-            at_ms=app.clock.now_ms(),
-        )
-        try:
-            if app.log.append(decided.plan):
-                return decided.answered
-        except StreamMoved:
-            continue
-    raise moved_too_often()
+    return record(app, lambda: _decide(app, token, taken))
+
+
+def _decide(
+    app: App, token: str, taken: Taken
+) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+    place = places.find(app.log, token, app.keyring.keys())
+    if not isinstance(place, Place):
+        return place
+    handed = Handed(place.attempt, taken.arguments, taken.output)
+    marker = mark.marker_of(place.node, handed)
+    if app.log.locate(marker):
+        return replay(app, marker)
+    return decide.wrong_notes(taken.output) or mark.checkpoint(
+        place.stream,
+        place.node,
+        app.pinned(place.run.workflow_hash),
+        handed,
+        prompt=places.prompt_of(app.log, place.node),
+        key=app.keyring.current(),
+        at_ms=app.clock.now_ms(),
+    )
 
 
 def begin_with_checkpoint(

@@ -47,37 +47,25 @@ def rehydrate(
     token: str,
 ) -> Answered | BadToken | NodeGone | Unhealthy:
     with reader.snapshot():
-        return _show(reader, keyring, entropy, pinned, token)
-
-
-def _show(
-    reader: LogReader,
-    keyring: Keyring,
-    entropy: Callable[[int], bytes],
-    pinned: Callable[[WorkflowHash], CompiledWorkflow],
-    token: str,
-) -> Answered | BadToken | NodeGone | Unhealthy:
-    place = places.find(reader, token, keyring.keys())
-    if not isinstance(place, Place):
-        return place
-    node, run, head = place.node, place.run, place.stream.head
-    assert head is not None, "a node lies in a session"
-    step = pinned(run.workflow_hash).step_at(node.created.cursor)
-    now = situation(place_of(node), run, step, blockers=_blockers(reader, node))
-    stored = answers.frame(
-        msgspec.structs.replace(
-            now,
-            is_waiting=is_waiting(node, run),
-            verify=to_verify(head, Path(head.workspace)),
-            recap=_recap(reader, node) + _below(reader, place),
+        place = places.find(reader, token, keyring.keys())
+        if not isinstance(place, Place):
+            return place
+        node, run, head = place.node, place.run, place.stream.head
+        assert head is not None, "a node lies in a session"
+        step = pinned(run.workflow_hash).step_at(node.created.cursor)
+        now = situation(place_of(node), run, step, blockers=_blockers(reader, node))
+        stored = answers.frame(
+            msgspec.structs.replace(
+                now,
+                is_waiting=is_waiting(node, run),
+                verify=to_verify(head, Path(head.workspace)),
+                recap=_recap(reader, node) + _below(reader, place),
+            )
         )
-    )
+        prompt = places.prompt_of(reader, node)
     attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
-    return answers.fill(
-        stored,
-        prompt=places.prompt_of(reader, node),
-        token=mint(Token(node.id, attempt), keyring.current()),
-    )
+    token = mint(Token(node.id, attempt), keyring.current())
+    return answers.fill(stored, prompt=prompt, token=token)
 
 
 def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:

@@ -1,11 +1,13 @@
 """Calls without a token: the same one again is answered with what the first one made."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
-from interlock.app.advance import TRIES_MAX, moved_too_often, replay
+from interlock.app.advance import replay
 from interlock.app.context import App
+from interlock.app.record import record
 from interlock.app.refusals import RequestReused
 from interlock.core import canonical
 from interlock.core.canonical import Json
@@ -13,7 +15,8 @@ from interlock.core.ids import BlobRef, NodeId
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Decided
 from interlock.core.session.plan import Request
-from interlock.store.failures import StreamMoved
+
+Other = TypeVar("Other")
 
 UNNAMED_VALID_MS = 60_000  # an identical call within a minute is taken for a repetition
 
@@ -33,14 +36,12 @@ def asked(tool: str, caller: str, arguments: Json, request_id: str | None) -> As
 
 
 def once(
-    app: App, call: Asked, make: Callable[[], Decided | msgspec.Struct], node: NodeId
-) -> Answered | msgspec.Struct:
-    """Carry out `make`, which makes `node`, unless the same call was made before.
-
-    What `make` refuses is given back as it is.
-    """
+    app: App, call: Asked, make: Callable[[], Decided | Other], node: NodeId
+) -> Answered | RequestReused | Other:
+    """Carry out `make`, which makes `node`, unless the same call was made before."""
     valid_ms = None if call.is_named else UNNAMED_VALID_MS
-    for _ in range(TRIES_MAX):
+
+    def attempt() -> Decided | Answered | RequestReused | Other:
         at_ms = app.clock.now_ms()
         if before := _made_before(app, call, at_ms):
             return before
@@ -48,12 +49,10 @@ def once(
         if not isinstance(decided, Decided):
             return decided
         request = Request(call.key, call.arguments, node, at_ms, valid_ms)
-        try:
-            if app.log.append(msgspec.structs.replace(decided.plan, request=request)):
-                return decided.answered
-        except StreamMoved:
-            continue
-    raise moved_too_often()
+        plan = msgspec.structs.replace(decided.plan, request=request)
+        return Decided(plan, decided.answered)
+
+    return record(app, attempt)
 
 
 def _made_before(app: App, call: Asked, at_ms: int) -> Answered | RequestReused | None:

@@ -67,9 +67,7 @@ def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered 
         call = _call(app, asked, tool)
     except NotCanonical as refused:  # of all that is sent, only the context can be foreign
         return ContextRefused(refused.pointer, refused.reason)
-    outcome = requests.once(app, call, lambda: _decide(app, asked, pinned, session, root), root)
-    assert isinstance(outcome, Answered | StartRefusal), f"{outcome} is an answer or a refusal"
-    return outcome
+    return requests.once(app, call, lambda: _decide(app, asked, pinned, session, root), root)
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:
