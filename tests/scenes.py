@@ -104,7 +104,12 @@ def after(previous: Plan) -> Stream:
 def noting(stream: Stream, *notes: str, blobs: dict[BlobRef, bytes] | None = None) -> Plan:
     """A plan with one event for each of `notes`."""
     drafts = [
-        Draft(f"note:{note}", OutputAppended(ids.first_attempt(ROOT), note), RUN, ROOT)
+        Draft(
+            f"note:{note}",
+            OutputAppended(ids.first_attempt(ROOT), note),
+            run_in(stream.session),
+            ROOT,
+        )
         for note in notes
     ]
     return plan(stream, drafts, blobs=blobs or {}, at_ms=2_000)

@@ -43,17 +43,13 @@ COUNTED: Counter[str] = Counter()
 class ModelNode:
     """What the model knows of a node."""
 
-    def __init__(self, kind: str, notes: str, cursor: int, blocked: int = 0) -> None:
-        self.kind, self.notes, self.cursor, self.blocked = kind, notes, cursor, blocked
+    def __init__(self, kind: str, notes: str, cursor: int) -> None:
+        self.kind, self.notes, self.cursor = kind, notes, cursor
         self.children: list[ModelNode] = []
 
     @property
     def is_complete(self) -> bool:
         return self.cursor == STEPS
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.blocked >= BLOCKED_IN_ROW_MAX
 
     def shape(self) -> tuple[str, str, list[Any]]:
         return self.kind, self.notes, sorted(child.shape() for child in self.children)
@@ -114,6 +110,8 @@ class LossyAgent(RuleBasedStateMachine):
         self.answers: dict[bytes, bytes] = {}
         """What each accepted call was answered."""
         self.spent: dict[str, int] = {}
+        self.blocked = 0
+        """Blocked attempts in a row, in the whole run."""
 
     @initialize()
     def start(self) -> None:
@@ -227,7 +225,8 @@ class LossyAgent(RuleBasedStateMachine):
 
     def _settle(self, line: bytes, token: str, node: ModelNode, notes: str, reply: bytes) -> None:
         result = json.loads(reply)["result"]
-        if node.is_complete or (node.is_waiting and line not in self.answers):
+        is_waiting = self.blocked >= BLOCKED_IN_ROW_MAX
+        if line not in self.answers and (node.is_complete or is_waiting):
             expected = "nothing_pending" if node.is_complete else "run_waits"
             assert result["structuredContent"]["code"] == expected
             return
@@ -239,8 +238,10 @@ class LossyAgent(RuleBasedStateMachine):
         self.spent[token] += 1
         if notes:
             child = ModelNode("step", notes, node.cursor + 1)
+            self.blocked = 0
         else:
-            child = ModelNode("blocked", "", node.cursor, node.blocked + 1)
+            child = ModelNode("blocked", "", node.cursor)
+            self.blocked += 1
         node.children.append(child)
         self.tokens.append((result["structuredContent"]["continueToken"], child))
 

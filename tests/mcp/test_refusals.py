@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlock.app.context import App
 from interlock.app.failures import StoreBusy, StoreFailure
 from interlock.core import ids, tokens
-from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.tokens import Key, Token
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.workflow_tools import TOOLS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from tests.mcp.agent import Agent
 
 NOTES = "I looked at it and found the cause."

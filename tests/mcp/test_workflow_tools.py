@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.answer import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.workflow_tools import TOOLS
 from tests.mcp.agent import Agent

@@ -22,7 +22,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.plan import Draft, Plan, Request, Stream, plan
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
-from interlock.store.log import Log, Repeated, SessionRow
+from interlock.store.log import Log, Repeated, ResumeRow
 from tests.core.session.test_decide import Play
 from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session, run_in
 
@@ -245,7 +245,7 @@ def test_sessions_are_listed_newest_first(log: Log) -> None:
     rows = log.sessions(limit=10)
 
     assert [row.session for row in rows] == [newer, older]
-    assert rows[0] == SessionRow(
+    assert rows[0] == ResumeRow(
         newer,
         "Try it",
         "line",
@@ -280,9 +280,11 @@ def titled(session: SessionId, title: str, notes: str) -> Plan:
     started = RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, title)
     drafts = (
         Draft(f"session:{session}", SessionCreated("/work")),
-        Draft(f"seen:{session}", ObservationRecorded("main", "c0ffee")),
-        Draft(f"run:{session}", started, ids.run_id(session.encode()[-8:])),
-        Draft(f"note:{session}", OutputAppended(ids.first_attempt(ROOT), notes), RUN, ROOT),
+        Draft(f"run:{session}", started, run_in(session)),
+        Draft(f"seen:{session}", ObservationRecorded("main", "c0ffee"), run_in(session)),
+        Draft(
+            f"note:{session}", OutputAppended(ids.first_attempt(ROOT), notes), run_in(session), ROOT
+        ),
     )
     return plan(Stream(session), drafts, blobs={}, at_ms=1_000)
 
@@ -347,7 +349,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
     log.append(
         plan(
             after(other),
-            (Draft("own", stored, RUN, ROOT),),
+            (Draft("own", stored, run_in(gone), ROOT),),
             blobs={artifact: b"its own", **kept.plan.blobs},
             at_ms=5,
         )

@@ -52,12 +52,14 @@ def _decide(
 def replay(app: App, child: NodeId) -> Answered:
     """The answer that introduced `child`, again."""
     node = places.load(app.reader, child)
+    key = app.keyring.keys().get(node.created.token_key)
     return introduce(
         child,
         node.created,
         decode_frame(app.reader.blob(node.created.answer)),
         prompt=places.prompt_of(app.reader, node),
-        key=app.keyring.keys()[node.created.token_key],
+        # A token that would be refused at once helps nobody.
+        key=key if key and key.state != "revoked" else app.keyring.current(),
     )
 
 

@@ -7,7 +7,7 @@ from interlock.app.sessions import find_session
 from interlock.core.ids import SessionId
 from interlock.store.log import LogReader
 
-LOOK_BACK = 200  # sessions among which the current one is looked for
+LOOK_BACK = 200  # runs among which the current one is looked for
 
 
 def resolve_session(
@@ -33,9 +33,7 @@ def current_session(
     named = resolve_session(reader, explicit, environment)
     if named is not None:
         return named
-    rows = [row for row in reader.sessions(limit=LOOK_BACK) if row.workspace == workspace]
-    still_open = [row for row in rows if row.status in ("open", "waiting")]
-    chosen = still_open or rows[:1]
-    if len(chosen) == 1:
-        return chosen[0].session
-    return NoSuchSession("", tuple(row.session for row in chosen[:5]))
+    rows = [row for row in reader.newest_runs(limit=LOOK_BACK) if row.workspace == workspace]
+    still_open = {row.session: None for row in rows if row.status in ("open", "waiting")}
+    chosen = tuple(still_open) or tuple(row.session for row in rows[:1])
+    return chosen[0] if len(chosen) == 1 else NoSuchSession("", chosen[:5])

@@ -7,7 +7,7 @@ from interlock.app.advance import replay
 from interlock.app.context import App
 from interlock.app.place import Place
 from interlock.app.record import record
-from interlock.app.refusals import BadToken, NodeGone, NotesWanted, Unhealthy
+from interlock.app.refusals import BadToken, NodeGone, NoSuchDirectory, NotesWanted, Unhealthy
 from interlock.app.start import Start, StartRefusal, begin_run
 from interlock.app.submission import Taken
 from interlock.core.ids import WorkflowId
@@ -52,6 +52,8 @@ def begin_with_checkpoint(
     notes = taken.output.notes.strip()
     if not notes:
         return NotesWanted()
+    if not workspace.is_dir():
+        return NoSuchDirectory(str(workspace))
     if refusal := decide.wrong_notes(taken.output):
         return refusal
     begun = begin_run(

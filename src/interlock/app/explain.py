@@ -19,8 +19,8 @@ from interlock.app.refusals import (
     RequestReused,
     Unhealthy,
 )
-from interlock.core.session.answer import WRITE_YOUR_NOTES
 from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     ContextUnset,

@@ -23,7 +23,7 @@ def changed_since(head: Head, workspace: Path) -> ObservationRecorded | None:
 def to_verify(head: Head, workspace: Path) -> tuple[str, ...]:
     """What to check before going on after a break."""
     seen = seen_in(workspace)
-    if seen is None:
+    if seen is None or (head.git_branch is None and head.git_head is None):
         return ()
     lines: list[str] = []
     if seen.git_branch != head.git_branch:

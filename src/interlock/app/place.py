@@ -65,8 +65,7 @@ def prompt_of(reader: LogReader, node: Node) -> str:
 
 def load(reader: LogReader, node: NodeId) -> Node:
     """A node that is known to be there."""
-    (created,) = reader.line_to(node, limit=1)
-    return node_of(created)
+    return node_of(reader.line_to(node, steps=0)[0])
 
 
 def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:

@@ -1,6 +1,6 @@
 """Show again where a run stands, and what happened before. Handed a log that it can only read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from interlock.app.observe import to_verify
 from interlock.app.place import Place
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.core import ids
-from interlock.core.ids import NodeId, WorkflowHash
+from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers
 from interlock.core.session import recap
 from interlock.core.session.answer import Answered
@@ -19,7 +19,6 @@ from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import Envelope, OutputAppended, ValidationPerformed
 from interlock.core.session.nodes import (
     Node,
-    is_waiting,
     node_of,
     output_key,
     place_of,
@@ -35,7 +34,7 @@ from interlock.store.log import LogReader
 NOTES_MAX = 20  # steps to look back; the budget in bytes is usually reached before
 BELOW_MAX = 10
 WALK_MAX = 100  # nodes to look through between here and the tip
-CHECKPOINTS_MAX = 3
+CHECKPOINTS_MAX = 5
 
 
 def rehydrate(
@@ -57,7 +56,6 @@ def rehydrate(
         stored = answers.frame(
             msgspec.structs.replace(
                 now,
-                is_waiting=is_waiting(node, run),
                 verify=to_verify(head, Path(head.workspace)),
                 recap=_recap(reader, node) + _below(reader, place),
             )
@@ -77,35 +75,37 @@ def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
 
 
 def _recap(reader: LogReader, node: Node) -> str:
-    markers = [Past("Checkpoint", notes) for notes in _marked(reader, node)]
-    steps = _steps(reader, node.id, limit=NOTES_MAX)
-    return recap.compose([*markers, *steps], older=max(0, node.created.cursor - len(steps)))
+    """The notes on the line to `node`, of steps and of checkpoints beside them."""
+    line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=NOTES_MAX + 1)]
+    steps = _steps(line)
+    markers = reader.markers([found.id for found in line], limit=CHECKPOINTS_MAX)
+    marked = [(found.seq, "Checkpoint", _marker_key(node_of(found))) for found in markers]
+    past = _past(reader, node.session, [*steps, *marked])
+    return recap.compose(past, older=max(0, node.created.cursor - len(steps)))
 
 
-def _marked(reader: LogReader, node: Node) -> Iterator[str]:
-    for marker in reader.newest_children(node.id, "checkpoint", limit=CHECKPOINTS_MAX):
-        found = places.load(reader, marker)
-        assert found.created.attempt is not None, "a checkpoint is set with a token"
-        if notes := places.notes_at(reader, found, found.created.attempt):
-            yield notes
+def _steps(line: list[Node]) -> list[tuple[int, str, str]]:
+    """For each accepted step between the nodes of a line: when, its title, where its notes are."""
+    return [
+        (child.seq, parent.created.step_title or "", output_key(parent.id, child.created.attempt))
+        for child, parent in pairwise(line)
+        if child.created.node_kind == "step" and child.created.attempt
+    ]
 
 
-def _steps(
-    reader: LogReader, node: NodeId, *, limit: int, until: NodeId | None = None
-) -> list[Past]:
-    """The steps that lie behind `node`, newest first, with the notes that were accepted."""
-    line = [node_of(envelope) for envelope in reader.line_to(node, limit=limit + 1)]
-    accepted: list[tuple[str, str]] = []
-    for child, parent in pairwise(line):
-        if child.id == until:
-            break
-        if child.created.node_kind == "step" and child.created.attempt:
-            key = output_key(parent.id, child.created.attempt)
-            accepted.append((key, parent.created.step_title or ""))
-    if not accepted:
-        return []
-    handed = reader.recorded_among(line[0].session, [key for key, _ in accepted])
-    return [Past(title, _notes(handed[key])) for key, title in accepted]
+def _marker_key(marker: Node) -> str:
+    assert marker.created.attempt is not None, "a checkpoint is set with a token"
+    return output_key(marker.id, marker.created.attempt)
+
+
+def _past(reader: LogReader, session: SessionId, found: list[tuple[int, str, str]]) -> list[Past]:
+    """Newest first."""
+    outputs = reader.recorded_among(session, [key for _, _, key in found])
+    return [
+        Past(title, _notes(outputs[key]))
+        for _, title, key in sorted(found, reverse=True)
+        if key in outputs
+    ]
 
 
 def _notes(envelope: Envelope) -> str:
@@ -118,9 +118,16 @@ def _below(reader: LogReader, place: Place) -> str:
     tip, here = place.run.tip, place.node.id
     if tip is None or tip == here:
         return ""
-    if here not in {envelope.node for envelope in reader.line_to(tip, limit=WALK_MAX)}:
+    line = [node_of(envelope) for envelope in reader.line_to(tip, steps=WALK_MAX)]
+    way = [found.id for found in line]
+    if here not in way:
         return f"\n\nThe run's newest point is elsewhere ({tip}, {place.run.pending_title})."
-    done = reversed(_steps(reader, tip, limit=WALK_MAX, until=here)[-BELOW_MAX:])
-    lines = [f"- {past.title}: {past.notes.strip().partition(chr(10))[0][:160]}" for past in done]
+    done = _past(reader, place.node.session, _steps(line[: way.index(here) + 1]))
+    if not done:
+        return ""
+    lines = [
+        f"- {past.title}: {past.notes.strip().partition(chr(10))[0][:160]}"
+        for past in reversed(done[-BELOW_MAX:])
+    ]
     shown = "\n".join(lines)
     return f"\n\n### Done after this point already\n\nThe run went on from here to {tip}:\n{shown}"

@@ -12,11 +12,10 @@ from interlock.core.session import resume
 from interlock.core.session.resume import Known, Match, Query
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
-from interlock.store.log import LogReader, SessionRow
+from interlock.store.log import LogReader, ResumeRow
 from interlock.workspace import git
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
-SNIPPET_CHARS_MAX = 400
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -31,7 +30,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Candidate(msgspec.Struct, frozen=True):
     match: Match
-    row: SessionRow
+    row: ResumeRow
     token: str
     changes: tuple[str, ...]
     """What is different in git since; only looked at for the first."""
@@ -49,37 +48,41 @@ def find(
         git_branch=wanted.git_branch or (seen.git_branch if seen else None),
         git_head=wanted.git_head or (seen.git_head if seen else None),
     )
-    rows = {row.session: row for row in _pool(reader, query) if row.tip}
+    rows = {row.run: row for row in _pool(reader, query) if row.tip}
     matches = resume.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
     return [
-        _candidate(reader, keyring, entropy, match, rows[match.known.session], is_first=index == 0)
+        _candidate(reader, keyring, entropy, match, rows[match.known.run], is_first=index == 0)
         for index, match in enumerate(matches)
     ]
 
 
-def _pool(reader: LogReader, query: Query) -> list[SessionRow]:
-    named: list[SessionId] = []
-    if query.session:
-        named += reader.find_session(query.session)
-    if query.run:
-        named += [session for _, session in reader.find_run(query.run)]
-    if named:
-        return reader.rows(named)
+def _pool(reader: LogReader, query: Query) -> list[ResumeRow]:
+    if query.session or query.run:
+        # Named and not there is nothing found, and never something else.
+        return _named(reader, query.session, query.run)
     # A query may be an id, typed where the words go.
     for word in query.words:
-        named += reader.find_session(word) if word.startswith("ses_") else []
-        named += [s for _, s in reader.find_run(word)] if word.startswith("run_") else []
-    if named:
-        return reader.rows(named)
+        if word.startswith("ses_") and (rows := _named(reader, word, None)):
+            return rows
+        if word.startswith("run_") and (rows := _named(reader, None, word)):
+            return rows
     return [
         *reader.with_words(query.words, all_of=True, limit=POOL_MAX),
         *reader.with_words(query.words, all_of=False, limit=POOL_MAX),
         *reader.at_git(branch=query.git_branch, head=query.git_head, limit=POOL_MAX),
-        *reader.sessions(limit=POOL_MAX),
+        *reader.newest_runs(limit=POOL_MAX),
     ]
 
 
-def _known(row: SessionRow) -> Known:
+def _named(reader: LogReader, session: str | None, run: str | None) -> list[ResumeRow]:
+    sessions: list[SessionId] = reader.find_session(session) if session else []
+    runs = reader.find_run(run) if run else []
+    rows = reader.rows([*sessions, *(found for _, found in runs)])
+    wanted = {name for name, _ in runs}
+    return [row for row in rows if row.session in sessions or row.run in wanted]
+
+
+def _known(row: ResumeRow) -> Known:
     return Known(
         row.session,
         RunId(row.run),
@@ -100,7 +103,7 @@ def _candidate(
     keyring: Keyring,
     entropy: Callable[[int], bytes],
     match: Match,
-    row: SessionRow,
+    row: ResumeRow,
     *,
     is_first: bool,
 ) -> Candidate:

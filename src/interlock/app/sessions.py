@@ -13,7 +13,7 @@ from interlock.core.session.events import Envelope, SessionEvent, decode_envelop
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, SessionRow
+from interlock.store.log import LogReader, ResumeRow
 
 SESSIONS_MAX = 1_000_000
 
@@ -27,7 +27,7 @@ class SessionView(msgspec.Struct, frozen=True):
     events: tuple[Envelope, ...]
 
 
-def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
+def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[ResumeRow]:
     return app.reader.sessions(limit=limit, archived=archived)
 
 

@@ -29,6 +29,8 @@ from interlock.core.session.plan import Stream
 from interlock.core.workflow.compiled import Pinned
 from interlock.workspace.settings import preferences_in
 
+GOAL_CHARS_MAX = 2_000  # it is a sentence; what is longer belongs into the context
+
 
 class Start(msgspec.Struct, frozen=True):
     """What is asked for."""
@@ -59,6 +61,8 @@ def start(app: App, asked: Start) -> Answered | StartRefusal:
 
 
 def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered | StartRefusal:
+    if len(asked.goal) > GOAL_CHARS_MAX:
+        return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
     session = resolve_session(app.reader, asked.session, app.environment)
     if isinstance(session, NoSuchSession):
         return session
@@ -94,7 +98,7 @@ def _decide(
         workspace=str(asked.workspace),
         context=asked.context,
         preferences=granted(default_preferences(app, asked.workspace), asked.preferences),
-        seen=seen_in(asked.workspace),
+        seen=seen_in(Path(stream.head.workspace) if stream.head else asked.workspace),
     )
     return decide.start(begin, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 

@@ -1,5 +1,6 @@
 """`interlock session`: look at what was recorded, carry it elsewhere, put it away."""
 
+import os
 from pathlib import Path
 
 import click
@@ -11,7 +12,15 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
-from interlock.cli.terminal import age, print_json, print_table, refuse
+from interlock.cli.terminal import (
+    REFUSED,
+    Stop,
+    age,
+    complain,
+    print_json,
+    print_table,
+    refuse,
+)
 from interlock.cli.timeline import describe
 from interlock.core import canonical
 
@@ -85,13 +94,24 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
     if not isinstance(exported, bundle.Exported):
         refuse(explain(exported), as_json=as_json)
     path = output or Path(f"{exported.session}.json")
-    path.write_bytes(exported.document)
+    _write_new(path, exported.document)
     if as_json:
         print_json({"path": str(path), "events": exported.events, "suspects": exported.suspects})
         return
     print(f"Wrote {exported.events} events to {path}")
     for suspect in exported.suspects:
         print(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
+
+
+def _write_new(path: Path, document: bytes) -> None:
+    """For the user's eyes only, and never over something that is there."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(document)
+    except OSError as error:
+        complain(f"`{path}` cannot be written: {error.strerror}", "Choose another with `-o FILE`.")
+        raise Stop(REFUSED) from error
 
 
 @session.command("import")

@@ -1,6 +1,7 @@
 """From what an agent sent to what it meant: strings that hold JSON, other names, stray keys."""
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
@@ -30,7 +31,11 @@ def fold(tool: Tool[Arguments], sent: object) -> Folded[Arguments] | ToolResult:
     properties = tool.input_schema["properties"]
     warnings = _drop_unknown(renamed, properties)
     for name, value in renamed.items():
-        renamed[name] = _shaped(value, properties[name])
+        shaped = _shaped(value, properties[name])
+        inner = properties[name].get("properties")
+        if isinstance(shaped, dict) and inner:
+            warnings += _drop_unknown(shaped, inner, f"{name}.")
+        renamed[name] = shaped
     try:
         arguments = msgspec.convert(renamed, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
@@ -68,7 +73,10 @@ def _renamed(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json
         if not inner:
             if outer in placed:
                 return _Clash(name if name != outer else _other(given, outer, paths), outer)
-            placed[outer] = _inside(given[name], outer, paths)
+            inside = _inside(given[name], outer, paths)
+            if isinstance(inside, _Clash):
+                return inside
+            placed[outer] = inside
             continue
         inside = _object(placed.get(outer) or {})
         if inside is None or inner in inside:
@@ -81,7 +89,7 @@ def _other(given: Mapping[str, Json], outer: str, paths: Mapping[str, str]) -> s
     return next(name for name in given if name != outer and paths.get(plain(name)) == outer)
 
 
-def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json:
+def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json | _Clash:
     """`output: {notes: …}` for `output: {notesMarkdown: …}`, and `output: "text"` for both."""
     inner = [path.partition(".")[2] for path in paths.values() if path.startswith(f"{outer}.")]
     if not inner:
@@ -91,7 +99,13 @@ def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json:
     found = _object(value)
     if found is None:
         return value
-    return {paths.get(plain(key), key).removeprefix(f"{outer}."): v for key, v in found.items()}
+    placed: dict[str, Json] = {}
+    for key, item in found.items():
+        name = paths.get(plain(key), key).removeprefix(f"{outer}.")
+        if name in placed:
+            return _Clash(f"{outer}.{key}", f"{outer}.{name}")
+        placed[name] = item
+    return placed
 
 
 def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
@@ -109,13 +123,16 @@ def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
     return value
 
 
-def _drop_unknown(given: dict[str, Json], properties: Mapping[str, Any]) -> tuple[str, ...]:
+def _drop_unknown(
+    given: dict[str, Json], properties: Mapping[str, Any], outer: str = ""
+) -> tuple[str, ...]:
     warnings: list[str] = []
     for name in [name for name in given if name not in properties]:
         del given[name]
         close = difflib.get_close_matches(name, properties, n=1)
         meant = f" Did you mean `{close[0]}`?" if close else ""
-        warnings.append(f"`{name}` is not an argument of this tool and was ignored.{meant}")
+        named = f"`{outer}{name}`"
+        warnings.append(f"{named} is not an argument of this tool and was ignored.{meant}")
     return tuple(warnings)
 
 
@@ -124,7 +141,7 @@ def _explain(
 ) -> ToolResult:
     schema = tool.input_schema
     missing = tuple(name for name in schema.get("required", ()) if name not in given)
-    wrong = str(error).partition("`$.")[2].partition("`")[0].partition(".")[0]
+    wrong = re.split(r"[.\[`]", str(error).partition("`$.")[2])[0]
     kept = {name: value for name, value in given.items() if name != wrong}
     allowed = tuple(schema["properties"].get(wrong, {}).get("enum", ()))
     message = f"Missing: {', '.join(missing)}" if missing else str(error).replace("`$.", "`")

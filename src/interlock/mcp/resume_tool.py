@@ -62,7 +62,8 @@ def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
     )
     found = find(app.reader, app.keyring, app.entropy, wanted)
-    answer = ResumeAnswer(tuple(_shown(candidate) for candidate in found), _hint(found))
+    named = arguments.session_id or arguments.run_id
+    answer = ResumeAnswer(tuple(_shown(candidate) for candidate in found), _hint(found, named))
     return ToolResult(answer, _text(answer))
 
 
@@ -87,7 +88,9 @@ def _shown(candidate: Candidate) -> ResumeCandidate:
     )
 
 
-def _hint(found: list[Candidate]) -> str:
+def _hint(found: list[Candidate], named: str | None) -> str:
+    if not found and named:
+        return f"There is no `{named}` here. Ask again without it to see what there is."
     if not found:
         return "Nothing was recorded yet. Start something with start_workflow."
     if found[0].match.confidence == "strong":

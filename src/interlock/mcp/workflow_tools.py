@@ -17,8 +17,9 @@ from interlock.app.submission import Output, Taken, take
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
-from interlock.core.session.answer import WRITE_YOUR_NOTES, Answer, Answered
+from interlock.core.session.answer import Answer, Answered
 from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import ContextUnset
 from interlock.core.tokens import TEXT_LENGTH

@@ -37,7 +37,14 @@ class Keyring:
             self._create()
 
     def keys(self) -> Mapping[int, Key]:
-        found = self._path.stat()
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise StoreUnusable(
+                f"The keyring `{self._path}` is gone: {error.strerror}",
+                "Restore it from a backup, or restart to make a new one; outstanding tokens are"
+                " then unknown, and `resume_session` gives new ones.",
+            ) from error
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp != self._stamp:
             self._keys, self._stamp = self._read(), stamp
@@ -73,7 +80,7 @@ class Keyring:
         try:
             stored = msgspec.json.decode(self._path.read_bytes(), type=_Stored)
             keys = [Key(key.id, bytes.fromhex(key.secret), key.state) for key in stored.keys]
-        except (msgspec.MsgspecError, ValueError) as error:
+        except (msgspec.MsgspecError, ValueError, OSError) as error:
             raise StoreUnusable(
                 f"The keyring `{self._path}` cannot be read: {error}",
                 "Restore it from a backup. Removing it makes every outstanding token unknown.",

@@ -22,8 +22,8 @@ class Located(msgspec.Struct, frozen=True):
     """The digest before it."""
 
 
-class SessionRow(msgspec.Struct, frozen=True):
-    """A session as the resume index knows it."""
+class ResumeRow(msgspec.Struct, frozen=True):
+    """A run as the resume index knows it."""
 
     session: SessionId
     title: str
@@ -80,8 +80,12 @@ class LogReader(Protocol):
         """The events that took these keys, as far as they were taken."""
         ...
 
-    def line_to(self, node: NodeId, *, limit: int) -> list[Envelope]:
-        """The creation of `node`, of its parent, and so on, at most `limit` of them."""
+    def line_to(self, node: NodeId, *, steps: int) -> list[Envelope]:
+        """The creation of `node`, of its parent, and so on, with at most so many steps in it."""
+        ...
+
+    def markers(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
+        """The creation of the checkpoints beside `nodes`, newest first."""
         ...
 
     def newest_children(self, node: NodeId, kind: NodeKind, *, limit: int) -> tuple[NodeId, ...]:
@@ -104,20 +108,24 @@ class LogReader(Protocol):
         """Raises `StoreUnusable` when it is not there or is not what its name says."""
         ...
 
-    def sessions(self, *, limit: int, archived: bool = False) -> list[SessionRow]:
-        """Newest first; those that were archived only if asked for."""
+    def sessions(self, *, limit: int, archived: bool = False) -> list[ResumeRow]:
+        """Each session by its newest run, newest first; archived ones only if asked for."""
         ...
 
-    def rows(self, sessions: Sequence[SessionId]) -> list[SessionRow]:
-        """The rows of these, as far as they exist."""
+    def newest_runs(self, *, limit: int) -> list[ResumeRow]:
+        """Of sessions that are not archived."""
         ...
 
-    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[SessionRow]:
-        """Sessions whose title, workflow or newest notes have all or some of `words`."""
+    def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
+        """The runs of these, archived or not, as far as they exist."""
         ...
 
-    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[SessionRow]:
-        """Sessions last seen on this branch or at this commit, newest first."""
+    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
+        """Runs whose title, workflow or newest notes have all or some of `words`."""
+        ...
+
+    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
+        """Runs last seen on this branch or at this commit, newest first."""
         ...
 
     def find_session(self, prefix: str) -> list[SessionId]:

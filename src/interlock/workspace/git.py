@@ -1,9 +1,12 @@
 """What git's own files say, without starting git: which branch, which commit."""
 
 import os
+import re
 from pathlib import Path
 
 import msgspec
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 class GitState(msgspec.Struct, frozen=True):
@@ -21,11 +24,15 @@ def observe(workspace: Path) -> GitState | None:
             return None
         head = (directory / "HEAD").read_text(encoding="utf-8").strip()
         if not head.startswith("ref: "):
-            return GitState(None, head or None)
+            return GitState(None, _checked(head))
         ref = head.removeprefix("ref: ")
-        return GitState(ref.removeprefix("refs/heads/"), _commit(directory, ref))
+        return GitState(ref.removeprefix("refs/heads/"), _checked(_commit(directory, ref)))
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def _checked(commit: str | None) -> str | None:
+    return commit if commit and _COMMIT.fullmatch(commit) else None
 
 
 def _git_directory(workspace: Path) -> Path | None:
@@ -66,6 +73,8 @@ DEADLINE_SECONDS = 0.15  # for what needs git itself: nobody waits longer to be 
 
 def since(workspace: Path, commit: str) -> tuple[str, ...]:
     """In words, what has happened since `commit`: commits made, files changed and not committed."""
+    if not _COMMIT.fullmatch(commit):
+        return ()  # it may come from an imported session, and git would take it for an option
     lines: list[str] = []
     counted = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
     behind, _, ahead = (counted or "0\t0").strip().partition("\t")
@@ -84,7 +93,8 @@ def _run(workspace: Path, *arguments: str) -> str | None:
 
     try:
         done = subprocess.run(
-            ["git", "-C", str(workspace), *arguments],
+            # What a repository sets up to be run when it is looked at is not run.
+            ["git", "-C", str(workspace), "-c", "core.fsmonitor=false", *arguments],
             capture_output=True,
             text=True,
             check=False,

@@ -10,7 +10,8 @@ from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head
-from interlock.core.session.answer import WRITE_YOUR_NOTES, NextCall
+from interlock.core.session.answer import NextCall
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     NOTES_BYTES_MAX,
@@ -200,7 +201,7 @@ def test_a_step_without_notes_is_blocked_and_can_be_tried_again() -> None:
 
     play.hand_in("notes at last")
     assert (play.answer.kind, play.answer.pending.step_id) == ("ok", "step-2")
-    assert play.node.created.blocked_in_row == 0
+    assert play.run.blocked_in_row == 0
 
 
 def test_after_ten_blocked_attempts_the_run_waits_for_the_user() -> None:

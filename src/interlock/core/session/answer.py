@@ -14,9 +14,6 @@ from interlock.core.ids import NodeId, RunId, SessionId, StepId, WorkflowHash, W
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
 
-WRITE_YOUR_NOTES = "<write your notes>"
-"""Stands in `nextCall` where the agent's notes belong; handed in as it is, it is refused."""
-
 NextIntent = Literal[
     "perform_pending_then_continue", "await_user_confirmation", "rehydrate_only", "complete"
 ]
@@ -103,7 +100,8 @@ class Situation(msgspec.Struct, frozen=True):
     pending: Pending | None
     preferences: Preferences
     gaps: Gaps
-    needs_notes: bool = True
+    example: dict[str, Json] = {}
+    """An output of the right shape for the pending step, to be filled in."""
     needs_user: bool = False
     """The pending step waits for something that only the user can give."""
     is_waiting: bool = False
@@ -170,10 +168,12 @@ def _next_call(now: Situation, intent: NextIntent) -> NextCall | None:
         return None
     if intent == "rehydrate_only":
         return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
-    if now.blocked:
-        return NextCall("continue_workflow", {"continueToken": "", "output": now.blocked.example})
-    output: Json = {"notesMarkdown": WRITE_YOUR_NOTES} if now.needs_notes else {}
-    return NextCall("continue_workflow", {"continueToken": "", "output": output})
+    params: dict[str, Json] = {"continueToken": "", "output": now.example}
+    blockers = now.blocked.blockers if now.blocked else ()
+    unset = [found.about for found in blockers if found.code == "missing_context_key"]
+    if unset:
+        params["context"] = {key.partition(".")[0]: f"<{key}>" for key in unset}
+    return NextCall("continue_workflow", params)
 
 
 _WHAT_NOW: dict[NextIntent, str] = {

@@ -1,6 +1,6 @@
 """Artifacts: what an agent hands in beside its notes. Some kinds mean something to the engine."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -22,6 +22,9 @@ DivergenceReason = Literal[
 ]
 
 
+Words = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+
+
 class _Known(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
     """A kind that the engine reads. Fields beyond these are kept and not read."""
 
@@ -30,28 +33,28 @@ class UserOnlyArtifact(_Known, frozen=True, tag="user_only"):
     """How a step that needs the user was settled."""
 
     resolution: Literal["answered", "assumed", "skipped"]
-    detail: str
+    detail: Words
 
 
 class CapabilityArtifact(_Known, frozen=True, tag="capability_observation"):
     capability: Capability
     status: Literal["available", "unavailable"]
-    evidence: str
+    evidence: Words
 
 
 class DivergenceArtifact(_Known, frozen=True, tag="workflow_divergence"):
     reason: DivergenceReason
-    summary: str
+    summary: Words
 
 
 class GapArtifact(_Known, frozen=True, tag="gap"):
     severity: Severity
-    summary: str
+    summary: Words
 
 
 class GapResolutionArtifact(_Known, frozen=True, tag="gap_resolution"):
-    gap_id: str
-    how: str
+    gap_id: Words
+    how: Words
 
 
 KnownArtifact: TypeAlias = (
@@ -135,11 +138,25 @@ def known(artifacts: tuple[Artifact, ...]) -> tuple[list[KnownArtifact], list[Mi
     for index, artifact in enumerate(artifacts):
         if artifact.kind not in EXAMPLES:
             continue
+        if left := _left_to_fill(artifact):
+            wrong.append(Misshapen(index, artifact.kind, f"it still says {left}"))
+            continue
         try:
             found.append(msgspec.convert(artifact.value, KnownArtifact))
         except msgspec.ValidationError as error:
             wrong.append(Misshapen(index, artifact.kind, str(error)))
     return found, wrong
+
+
+def _left_to_fill(artifact: Artifact) -> str:
+    """What stands in the example for the agent's own words and was handed in as it is."""
+    example = EXAMPLES[artifact.kind]
+    assert isinstance(artifact.value, dict), "what has a kind is an object"
+    assert isinstance(example, dict), "so is its example"
+    for name, value in artifact.value.items():
+        if isinstance(value, str) and value.startswith("<") and value == example.get(name):
+            return value
+    return ""
 
 
 assert set(EXAMPLES) == {kind.__struct_config__.tag for kind in get_args(KnownArtifact)}

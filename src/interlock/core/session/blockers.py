@@ -15,7 +15,11 @@ Code = Literal[
 ]
 
 
-class Blocker(msgspec.Struct, frozen=True, rename="camel"):
+WRITE_YOUR_NOTES = "<write your notes>"
+"""Stands in examples where the agent's notes belong; handed in as it is, it is refused."""
+
+
+class Blocker(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     code: Code
     pointer: str
     """Where in the call."""
@@ -23,3 +27,5 @@ class Blocker(msgspec.Struct, frozen=True, rename="camel"):
     """What is true."""
     suggestion: str
     """What to send instead."""
+    about: str = ""
+    """The capability or the context key that is missing."""

@@ -9,19 +9,43 @@ from interlock.core import canonical, ids
 from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import chain
+from interlock.core.session import context as contexts
+from interlock.core.session.answer import decode_frame
 from interlock.core.session.chain import Link
 from interlock.core.session.events import (
     AdvanceRecorded,
+    CapabilityObserved,
     Envelope,
+    GapRecorded,
+    GapResolved,
     NodeCreated,
+    OutputAppended,
+    PreferencesChanged,
+    RunCompleted,
+    RunStarted,
+    RunUnblocked,
+    SessionCreated,
     SessionEvent,
     decode_envelope,
     refs_of,
 )
 from interlock.core.session.plan import Draft, Plan, Stream, plan
 from interlock.core.tokens import Key
+from interlock.core.workflow.compiled import unpack as unpack_workflow
 
 BUNDLE_VERSION = 1
+NEEDS_RUN = (
+    RunStarted,
+    NodeCreated,
+    AdvanceRecorded,
+    OutputAppended,
+    PreferencesChanged,
+    CapabilityObserved,
+    GapRecorded,
+    GapResolved,
+    RunCompleted,
+    RunUnblocked,
+)
 
 
 class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,6 +126,7 @@ def adopt(
             _renamed_event(envelope.event, names, key),
             RunId(names[envelope.run]) if envelope.run else None,
             NodeId(names[envelope.node]) if envelope.node else None,
+            envelope.at_ms,
         )
         for envelope in envelopes
     ]
@@ -131,7 +156,10 @@ def _refuse_unsound(content: Content) -> BundleRefused | None:
     health = chain.verify(content.session, links, version=len(links), end=links[-1].digest)
     if health.state != "healthy":
         return BundleRefused(f"events/{health.valid}", health.reason)
-    named = {ref for link in links for ref in refs_of(decode_envelope(link.body).event)}
+    envelopes = [decode_envelope(link.body) for link in links]
+    if refusal := _refuse_incoherent(envelopes):
+        return refusal
+    named = {ref for envelope in envelopes for ref in refs_of(envelope.event)}
     for ref in sorted(named | content.blobs.keys()):
         if ref not in content.blobs:
             return BundleRefused(f"blobs/{ref}", "an event names it and it is not there")
@@ -139,6 +167,52 @@ def _refuse_unsound(content: Content) -> BundleRefused | None:
             return BundleRefused(f"blobs/{ref}", "no event names it")
         if canonical.blob_ref(content.blobs[ref].encode("utf-8", "surrogatepass")) != ref:
             return BundleRefused(f"blobs/{ref}", "it is not what its name says")
+    return _refuse_unreadable(envelopes, content.blobs)
+
+
+def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
+    """A chain can be sound and still tell of things that never began."""
+    runs: set[RunId] = set()
+    nodes: set[NodeId] = set()
+    keys: set[str] = set()
+    for number, envelope in enumerate(envelopes):
+        here, event = f"events/{number}", envelope.event
+        if (number == 0) is not isinstance(event, SessionCreated):
+            return BundleRefused(here, "a session is created once, by its first event")
+        if envelope.key in keys:
+            return BundleRefused(here, f"`{envelope.key}` happened before")
+        keys.add(envelope.key)
+        if isinstance(event, RunStarted) and envelope.run:
+            runs.add(envelope.run)
+        if envelope.run not in {None, *runs}:
+            return BundleRefused(here, "its run never began")
+        if isinstance(event, NodeCreated) and envelope.node and envelope.run:
+            if event.parent not in {None, *nodes}:
+                return BundleRefused(here, "its parent was never made")
+            nodes.add(envelope.node)
+        if isinstance(event, NEEDS_RUN) and envelope.run is None:
+            return BundleRefused(here, "it belongs to no run")
+    for number, envelope in enumerate(envelopes):
+        if envelope.node not in {None, *nodes}:
+            return BundleRefused(f"events/{number}", "its node was never made")
+    return None if runs else BundleRefused("events", "no run ever began")
+
+
+def _refuse_unreadable(
+    envelopes: list[Envelope], blobs: Mapping[BlobRef, str]
+) -> BundleRefused | None:
+    """Each blob must be what its event takes it for, or the session would break later."""
+    for event in (envelope.event for envelope in envelopes):
+        readers: dict[BlobRef, Callable[[bytes], object]] = {}
+        if isinstance(event, RunStarted):
+            readers[BlobRef(event.workflow_hash)] = unpack_workflow
+        if isinstance(event, NodeCreated):
+            readers |= {event.answer: decode_frame, event.context: contexts.decode}
+        for ref, read in readers.items():
+            try:
+                read(blobs[ref].encode())
+            except msgspec.MsgspecError as error:
+                return BundleRefused(f"blobs/{ref}", f"it cannot be read: {error}")
     return None
 
 

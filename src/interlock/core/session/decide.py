@@ -10,9 +10,9 @@ from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
 from interlock.core.preferences import Preferences, exceeds
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
-from interlock.core.session.answer import WRITE_YOUR_NOTES, Answered
+from interlock.core.session.answer import Answered
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.blockers import Blocker
+from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker
 from interlock.core.session.context import Context, ContextRefused, Merged
 from interlock.core.session.events import (
     AdvanceRecorded,
@@ -29,14 +29,13 @@ from interlock.core.session.events import (
     TraceAppended,
     ValidationPerformed,
 )
-from interlock.core.session.head import RunHead
+from interlock.core.session.head import RunHead, counted
 from interlock.core.session.judge import Judged, Submission
 from interlock.core.session.nodes import (
     Made,
     Node,
     Place,
     advance_key,
-    is_waiting,
     make_node,
     output_key,
     validation_key,
@@ -190,10 +189,10 @@ def advance(
         # What was seen of capabilities counts; gaps and resolutions are those of an accepted step.
         seen_only = Judged(observations=judged.observations, divergences=judged.divergences)
         facts = facts_of(seen_only, run, node.id, handed.attempt, open_gaps={})
-        place = _blocked(place, node, run)
+        place = msgspec.structs.replace(place, kind="blocked")
     made = make_node(
         place,
-        facts.run,
+        counted(facts.run, place.kind),
         workflow,
         prompt=prompt,
         key=around.key,
@@ -215,7 +214,7 @@ def why_not(node: Node, run: RunHead, output: Submission) -> Refusal | None:
     """What is wrong with the call itself, whatever the step asks for."""
     if node.created.step_id is None:
         return NothingPending()
-    if is_waiting(node, run):
+    if run.is_waiting:
         return RunWaits(node.run)
     return wrong_notes(output)
 
@@ -246,7 +245,7 @@ def _opening(begin: Begin, run: RunHead, context: Merged) -> list[Draft]:
         created = SessionCreated(begin.workspace)
         drafts.append(Draft(f"session:{begin.stream.session}", created))
     if begin.seen:
-        drafts.append(Draft(f"seen:{run.run}", begin.seen))
+        drafts.append(Draft(f"seen:{run.run}", begin.seen, run.run))
     started = RunStarted(
         run.workflow_id, run.workflow_version, run.workflow_hash, run.step_count, run.goal
     )
@@ -268,11 +267,6 @@ def _child(node: Node, attempt: AttemptId, merged: Merged | None, *, cursor: int
         parent=node.id,
         attempt=attempt,
     )
-
-
-def _blocked(place: Place, node: Node, run: RunHead) -> Place:
-    before = node.created.blocked_in_row if node.seq > run.unblocked_seq else 0
-    return msgspec.structs.replace(place, kind="blocked", blocked_in_row=before + 1)
 
 
 def _prompt(workflow: CompiledWorkflow, cursor: int, context: Context, run: RunHead) -> str | Unset:
@@ -341,6 +335,7 @@ def _unset(key: str) -> Blocker:
         f"/context/{key.replace('.', '/')}",
         f"The next step speaks of `{key}`, which nobody has set",
         f'Send it along: context: {{"{key.partition(".")[0]}": …}}',
+        about=key,
     )
 
 

@@ -50,7 +50,7 @@ class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
     git_head: str | None
 
 
-class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
+class NodeCreated(_Event, frozen=True, tag="node_created"):
     """A point in the run graph. The edge that leads to it is its `parent` and `attempt`."""
 
     node_kind: NodeKind
@@ -68,8 +68,6 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """The answer that introduced the node, with its prompt and its token left out."""
     token_key: int
     """The key that signed the token in that answer: a replay mints the same one again."""
-    blocked_in_row: int = 0
-    """How many attempts in a row were blocked, this one included."""
 
 
 class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):

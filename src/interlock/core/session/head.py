@@ -15,6 +15,7 @@ from interlock.core.session.events import (
     GapRecorded,
     GapResolved,
     NodeCreated,
+    NodeKind,
     ObservationRecorded,
     OutputAppended,
     PreferencesChanged,
@@ -27,7 +28,7 @@ from interlock.core.session.events import (
     ValidationPerformed,
 )
 
-RECAP_CHARS_MAX = 1_600  # what resume searches and shows; the whole notes are in the events
+RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
 
 Fact: TypeAlias = PreferencesChanged | CapabilityObserved | GapRecorded | GapResolved | RunCompleted
@@ -52,8 +53,15 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     capabilities: dict[str, str] = {}
     capability_gaps: tuple[str, ...] = ()
     """Capabilities for which a gap was recorded: once in a run is enough."""
-    unblocked_seq: int = -1
-    """Blocked attempts before this event do not count any more."""
+    blocked_in_row: int = 0
+    """Attempts that were not accepted since a step was last accepted or the user unblocked."""
+    recap: str = ""
+    """The start of the newest notes."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the run waits for the user after too many blocked attempts."""
+        return self.blocked_in_row >= BLOCKED_IN_ROW_MAX
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -61,8 +69,6 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     created_ms: int
     updated_ms: int
     runs: tuple[RunHead, ...] = ()
-    recap: str = ""
-    """The start of the newest notes."""
     git_branch: str | None = None
     git_head: str | None = None
     is_archived: bool = False
@@ -88,8 +94,9 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
                 head, git_branch=event.git_branch, git_head=event.git_head
             )
         case OutputAppended():
+            run = head.run(_run_of(envelope))
             recap = event.notes.strip()[:RECAP_CHARS_MAX]
-            return msgspec.structs.replace(head, recap=recap or head.recap)
+            return _with_run(head, msgspec.structs.replace(run, recap=recap or run.recap))
         case SessionArchived():
             return msgspec.structs.replace(head, is_archived=event.is_archived)
         case RunStarted():
@@ -102,7 +109,7 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
             return _with_run(head, _moved(head.run(_run_of(envelope)), envelope, event))
         case RunUnblocked():
             run = head.run(_run_of(envelope))
-            run = msgspec.structs.replace(run, status="open", unblocked_seq=envelope.seq)
+            run = msgspec.structs.replace(run, status="open", blocked_in_row=0)
             return _with_run(head, run)
         case _:
             return _with_run(head, with_fact(head.run(_run_of(envelope)), event))
@@ -125,13 +132,20 @@ def _begun(envelope: Envelope, event: RunStarted) -> RunHead:
 
 
 def _moved(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
+    run = counted(run, event.node_kind)
     return msgspec.structs.replace(
         run,
         tip=envelope.node,
         steps_done=event.cursor,
         pending_title=event.step_title,
-        status="waiting" if event.blocked_in_row >= BLOCKED_IN_ROW_MAX else "open",
+        status="waiting" if run.is_waiting else "open",
     )
+
+
+def counted(run: RunHead, kind: NodeKind) -> RunHead:
+    """The run with one more blocked attempt, or with none since a step was accepted."""
+    count = run.blocked_in_row + 1 if kind == "blocked" else 0
+    return msgspec.structs.replace(run, blocked_in_row=count)
 
 
 def with_fact(run: RunHead, event: Fact) -> RunHead:

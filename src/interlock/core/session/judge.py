@@ -18,7 +18,7 @@ from interlock.core.session.artifacts import (
     Severity,
     UserOnlyArtifact,
 )
-from interlock.core.session.blockers import Blocker
+from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker
 from interlock.core.session.events import GapCategory
 from interlock.core.session.head import RunHead
 from interlock.core.workflow import criteria
@@ -110,17 +110,26 @@ def stops(blocker: Blocker, preferences: Preferences) -> bool:
 
 def example_output(step: CompiledStep, blockers: tuple[Blocker, ...]) -> dict[str, Json]:
     """An output of the right shape, to be filled in."""
-    shapes = [EXAMPLES[kind] for kind in EXAMPLES if any(_asks_for(b, kind) for b in blockers)]
-    output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": "<write your notes>"}
+    shapes: list[Json] = []
+    for found in blockers:
+        shapes += [shape for shape in _shapes(found) if shape not in shapes]
+    if step.user_only and EXAMPLES["user_only"] not in shapes:
+        shapes.append(EXAMPLES["user_only"])
+    output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": WRITE_YOUR_NOTES}
     return {**output, "artifacts": shapes} if shapes else output
 
 
-def _asks_for(blocker: Blocker, kind: str) -> bool:
+def _shapes(blocker: Blocker) -> Iterator[Json]:
+    """The artifacts that would do away with a blocker."""
     if blocker.code == "user_only_dependency":
-        return kind == "user_only"
+        yield EXAMPLES["user_only"]
+    for kind, example in EXAMPLES.items():
+        if blocker.code == "invalid_artifact" and f"`{kind}`" in blocker.message:
+            yield example
     if blocker.code in ("capability_unknown", "capability_unavailable"):
-        return kind == "capability_observation"
-    return blocker.code == "invalid_artifact" and f"`{kind}`" in blocker.message
+        observation = EXAMPLES["capability_observation"]
+        assert isinstance(observation, dict), "an artifact is an object"
+        yield {**observation, "capability": blocker.about}
 
 
 def _misshapen(wrong: artifacts_.Misshapen) -> _Reason:
@@ -209,6 +218,7 @@ def _missing_capabilities(
                 "Try it and hand in an artifact of kind capability_observation."
                 if is_unknown
                 else "Ask the user to make it available, then hand in a new observation.",
+                about=name,
             ),
             Left("capability", "warning", message, capability=name),
         )

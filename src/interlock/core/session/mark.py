@@ -47,7 +47,6 @@ def checkpoint(
         context=node.created.context,
         parent=node.id,
         attempt=handed.attempt,
-        blocked_in_row=node.created.blocked_in_row,
     )
     made = make_node(place, run_of(stream, node), workflow, prompt=prompt, key=key)
     drafts = [made.draft]

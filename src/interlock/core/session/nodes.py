@@ -43,7 +43,6 @@ class Place(msgspec.Struct, frozen=True):
     context: BlobRef
     parent: NodeId | None = None
     attempt: AttemptId | None = None
-    blocked_in_row: int = 0
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -104,7 +103,6 @@ def make_node(
         context=place.context,
         answer=canonical.blob_ref(content),
         token_key=key.id,
-        blocked_in_row=place.blocked_in_row,
     )
     blobs = {created.answer: bytes(content)}
     if created.prompt:
@@ -130,10 +128,10 @@ def introduce(
 def situation(
     place: Place, run: RunHead, step: CompiledStep | None, *, blockers: tuple[Blocker, ...]
 ) -> Situation:
-    blocked = None
+    blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
-        left = max(0, BLOCKED_IN_ROW_MAX - place.blocked_in_row)
-        blocked = Blocked(blockers, left, example_output(step, blockers))
+        left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
+        blocked = Blocked(blockers, left, example)
     never_stops = run.preferences.autonomy == "full_auto_never_stop"
     return Situation(
         session=place.session,
@@ -142,9 +140,9 @@ def situation(
         pending=_pending(step, place.cursor, run.step_count) if step else None,
         preferences=run.preferences,
         gaps=Gaps(run.gaps_open, run.gaps_critical),
-        needs_notes=bool(step and not step.notes_optional),
+        example=example,
         needs_user=bool(step and step.user_only and not never_stops),
-        is_waiting=place.blocked_in_row >= BLOCKED_IN_ROW_MAX,
+        is_waiting=run.is_waiting,
         blocked=blocked,
     )
 
@@ -159,13 +157,7 @@ def place_of(node: Node) -> Place:
         created.context,
         created.parent,
         created.attempt,
-        created.blocked_in_row,
     )
-
-
-def is_waiting(node: Node, run: RunHead) -> bool:
-    """Whether the run waits here for the user after too many blocked attempts."""
-    return node.created.blocked_in_row >= BLOCKED_IN_ROW_MAX and node.seq > run.unblocked_seq
 
 
 def workflow_ref(run: RunHead) -> WorkflowRef:

@@ -13,7 +13,7 @@ from interlock.core.session.events import (
     Envelope,
     NodeCreated,
     NodeKind,
-    RunStarted,
+    SessionCreated,
     SessionEvent,
 )
 from interlock.core.session.head import Head
@@ -37,6 +37,8 @@ class Draft(msgspec.Struct, frozen=True):
     event: SessionEvent
     run: RunId | None = None
     node: NodeId | None = None
+    at_ms: int | None = None
+    """When it happened, if that was not now."""
 
 
 class NodePlace(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ class Plan(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     nodes: tuple[NodePlace, ...]
     runs: tuple[RunId, ...]
-    """Those that begin with it."""
+    """Those whose heads it changes."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
     request: Request | None = None
@@ -94,7 +96,7 @@ def plan(
             v=ENVELOPE_VERSION,
             session=stream.session,
             seq=seq,
-            at_ms=at_ms,
+            at_ms=at_ms if draft.at_ms is None else draft.at_ms,
             key=draft.key,
             event=draft.event,
             run=draft.run,
@@ -116,8 +118,14 @@ def plan(
         links=tuple(links),
         keys=keys,
         nodes=tuple(nodes),
-        runs=tuple(d.run for d in drafts if d.run and isinstance(d.event, RunStarted)),
+        runs=_changed(drafts, head),
         blobs=blobs,
         head=head,
         request=request,
     )
+
+
+def _changed(drafts: Sequence[Draft], head: Head) -> tuple[RunId, ...]:
+    changed = {draft.run for draft in drafts if not isinstance(draft.event, SessionCreated)}
+    # What belongs to no run (archiving) shows with all of them.
+    return tuple(run.run for run in head.runs if None in changed or run.run in changed)

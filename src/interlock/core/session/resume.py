@@ -50,23 +50,32 @@ def words_of(query: str) -> tuple[str, ...]:
 
 def rank(query: Query, known: Sequence[Known]) -> list[Match]:
     """The best match first. What people type beats what git says."""
-    matches = [_match(query, found) for found in {found.session: found for found in known}.values()]
+    distinct = {found.run: found for found in known}.values()
+    matches = [_match(query, found) for found in distinct]
     return sorted(matches, key=lambda match: _order(query, match))
 
 
-def _order(query: Query, match: Match) -> tuple[int, bool, bool, int, str]:
+def _order(query: Query, match: Match) -> tuple[int, bool, bool, int, str, str]:
     known = match.known
     is_elsewhere = known.workspace != query.workspace
-    return (match.tier, is_elsewhere, not known.is_open, -known.updated_ms, known.session)
+    return (
+        match.tier,
+        is_elsewhere,
+        not known.is_open,
+        -known.updated_ms,
+        known.session,
+        known.run,
+    )
 
 
 def _match(query: Query, known: Known) -> Match:
-    text = f"{known.title} {known.recap} {known.workflow}".casefold()
+    text = f"{known.title} {known.recap}".casefold()
     hits = [word for word in query.words if word in text]
     reasons: list[tuple[int, str]] = []
-    if query.session and known.session.startswith(query.session):
+    ids = (query.session, query.run, *query.words)
+    if any(given and known.session.startswith(given) and "ses_" in given for given in ids):
         reasons.append((0, "its id was given"))
-    if query.run and known.run.startswith(query.run):
+    if any(given and known.run.startswith(given) and "run_" in given for given in ids):
         reasons.append((0, "the id of its run was given"))
     if query.words and len(hits) == len(query.words):
         reasons.append((1, f"has all of: {', '.join(hits)}"))

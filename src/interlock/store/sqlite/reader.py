@@ -11,7 +11,7 @@ from interlock.core.session.events import Envelope, NodeKind, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Located, Repeated, SessionRow, Stats
+from interlock.store.log import Located, Repeated, ResumeRow, Stats
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database, Value, engine
 
@@ -67,15 +67,25 @@ class SqliteReader:
         )
         return {key: decode_envelope(body) for key, body in rows}
 
-    def line_to(self, node: NodeId, *, limit: int) -> list[Envelope]:
+    def line_to(self, node: NodeId, *, steps: int) -> list[Envelope]:
         rows = self._db.rows(
-            "WITH RECURSIVE line (depth, stream, seq, parent) AS ("
-            " SELECT 1, stream, seq, parent FROM node WHERE id = ?"
-            " UNION ALL SELECT line.depth + 1, n.stream, n.seq, n.parent"
-            " FROM line JOIN node n ON n.id = line.parent WHERE line.depth < ?)"
+            "WITH RECURSIVE line (depth, steps, stream, seq, parent) AS ("
+            " SELECT 1, kind = 'step', stream, seq, parent FROM node WHERE id = ?"
+            " UNION ALL SELECT line.depth + 1, line.steps + (n.kind = 'step'),"
+            " n.stream, n.seq, n.parent"
+            " FROM line JOIN node n ON n.id = line.parent WHERE line.steps < ?)"
             " SELECT e.body FROM line JOIN event e ON e.stream = line.stream AND e.seq = line.seq"
             " ORDER BY line.depth",
-            (ids.raw(node), limit),
+            (ids.raw(node), steps),
+        )
+        return [decode_envelope(body) for (body,) in rows]
+
+    def markers(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
+        marks = ", ".join("?" * len(nodes))
+        rows = self._db.rows(
+            "SELECT e.body FROM node n JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
+            f" WHERE n.kind = 'checkpoint' AND n.parent IN ({marks}) ORDER BY n.seq DESC LIMIT ?",
+            (*(ids.raw(node) for node in nodes), limit),
         )
         return [decode_envelope(body) for (body,) in rows]
 
@@ -120,47 +130,52 @@ class SqliteReader:
             )
         return content
 
-    def sessions(self, *, limit: int, archived: bool = False) -> list[SessionRow]:
+    def sessions(self, *, limit: int, archived: bool = False) -> list[ResumeRow]:
+        # SQLite takes the other columns from the row that has the maximum.
         return self._listed(
-            "WHERE r.is_archived <= ? ORDER BY r.updated_ms DESC, r.stream DESC LIMIT ?"
-            if archived
-            else "WHERE r.is_archived = ? ORDER BY r.updated_ms DESC, r.stream DESC LIMIT ?",
+            "WHERE r.is_archived <= ? GROUP BY r.stream"
+            " ORDER BY max(r.updated_ms) DESC, r.stream DESC LIMIT ?",
             (int(archived), limit),
         )
 
-    def rows(self, sessions: Sequence[SessionId]) -> list[SessionRow]:
+    def newest_runs(self, *, limit: int) -> list[ResumeRow]:
+        return self._listed("WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,))
+
+    def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
         marks = ", ".join("?" * len(sessions))
         return self._listed(f"WHERE s.session IN ({marks})", tuple(sessions))
 
-    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[SessionRow]:
+    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
         if not words:
             return []
         # Each word in quotes: what the user typed is text and never FTS syntax.
         quoted = ('"' + word.replace('"', '""') + '" *' for word in words)
         query = (" AND " if all_of else " OR ").join(quoted)
         return self._listed(
-            "JOIN resume_words ON resume_words.rowid = r.stream WHERE resume_words MATCH ?"
-            " ORDER BY resume_words.rowid DESC LIMIT ?",
+            "JOIN resume_words ON resume_words.rowid = r.id WHERE resume_words MATCH ?"
+            " AND r.is_archived = 0 ORDER BY resume_words.rowid DESC LIMIT ?",
             (query, limit),
         )
 
-    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[SessionRow]:
-        rows: list[SessionRow] = []
+    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
+        rows: list[ResumeRow] = []
         for column, value in (("git_head", head), ("git_branch", branch)):
             if value is not None:
                 rows += self._listed(
-                    f"WHERE r.{column} = ? ORDER BY r.updated_ms DESC LIMIT ?", (value, limit)
+                    f"WHERE r.{column} = ? AND r.is_archived = 0"
+                    " ORDER BY r.updated_ms DESC LIMIT ?",
+                    (value, limit),
                 )
         return rows
 
-    def _listed(self, chosen: str, values: Sequence[Value]) -> list[SessionRow]:
+    def _listed(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self._db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
             " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
             f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {chosen}",
             values,
         )
-        return [SessionRow(*row[:-1], is_archived=bool(row[-1])) for row in rows]
+        return [ResumeRow(*row[:-1], is_archived=bool(row[-1])) for row in rows]
 
     def find_session(self, prefix: str) -> list[SessionId]:
         rows = self._db.rows(
@@ -172,8 +187,8 @@ class SqliteReader:
 
     def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
         rows = self._db.rows(
-            "SELECT r.id, s.session FROM run r JOIN stream s ON s.id = r.stream"
-            " WHERE r.id >= ? AND r.id < ? ORDER BY r.id LIMIT 10",
+            "SELECT r.run, s.session FROM resume r JOIN stream s ON s.id = r.stream"
+            " WHERE r.run >= ? AND r.run < ? ORDER BY r.run LIMIT 10",
             (prefix, prefix + "\U0010ffff"),
         )
         return [(RunId(run), SessionId(session)) for run, session in rows]

@@ -40,10 +40,6 @@ MIGRATIONS = (
         parent BLOB
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX node_parent ON node (parent, kind, seq) WHERE parent IS NOT NULL;
-    CREATE TABLE run (
-        id TEXT PRIMARY KEY,
-        stream INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
     -- Calls without a token: the same one again is answered with what the first one made.
     CREATE TABLE request (
         key BLOB PRIMARY KEY,
@@ -57,9 +53,11 @@ MIGRATIONS = (
         hash BLOB NOT NULL UNIQUE,
         content BLOB NOT NULL
     ) STRICT;
-    -- What `session list` and resume search look through. A fold of the head.
+    -- What `session list` and resume search look through: a row for each run, folded from the head.
     CREATE TABLE resume (
-        stream INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY,
+        run TEXT NOT NULL UNIQUE,
+        stream INTEGER NOT NULL,
         updated_ms INTEGER NOT NULL,
         title TEXT NOT NULL,
         workflow TEXT NOT NULL,
@@ -69,12 +67,12 @@ MIGRATIONS = (
         step_count INTEGER NOT NULL,
         recap TEXT NOT NULL,
         workspace TEXT NOT NULL,
-        run TEXT NOT NULL,
         tip TEXT NOT NULL,
         git_branch TEXT,
         git_head TEXT,
         is_archived INTEGER NOT NULL
     ) STRICT;
+    CREATE INDEX resume_stream ON resume (stream);
     CREATE INDEX resume_newest ON resume (is_archived, updated_ms);
     CREATE INDEX resume_branch ON resume (git_branch, updated_ms);
     CREATE INDEX resume_head ON resume (git_head, updated_ms);

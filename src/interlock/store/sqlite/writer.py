@@ -1,20 +1,26 @@
 """Writing the log: one plan, one transaction, one fsync."""
 
+import re
 import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.events import decode_envelope, refs_of
-from interlock.core.session.head import Head
+from interlock.core.session.head import Head, RunHead
 from interlock.core.session.plan import Plan, Request
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database, Value
 from interlock.store.sqlite.reader import SqliteReader, blob_hash
+
+_REF = re.compile(rb"sha256:[0-9a-f]{64}")
+_ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
 
 
 class SqliteLog(SqliteReader):
@@ -41,15 +47,23 @@ class SqliteLog(SqliteReader):
         # Deleted means gone from the disk: overwritten in the file, and not left in the WAL.
         self._db.run("PRAGMA secure_delete = on")
         self._remove(session)
+        # Deleting from the word index only marks what is gone; merging it drops the words.
+        self._db.run("INSERT INTO resume_words (resume_words) VALUES ('optimize')")
         self._db.run("PRAGMA wal_checkpoint(truncate)")
 
     def _remove(self, session: SessionId) -> None:
         with self._lock.held(), self._transaction():
             stream = self._db.scalar("SELECT id FROM stream WHERE session = ?", (session,))
             refs = set(self._refs(stream))
-            for table in ("event", "event_key", "node", "run", "resume"):
+            of_stream = "SELECT id FROM {} WHERE stream = ?"
+            self._db.run(
+                f"DELETE FROM request WHERE node IN ({of_stream.format('node')})", (stream,)
+            )
+            self._db.run(
+                f"DELETE FROM resume_words WHERE rowid IN ({of_stream.format('resume')})", (stream,)
+            )
+            for table in ("event", "event_key", "node", "resume"):
                 self._db.run(f"DELETE FROM {table} WHERE stream = ?", (stream,))
-            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (stream,))
             self._db.run("DELETE FROM stream WHERE id = ?", (stream,))
             # What other sessions name as well stays.
             refs.difference_update(self._refs(None))
@@ -65,7 +79,11 @@ class SqliteLog(SqliteReader):
         chosen = "" if stream is None else " WHERE stream = ?"
         values = () if stream is None else (stream,)
         for (body,) in self._db.rows(f"SELECT body FROM event{chosen}", values):
-            yield from refs_of(decode_envelope(body).event)
+            try:
+                yield from refs_of(decode_envelope(body).event)
+            except msgspec.MsgspecError:
+                # A damaged event still keeps what it seems to name.
+                yield from (BlobRef(ref.decode()) for ref in _REF.findall(body))
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
@@ -107,8 +125,7 @@ class SqliteLog(SqliteReader):
         self._insert_blobs(plan)
         self._insert_nodes(stream, plan)
         for run in plan.runs:
-            self._db.run("INSERT INTO run (id, stream) VALUES (?, ?)", (run, stream))
-        self._index(stream, plan.head)
+            self._index(stream, plan.head, plan.head.run(run))
         return True
 
     def _is_repeated(self, request: Request) -> bool:
@@ -124,10 +141,11 @@ class SqliteLog(SqliteReader):
         return taken is None
 
     def _count_known(self, stream: int, plan: Plan) -> int:
-        marks = ", ".join("?" * len(plan.keys))
+        # One parameter for all keys: an imported session may bring more than a statement takes.
         return self._db.scalar(
-            f"SELECT count(*) FROM event_key WHERE stream = ? AND key IN ({marks})",
-            (stream, *plan.keys),
+            "SELECT count(*) FROM event_key WHERE stream = ?"
+            " AND key IN (SELECT value FROM json_each(?))",
+            (stream, msgspec.json.encode(plan.keys).decode()),
         )
 
     def _insert_events(self, stream: int, plan: Plan) -> None:
@@ -137,10 +155,12 @@ class SqliteLog(SqliteReader):
         self._insert("INSERT INTO event_key (stream, key, seq)", keys)
 
     def _insert(self, into: str, rows: Sequence[Sequence[Value]]) -> None:
-        """All rows with one statement."""
+        """All rows with as few statements as SQLite's limit on variables allows."""
         marks = f"({', '.join('?' * len(rows[0]))})"
-        values = [value for row in rows for value in row]
-        self._db.run(f"{into} VALUES {', '.join([marks] * len(rows))}", values)
+        for first in range(0, len(rows), _ROWS_MAX):
+            chunk = rows[first : first + _ROWS_MAX]
+            values = [value for row in chunk for value in row]
+            self._db.run(f"{into} VALUES {', '.join([marks] * len(chunk))}", values)
 
     def _insert_blobs(self, plan: Plan) -> None:
         for ref, content in plan.blobs.items():
@@ -157,14 +177,17 @@ class SqliteLog(SqliteReader):
                 (ids.raw(place.node), stream, place.seq, place.kind, parent),
             )
 
-    def _index(self, stream: int, head: Head) -> None:
-        run = head.runs[-1]
-        self._index_words(stream, run.goal, head.recap, run.workflow_id)
-        self._db.run(
-            "INSERT OR REPLACE INTO resume (stream, updated_ms, title, workflow, status, step,"
-            " steps_done, step_count, recap, workspace, run, tip, git_branch, git_head,"
-            " is_archived) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    def _index(self, stream: int, head: Head, run: RunHead) -> None:
+        known = self._db.row(
+            "SELECT id, title, recap, workflow FROM resume WHERE run = ?", (run.run,)
+        )
+        row = self._db.scalar(
+            "INSERT OR REPLACE INTO resume (id, run, stream, updated_ms, title, workflow, status,"
+            " step, steps_done, step_count, recap, workspace, tip, git_branch, git_head,"
+            " is_archived) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
+                known[0] if known else None,
+                run.run,
                 stream,
                 head.updated_ms,
                 run.goal,
@@ -173,25 +196,20 @@ class SqliteLog(SqliteReader):
                 run.pending_title or "",
                 run.steps_done,
                 run.step_count,
-                head.recap,
+                run.recap,
                 head.workspace,
-                run.run,
                 run.tip or "",
                 head.git_branch,
                 head.git_head,
                 int(head.is_archived),
             ),
         )
-
-    def _index_words(self, stream: int, title: str, recap: str, workflow: str) -> None:
-        known = self._db.row(
-            "SELECT title, recap, workflow FROM resume WHERE stream = ?", (stream,)
-        )
-        if known == (title, recap, workflow):
+        words = (run.goal, run.recap, run.workflow_id)
+        if known and known[1:] == words:
             return
         if known:
-            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (stream,))
+            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (row,))
         self._db.run(
             "INSERT INTO resume_words (rowid, title, recap, workflow) VALUES (?, ?, ?, ?)",
-            (stream, title, recap, workflow),
+            (row, *words),
         )
