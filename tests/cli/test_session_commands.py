@@ -107,6 +107,21 @@ def test_a_session_is_exported_checked_and_imported(
     assert typed("session", "show", imported).code == 0
 
 
+def test_an_export_is_private_and_never_written_over_something(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = started(app, tmp_path).answer.session
+    typed("session", "export", session, "-o", "out.json")
+
+    assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o600
+    again = typed("session", "export", session, "-o", "out.json")
+    assert (again.code, again.err.split("\n")[0]) == (
+        1,
+        "error: `out.json` cannot be written: File exists",
+    )
+    assert typed("session", "export", session, "-o", "no/such/place.json").code == 1
+
+
 def test_a_changed_bundle_is_refused_with_the_part_that_changed(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:

@@ -30,6 +30,20 @@ def mend(problem: dict[str, Any], known: dict[str, str]) -> tuple[str, dict[str,
     return call["tool"], json.loads(text)
 
 
+def test_an_argument_inside_of_output_is_never_lost_in_silence(agent: Agent) -> None:
+    token = agent.start()["continueToken"]
+
+    both = {"continueToken": token, "output": {"notesMarkdown": "REAL", "notes": "other"}}
+    assert "Both `output.notesMarkdown`" in agent.refused("continue_workflow", both)["message"]
+    misspelt = agent.ok(
+        "continue_workflow",
+        continueToken=token,
+        output={"notesMarkdown": "n", "artefacts": [{"kind": "gap"}]},
+    )
+    assert "`output.artefacts` is not an argument" in misspelt["warnings"][0]
+    assert "Did you mean `artifacts`?" in misspelt["warnings"][0]
+
+
 MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     ("invalid_arguments", "start_workflow", lambda _: {}),
     ("invalid_arguments", "start_workflow", lambda _: "not an object"),
@@ -105,6 +119,7 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
         lambda token: {"continueToken": token, "notes": "n", "context": {"interlock": 1}},
     ),
     ("invalid_arguments", "resume_session", lambda _: {"limit": "many"}),
+    ("invalid_arguments", "list_workflows", lambda _: {"tags": [1]}),
     (
         "notes_not_written",
         "continue_workflow",

@@ -244,14 +244,14 @@ def _opening(begin: Begin, run: RunHead, context: Merged) -> list[Draft]:
     if begin.stream.version == 0:
         created = SessionCreated(begin.workspace)
         drafts.append(Draft(f"session:{begin.stream.session}", created))
-    if begin.seen:
-        drafts.append(Draft(f"seen:{run.run}", begin.seen, run.run))
     started = RunStarted(
         run.workflow_id, run.workflow_version, run.workflow_hash, run.step_count, run.goal
     )
+    drafts.append(Draft(f"run:{run.run}", started, run.run))
+    if begin.seen:
+        drafts.append(Draft(f"seen:{run.run}", begin.seen, run.run))
     return [
         *drafts,
-        Draft(f"run:{run.run}", started, run.run),
         Draft(f"preferences:{run.run}", PreferencesChanged("start", run.preferences), run.run),
         Draft(f"context:{run.run}", ContextSet(context.changed, context.ref), run.run),
     ]
