@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from interlock.app.context import App, open_app
+
+# Nothing timed is a test: a busy machine must not fail one.
+settings.register_profile("interlock", deadline=None)
+settings.load_profile("interlock")
 
 
 @pytest.fixture(autouse=True)

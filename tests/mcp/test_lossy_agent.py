@@ -35,8 +35,8 @@ from interlock.mcp.client import StdioClient
 from tests.scenes import linear
 
 STEPS = 5
-EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "60"))
-OPERATIONS_MIN = 2_000 * EXAMPLES // 60
+EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "80"))
+OPERATIONS_MIN = 25 * EXAMPLES
 COUNTED: Counter[str] = Counter()
 
 

@@ -285,7 +285,7 @@ def test_a_failing_world_is_an_answer_and_not_a_hang(
     assert agent.hand_in(token)["pending"]["stepId"] == "step-2"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from([tool.name for tool in TOOLS]),
     st.dictionaries(

@@ -148,12 +148,13 @@ class SqliteReader:
     def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
         if not words:
             return []
-        # Each word in quotes: what the user typed is text and never FTS syntax.
+        # Each word in quotes: what the user typed is text and never FTS syntax. The plus keeps
+        # SQLite from walking all sessions that are not archived instead of the words.
         quoted = ('"' + word.replace('"', '""') + '" *' for word in words)
         query = (" AND " if all_of else " OR ").join(quoted)
         return self._listed(
             "JOIN resume_words ON resume_words.rowid = r.id WHERE resume_words MATCH ?"
-            " AND r.is_archived = 0 ORDER BY resume_words.rowid DESC LIMIT ?",
+            " AND +r.is_archived = 0 ORDER BY resume_words.rowid DESC LIMIT ?",
             (query, limit),
         )
 
@@ -162,7 +163,7 @@ class SqliteReader:
         for column, value in (("git_head", head), ("git_branch", branch)):
             if value is not None:
                 rows += self._listed(
-                    f"WHERE r.{column} = ? AND r.is_archived = 0"
+                    f"WHERE r.{column} = ? AND +r.is_archived = 0"
                     " ORDER BY r.updated_ms DESC LIMIT ?",
                     (value, limit),
                 )
