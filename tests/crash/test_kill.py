@@ -57,7 +57,7 @@ class LossyRun:
         server.post("tools/call", {"name": "continue_workflow", "arguments": self.arguments})
         # Before the call arrives, in the middle of it, or just after: sleeping takes longer than
         # asked, so that the later end of this lies beyond the answer.
-        time.sleep(chance.uniform(0, statistics.median(self.seconds)))
+        time.sleep(chance.uniform(0, 0.8 * statistics.median(self.seconds)))
         server.server.kill()
         assert server.server.stdout is not None
         last_words = server.server.stdout.read()

@@ -90,6 +90,15 @@ def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
     assert (answer["isComplete"], answer["nextIntent"]) == (True, "complete")
 
 
+def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> None:
+    token = agent.start()["continueToken"]
+
+    result = agent.call("continue_workflow", {"continueToken": token, "notes": "n" * 5_000})
+
+    prompt = result["structuredContent"]["pending"]["prompt"]
+    assert len(result["content"][0]["text"]) - len(prompt) <= 1_024
+
+
 @pytest.mark.invariant("replay-is-identical")
 def test_a_repeated_call_is_answered_with_the_same_bytes(app: App, agent: Agent) -> None:
     token = agent.start()["continueToken"]
