@@ -1,6 +1,7 @@
 """`interlock workflow`: look through the workflows."""
 
 from pathlib import Path
+from textwrap import indent
 
 import click
 
@@ -81,4 +82,4 @@ def show(workflow_id: str, *, as_json: bool) -> None:
     print(f"{found.id} {found.version}: {found.name}\n{found.description}")
     print(f"{entry.path}\n{entry.pinned.hash}")
     for number, step in enumerate(found.steps, start=1):
-        print(f"\n{number}. {step.title} [{step.id}]\n   {step.prompt}")
+        print(f"\n{number}. {step.title} [{step.id}]\n{indent(step.prompt, '   ')}")
