@@ -15,7 +15,7 @@ from interlock.core.session import artifacts, context, decide
 from interlock.core.session.answer import Answered, decode_frame
 from interlock.core.session.artifacts import GapResolutionArtifact
 from interlock.core.session.decide import Around, Handed
-from interlock.core.session.events import GapRecorded
+from interlock.core.session.events import AdvanceRecorded, GapRecorded
 from interlock.core.session.nodes import advance_key, introduce
 from interlock.core.session.records import gap_key, gap_resolved_key
 from interlock.store.log import LogReader
@@ -99,12 +99,19 @@ def _outcome(
 
     A spent token with other arguments is a rewind: it stands for an attempt of its own.
     """
-    key = advance_key(place.node.id, place.attempt)
-    recorded = places.recorded_advance(reader, place.node, key)
+    recorded = _recorded(reader, place, place.attempt)
     if recorded is None:
         return place.attempt, None
     if recorded.arguments == arguments:
         return place.attempt, recorded.to
     rewound = ids.rewound_attempt(place.attempt, arguments)
-    again = places.recorded_advance(reader, place.node, advance_key(place.node.id, rewound))
+    again = _recorded(reader, place, rewound)
     return rewound, again.to if again else None
+
+
+def _recorded(reader: LogReader, place: Place, attempt: AttemptId) -> AdvanceRecorded | None:
+    found = reader.recorded(place.node.session, advance_key(place.node.id, attempt))
+    if found is None:
+        return None
+    assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"
+    return found.event

@@ -8,16 +8,11 @@ from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.core import tokens
 from interlock.core.ids import AttemptId, NodeId
 from interlock.core.session import chain
-from interlock.core.session.events import (
-    AdvanceRecorded,
-    NodeCreated,
-    OutputAppended,
-    decode_envelope,
-)
+from interlock.core.session.events import OutputAppended, decode_envelope
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, node_of, output_key
 from interlock.core.session.plan import Stream
-from interlock.core.tokens import Key, Token, TokenFault
+from interlock.core.tokens import Key, TokenFault
 from interlock.store.log import LogReader
 
 
@@ -40,10 +35,6 @@ def find(
     named = tokens.read(token, keys)
     if isinstance(named, TokenFault):
         return BadToken(named)
-    return at(reader, named)
-
-
-def at(reader: LogReader, named: Token) -> Place | NodeGone | Unhealthy:
     located = reader.locate(named.node)
     if located is None:
         return NodeGone()
@@ -77,17 +68,8 @@ def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
 def other_branch(reader: LogReader, node: Node) -> str:
     """In words, where the step of `node` was handed in before; or nothing."""
     for child in reader.newest_children(node.id, "step", limit=1):
-        created = load(reader, child).created
-        assert isinstance(created, NodeCreated), "a child is a node"
-        notes = notes_at(reader, node, created.attempt) if created.attempt else ""
+        attempt = load(reader, child).created.attempt
+        notes = notes_at(reader, node, attempt) if attempt else ""
         first = notes.strip().partition("\n")[0][:160]
         return f"{child} ({first})" if first else child
     return ""
-
-
-def recorded_advance(reader: LogReader, node: Node, key: str) -> AdvanceRecorded | None:
-    found = reader.recorded(node.session, key)
-    if found is None:
-        return None
-    assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"
-    return found.event
