@@ -15,7 +15,7 @@ from interlock.core.session import decide, mark
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Handed
 
-GOAL_CHARS_MAX = 120
+TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
 
 def checkpoint(
@@ -60,7 +60,7 @@ def begin_with_checkpoint(
         app,
         Start(
             WorkflowId(mark.CHECKPOINTS.workflow.id),
-            goal=notes.partition("\n")[0][:GOAL_CHARS_MAX],
+            goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
             session=session,
             request_id=request_id,

@@ -64,5 +64,5 @@ def _made_before(app: App, call: Asked, at_ms: int) -> Answered | RequestReused 
     if before.arguments != call.arguments:
         return RequestReused()
     if app.reader.locate(before.node) is None:
-        return None  # its session was deleted since
+        return None  # its session was deleted a moment ago
     return replay(app, before.node)
