@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.cli.commands import interlock
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     path
@@ -45,3 +47,15 @@ def test_every_target_that_is_spoken_of_exists() -> None:
 
     assert spoken
     assert [target for target in spoken if f"\n{target}:" not in makefile] == []
+
+
+def test_every_command_can_print_json() -> None:
+    """What the change log says; `session log` prints nothing else."""
+    leaves = runpy.run_path(str(ROOT / "docs" / "reference" / "generate.py"))["_leaves"]
+    without = {
+        " ".join(path)
+        for path, command in leaves(interlock, ("interlock",))
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+
+    assert without == {"interlock session log"}

@@ -135,6 +135,42 @@ def test_a_home_that_cannot_be_used_is_explained_on_stderr(
     assert b"hint: " in ended.stderr
 
 
+def test_a_run_needs_no_network_at_all(home: Path) -> None:
+    """The server cannot even open a socket here, and nothing misses it."""
+    program = (
+        "import sys; sys.modules['_socket'] = None\n"
+        "from interlock.cli.mcp import serve; sys.exit(serve())\n"
+    )
+    calls = [
+        ("start_workflow", {"workflowId": "hello", "goal": "g"}),
+        ("checkpoint_workflow", {"notesMarkdown": "n"}),
+        ("resume_session", {"query": "g"}),
+    ]
+    lines = [
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": "tools/call",
+                "params": {"name": tool, "arguments": arguments},
+            }
+        )
+        for number, (tool, arguments) in enumerate(calls)
+    ]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        input="\n".join(lines).encode() + b"\n",
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+
+    replies = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [reply["result"]["isError"] for reply in replies] == [False] * 3
+    assert home.exists()
+
+
 def test_a_token_of_one_server_is_known_to_the_next(home: Path) -> None:
     first = StdioClient(home)
     first.initialize()
