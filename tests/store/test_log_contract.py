@@ -158,8 +158,7 @@ def test_a_node_is_found_with_its_stream(log: Log) -> None:
     assert located.before == play.plan.links[-2].digest
 
 
-def test_the_children_of_a_node_are_found_by_kind_newest_first(log: Log) -> None:
-    """Blocked attempts and checkpoints are not branches."""
+def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
     first, refused = Play(), Play()
     log.append(first.plan)
     log.append(first.hand_in("done").plan)
@@ -179,9 +178,8 @@ def test_the_children_of_a_node_are_found_by_kind_newest_first(log: Log) -> None
     ]
     log.append(plan(first.stream, renamed, blobs={}, at_ms=3))
 
-    assert log.newest_children(ROOT, "step", limit=5) == (first.node.id,)
-    assert log.newest_children(ROOT, "blocked", limit=5) == (ids.node_id(b"blocked_"),)
-    assert log.newest_children(ROOT, "checkpoint", limit=5) == ()
+    assert log.newest_step(ROOT) == first.node.id
+    assert log.newest_step(first.node.id) is None
 
 
 def node_event(made: Plan, node: NodeId) -> SessionEvent:

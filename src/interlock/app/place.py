@@ -67,9 +67,10 @@ def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
 
 def other_branch(reader: LogReader, node: Node) -> str:
     """In words, where the step of `node` was handed in before; or nothing."""
-    for child in reader.newest_children(node.id, "step", limit=1):
-        attempt = load(reader, child).created.attempt
-        notes = notes_at(reader, node, attempt) if attempt else ""
-        first = notes.strip().partition("\n")[0][:160]
-        return f"{child} ({first})" if first else child
-    return ""
+    child = reader.newest_step(node.id)
+    if child is None:
+        return ""
+    attempt = load(reader, child).created.attempt
+    notes = notes_at(reader, node, attempt) if attempt else ""
+    first = notes.strip().partition("\n")[0][:160]
+    return f"{child} ({first})" if first else child

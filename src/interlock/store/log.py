@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope, NodeKind
+from interlock.core.session.events import Envelope
 from interlock.core.session.plan import Plan, Stream
 
 
@@ -88,8 +88,8 @@ class LogReader(Protocol):
         """The creation of the checkpoints beside `nodes`, newest first."""
         ...
 
-    def newest_children(self, node: NodeId, kind: NodeKind, *, limit: int) -> tuple[NodeId, ...]:
-        """The children of that kind, newest first."""
+    def newest_step(self, node: NodeId) -> NodeId | None:
+        """The newest child of `node` that a step led to; blocked attempts and markers are none."""
         ...
 
     def repeated(self, key: BlobRef) -> Repeated | None:

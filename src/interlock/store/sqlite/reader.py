@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope, NodeKind, decode_envelope
+from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
@@ -89,12 +89,12 @@ class SqliteReader:
         )
         return [decode_envelope(body) for (body,) in rows]
 
-    def newest_children(self, node: NodeId, kind: NodeKind, *, limit: int) -> tuple[NodeId, ...]:
-        rows = self._db.rows(
-            "SELECT id FROM node WHERE parent = ? AND kind = ? ORDER BY seq DESC LIMIT ?",
-            (ids.raw(node), kind, limit),
+    def newest_step(self, node: NodeId) -> NodeId | None:
+        raw = self._db.scalar(
+            "SELECT id FROM node WHERE parent = ? AND kind = 'step' ORDER BY seq DESC LIMIT 1",
+            (ids.raw(node),),
         )
-        return tuple(ids.node_id(raw) for (raw,) in rows)
+        return ids.node_id(raw) if raw else None
 
     def repeated(self, key: BlobRef) -> Repeated | None:
         row = self._db.row(
