@@ -1,6 +1,7 @@
 """Starting, advancing, replaying, rehydrating and branching, on a real store."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -203,26 +204,32 @@ def test_the_end_of_a_run_can_be_shown_too(app: App, tmp_path: Path) -> None:
     assert again.answer.pending is None
 
 
-@pytest.mark.invariant("one-outcome-per-attempt")
-def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
-    app: App, home: Path, tmp_path: Path
-) -> None:
-    first = started(app, tmp_path)
+def at_once(home: Path, act: Callable[[App, int], None]) -> None:
+    """`act` six times at the same moment, each with a connection of its own."""
     apps = [open_app(home) for _ in range(6)]
     barrier = threading.Barrier(len(apps))
-    answers: list[Answered] = []
 
-    def hand_in(own: App) -> None:
+    def wait_and_act(own: App, number: int) -> None:
         barrier.wait()
-        answers.append(handed_in(own, first, "the same"))
+        act(own, number)
 
-    threads = [threading.Thread(target=hand_in, args=(own,)) for own in apps]
+    threads = [threading.Thread(target=wait_and_act, args=(a, n)) for n, a in enumerate(apps)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     for own in apps:
         own.close()
+
+
+@pytest.mark.invariant("one-outcome-per-attempt")
+def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    answers: list[Answered] = []
+
+    at_once(home, lambda own, _: answers.append(handed_in(own, first, "the same")))
 
     assert answers == [answers[0]] * 6
     assert notes_of(app, first) == ["the same"]
@@ -234,20 +241,11 @@ def test_different_outputs_at_the_same_moment_are_all_kept(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     first = started(app, tmp_path)
-    apps = [open_app(home) for _ in range(6)]
-    barrier = threading.Barrier(len(apps))
 
     def hand_in(own: App, number: int) -> None:
-        barrier.wait()
         handed_in(own, first, f"version {number}")
 
-    threads = [threading.Thread(target=hand_in, args=(own, n)) for n, own in enumerate(apps)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for own in apps:
-        own.close()
+    at_once(home, hand_in)
 
     assert sorted(notes_of(app, first)) == [f"version {n}" for n in range(6)]
 
