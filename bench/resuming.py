@@ -13,8 +13,9 @@ from interlock.app.resume import Wanted
 from interlock.core import ids
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences
-from interlock.core.session import decide
-from interlock.core.session.decide import Begin, Decided
+from interlock.core.session import begin
+from interlock.core.session.begin import Begin
+from interlock.core.session.decide import Decided
 from interlock.core.session.plan import Stream
 from interlock.core.workflow.compiled import Pinned
 
@@ -44,7 +45,7 @@ def resuming(base: Path, sizes: tuple[int, ...]) -> list[Row]:
 
 
 def _fill(app: App, pinned: Pinned, workspace: Path, number: int) -> None:
-    begin = Begin(
+    beginning = Begin(
         stream=Stream(ids.session_id(os.urandom(8))),
         run=ids.run_id(os.urandom(8)),
         root=ids.node_id(os.urandom(8)),
@@ -54,6 +55,8 @@ def _fill(app: App, pinned: Pinned, workspace: Path, number: int) -> None:
         preferences=Preferences(),
         seen=None,
     )
-    decided = decide.start(begin, pinned, key=app.keyring.current(), at_ms=time.time_ns() // 10**6)
+    decided = begin.start(
+        beginning, pinned, key=app.keyring.current(), at_ms=time.time_ns() // 10**6
+    )
     assert isinstance(decided, Decided), "a plain workflow starts"
     app.log.append(decided.plan)

@@ -18,7 +18,8 @@ from interlock.core.session.answer import Answered
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
 from interlock.core.session.plan import Draft, Plan, Stream, plan
 from interlock.core.tokens import Key
-from interlock.core.workflow.compiled import Pinned, compile_workflow
+from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Step, Workflow
 
 _numbers = count(1)

@@ -15,12 +15,13 @@ from tests.scenes import install, linear
 def test_the_project_replaces_what_the_user_has(app: App, home: Path, tmp_path: Path) -> None:
     (home / "workflows").mkdir()
     (home / "workflows" / "line.json").write_bytes(msgspec.json.encode(linear(1)))
-    assert [e.origin for e in list_workflows(app, tmp_path).entries] == ["bundled", "user"]
+    assert [e.place.origin for e in list_workflows(app, tmp_path).entries] == ["bundled", "user"]
 
     install(app, tmp_path, linear(4))
 
     entry = list_workflows(app, tmp_path, query="line").entries[0]
-    assert (entry.origin, len(entry.workflow.steps)) == ("project", 4)
+    assert (entry.place.origin, len(entry.workflow.steps)) == ("project", 4)
+    assert [hidden.origin for hidden in entry.shadows] == ["user"]
 
 
 def test_a_broken_file_is_listed_with_what_is_wrong(app: App, tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_a_broken_file_is_listed_with_what_is_wrong(app: App, tmp_path: Path) ->
 
     listing = list_workflows(app, tmp_path)
 
-    assert [file.path for file in listing.broken] == [broken]
+    assert [file.place.path for file in listing.broken] == [broken]
     assert "name" in str(listing.broken[0].problems[0])
     refusal = find_workflow(app, tmp_path, WorkflowId("oops"))
     assert isinstance(refusal, NoSuchWorkflow)

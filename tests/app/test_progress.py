@@ -121,7 +121,7 @@ def test_a_spent_token_with_other_output_makes_a_branch_and_keeps_both(
     assert "new branch" in other.answer.warnings[0]
     assert one.answer.warnings == ()
     assert notes_of(app, first) == ["one way", "another way"]
-    assert [node.cursor for node in nodes_of(app, first)] == [0, 1, 1]
+    assert [node.depth for node in nodes_of(app, first)] == [0, 1, 1]
 
 
 @pytest.mark.invariant("rewind-branches")

@@ -150,7 +150,7 @@ def notes_of(app: App, session: SessionId) -> list[str]:
     assert view.health.state == "healthy"
     events = [envelope.event for envelope in view.events]
     notes = [event.notes for event in events if isinstance(event, OutputAppended)]
-    nodes = [event.cursor for event in events if isinstance(event, NodeCreated)]
+    nodes = [event.depth for event in events if isinstance(event, NodeCreated)]
     assert nodes == list(range(len(notes) + 1)), "one child for each step that was handed in"
     return notes
 

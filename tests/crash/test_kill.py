@@ -100,7 +100,7 @@ def test_what_was_acknowledged_survives_kill_9(
     # Everything acknowledged, once and in order; at most the last call was recorded unheard.
     assert notes[: len(run.acknowledged)] == run.acknowledged
     assert len(notes) - len(run.acknowledged) <= 1
-    nodes = [event.cursor for event in events if isinstance(event, NodeCreated)]
+    nodes = [event.depth for event in events if isinstance(event, NodeCreated)]
     assert nodes == list(range(len(notes) + 1)), "no fork that nobody asked for"
     assert sum(isinstance(event, AdvanceRecorded) for event in events) == len(notes)
 

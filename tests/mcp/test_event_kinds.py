@@ -12,7 +12,7 @@ from interlock.app.sessions import SessionView, show_session
 from interlock.cli import commands
 from interlock.cli.timeline import describe
 from interlock.core.session.events import SessionEvent
-from interlock.core.workflow.definition import UserOnly
+from interlock.core.workflow.definition import Assessment, Dimension, UserOnly
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
@@ -25,10 +25,17 @@ def test_every_kind_of_event_comes_through_a_surface(
     asks = msgspec.structs.replace(
         linear(2).steps[0], user_only=UserOnly("needs_user_choice", "Red or blue?")
     )
+    judges = msgspec.structs.replace(
+        linear(2).steps[1],
+        assessment_refs=("ready",),
+        require_confirmation={"kind": "human_approval"},
+    )
+    ready = Assessment("ready", "Is it ready?", (Dimension("sure", "How sure", ("low", "high")),))
     everything = msgspec.structs.replace(
         linear(2, "everything"),
-        steps=(asks, linear(2).steps[1]),
+        steps=(asks, judges),
         capabilities={"web_browsing": "required"},
+        assessments=(ready,),
     )
     install(app, tmp_path, everything)
     answer = agent.ok("start_workflow", workflowId="everything", goal="All kinds")
@@ -59,11 +66,15 @@ def test_every_kind_of_event_comes_through_a_surface(
     )
     (gap,) = [warning.split()[1] for warning in answer["warnings"] if "Gap" in warning]
     closing = {"kind": "gap_resolution", "gapId": gap, "how": "wrote them"}
+    assessed = {"kind": "assessment", "dimensions": {"sure": "high"}}
     answer = agent.ok(
         "continue_workflow",
         continueToken=answer["continueToken"],
-        output={"notesMarkdown": "done", "artifacts": [closing]},
+        output={"notesMarkdown": "done", "artifacts": [closing, assessed]},
     )
+    assert answer["kind"] == "approval"
+    assert commands.run(["approvals", "grant", answer["approval"]["id"]]) == 0
+    answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
     assert answer["isComplete"]
     assert commands.run(["session", "archive", session]) == 0
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Look through the workflows that can be started, and at one of them."""
+"""Look through the workflows that can be started, at one of them, or at any file."""
 
 from pathlib import Path
 
@@ -7,9 +7,13 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.ids import WorkflowId
-from interlock.workspace.catalogue import Broken, Entry
+from interlock.core.workflow.compiler import Compiled, compile_source
+from interlock.core.workflow.definition import FILE_BYTES_MAX
+from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.reading import read
+from interlock.workspace.catalogue import Broken, Entry, Place
 
-__all__ = ["Broken", "Entry", "Listing", "find_workflow", "list_workflows"]
+__all__ = ["Broken", "Entry", "Listing", "Place", "check_file", "find_workflow", "list_workflows"]
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -36,6 +40,19 @@ def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | No
         if entry.workflow.id == workflow:
             return entry
     return NoSuchWorkflow(workflow, tuple(entry.workflow.id for entry in entries), tuple(broken))
+
+
+def check_file(app: App, workspace: Path, path: Path) -> Compiled | Invalid:
+    """A file wherever it lies, as it would be if it lay in the project.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        source = read(file.read(FILE_BYTES_MAX + 1))
+    if isinstance(source, Invalid):
+        return source
+    return compile_source(source, app.catalogue.library(workspace, source.workflow.id))
 
 
 def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:

@@ -74,7 +74,7 @@ def open_app(home: Path) -> App:
         log=log,
         reader=SqliteReader(Database.read_only(path)),
         keyring=Keyring(home / "keyring", os.urandom),
-        catalogue=Catalogue(home / "workflows"),
+        catalogue=Catalogue(home),
         home=home,
         # The client that started this process: the same one after a restart of the server.
         caller=str(os.getppid()),

@@ -4,10 +4,12 @@ import difflib
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from interlock.app.refusals import (
+    ApprovalAnswered,
     BadToken,
     BundleBroken,
     GoalMissing,
     NodeGone,
+    NoSuchApproval,
     NoSuchDirectory,
     NoSuchGap,
     NoSuchRun,
@@ -23,6 +25,7 @@ from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
+    ApprovalPending,
     ContextUnset,
     NotesNotWritten,
     NotesTooLong,
@@ -45,6 +48,9 @@ Code = Literal[
     "unknown_session",
     "unknown_run",
     "unknown_gap",
+    "unknown_approval",
+    "approval_answered",
+    "approval_pending",
     "token_mangled",
     "token_other_store",
     "token_revoked",
@@ -77,7 +83,9 @@ class Explanation(NamedTuple):
     did_you_mean: tuple[str, ...] = ()
 
 
-_NotFound: TypeAlias = NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NodeGone
+_NotFound: TypeAlias = (
+    NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NoSuchApproval | NodeGone
+)
 _WrongCall: TypeAlias = (
     GoalMissing
     | NoSuchDirectory
@@ -121,13 +129,33 @@ def explain(refusal: Refusal) -> Explanation:
                 f"Run `{refusal.run}` does not wait for anybody",
                 f"`interlock run show {refusal.run}` shows where it stands.",
             )
+        case ApprovalPending():
+            return Explanation(
+                "approval_pending",
+                f"No step is pending here: approval `{refusal.approval}` comes before the next one",
+                "Ask again with the same token and without output: that shows whether it was"
+                " answered, and where the run goes on.",
+            )
+        case ApprovalAnswered():
+            return Explanation(
+                "approval_answered",
+                f"Approval `{refusal.approval}` was {refusal.verdict} already, by {refusal.by}",
+                "Nothing was changed.",
+            )
         case BundleBroken():
             return Explanation(
                 "bundle_broken",
                 f"The bundle was changed or is not one: {refusal.part}: {refusal.reason}",
                 "Nothing was imported. Export it again where it came from.",
             )
-        case NoSuchWorkflow() | NoSuchSession() | NoSuchRun() | NoSuchGap() | NodeGone():
+        case (
+            NoSuchWorkflow()
+            | NoSuchSession()
+            | NoSuchRun()
+            | NoSuchGap()
+            | NoSuchApproval()
+            | NodeGone()
+        ):
             return _not_found(refusal)
         case _:
             return _wrong_call(refusal)
@@ -146,6 +174,19 @@ def _not_found(refusal: _NotFound) -> Explanation:
                 "unknown_gap",
                 f"No open gap `{refusal.asked}`",
                 "`interlock gaps list` shows those that are open.",
+            )
+        case NoSuchApproval() if refusal.candidates:
+            return Explanation(
+                "unknown_approval",
+                f"Several approvals begin with `{refusal.asked}`",
+                f"Write more of the id: {', '.join(refusal.candidates)}",
+                refusal.candidates,
+            )
+        case NoSuchApproval():
+            return Explanation(
+                "unknown_approval",
+                f"No approval `{refusal.asked}` waits for an answer",
+                "`interlock approvals list` shows those that do.",
             )
         case NodeGone():
             return Explanation(
@@ -218,8 +259,8 @@ def _no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
     count = len(refusal.known)
     shown = f"`interlock workflow list` (or `list_workflows`) shows all {count}."
     hint = f"Did you mean `{close[0]}`? {shown}" if close else shown
-    if broken := [file for file in refusal.broken if file.path.stem == refusal.workflow]:
-        hint = f"`{broken[0].path}` is not valid: {broken[0].problems[0]}"
+    if broken := [file for file in refusal.broken if file.place.path.stem == refusal.workflow]:
+        hint = f"`{broken[0].place.path}` is not valid: {broken[0].problems[0]}"
     return Explanation("unknown_workflow", f"No workflow `{refusal.workflow}`", hint, close)
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
-from interlock.core import tokens
+from interlock.core import ids, tokens
 from interlock.core.ids import AttemptId, NodeId
 from interlock.core.session import chain
-from interlock.core.session.events import OutputAppended, decode_envelope
+from interlock.core.session.events import ApprovalRequested, OutputAppended, decode_envelope
 from interlock.core.session.head import RunHead
-from interlock.core.session.nodes import Node, node_of, output_key
+from interlock.core.session.nodes import Node, approval_key, node_of, output_key
 from interlock.core.session.plan import Stream
 from interlock.core.tokens import Key, TokenFault
 from interlock.store.log import LogReader
@@ -52,6 +52,16 @@ def prompt_of(reader: LogReader, node: Node) -> str:
     """The prompt as it was given, or nothing where no step is pending."""
     prompt = node.created.prompt
     return reader.blob(prompt).decode() if prompt else ""
+
+
+def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
+    """What is waited for at `node`, if it is an approval."""
+    if node.created.node_kind != "approval":
+        return None
+    found = reader.recorded(node.session, approval_key(ids.approval_id(node.id)))
+    assert found is not None, "an approval is asked for where its node is made"
+    assert isinstance(found.event, ApprovalRequested), "its key is taken by it"
+    return found.event
 
 
 def load(reader: LogReader, node: NodeId) -> Node:

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.core.ids import RunId, SessionId, WorkflowId
+from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
 from interlock.core.session import decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
@@ -71,6 +71,21 @@ class NothingToUnblock(msgspec.Struct, frozen=True):
     run: RunId
 
 
+class NoSuchApproval(msgspec.Struct, frozen=True):
+    """No approval waits under that id."""
+
+    asked: str
+    candidates: tuple[ApprovalId, ...]
+
+
+class ApprovalAnswered(msgspec.Struct, frozen=True):
+    """Somebody else was faster, or the deadline passed."""
+
+    approval: ApprovalId
+    verdict: str
+    by: str
+
+
 class NoSuchDirectory(msgspec.Struct, frozen=True):
     path: str
 
@@ -89,5 +104,7 @@ Refusal: TypeAlias = (
     | NoSuchGap
     | BundleBroken
     | NothingToUnblock
+    | NoSuchApproval
+    | ApprovalAnswered
     | decide.Refusal
 )

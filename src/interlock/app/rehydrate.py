@@ -13,12 +13,19 @@ from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.core import ids
 from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers
+from interlock.core.session import context as contexts
 from interlock.core.session import recap
 from interlock.core.session.answer import Answered
 from interlock.core.session.blockers import Blocker
-from interlock.core.session.events import Envelope, OutputAppended, ValidationPerformed
+from interlock.core.session.events import (
+    ApprovalResolved,
+    Envelope,
+    OutputAppended,
+    ValidationPerformed,
+)
 from interlock.core.session.nodes import (
     Node,
+    approval_resolved_key,
     node_of,
     output_key,
     place_of,
@@ -27,6 +34,8 @@ from interlock.core.session.nodes import (
 )
 from interlock.core.session.recap import Past
 from interlock.core.tokens import Token, mint
+from interlock.core.workflow import interpret
+from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader
@@ -49,21 +58,52 @@ def rehydrate(
         place = places.find(reader, token, keyring.keys())
         if not isinstance(place, Place):
             return place
+        place = _past_approval(reader, place)
         node, run, head = place.node, place.run, place.stream.head
         assert head is not None, "a node lies in a session"
-        step = pinned(run.workflow_hash).step_at(node.created.cursor)
-        now = situation(place_of(node), run, step, blockers=_blockers(reader, node))
+        workflow = pinned(run.workflow_hash)
+        now = situation(
+            place_of(node),
+            run,
+            workflow,
+            blockers=_blockers(reader, node),
+            confirms=_confirms(reader, place, workflow),
+            approval=places.approval_at(reader, node),
+        )
         stored = answers.frame(
             msgspec.structs.replace(
                 now,
                 verify=to_verify(head, Path(head.workspace)),
-                recap=_recap(reader, node) + _below(reader, place),
+                recap=_recap(reader, node, workflow) + _below(reader, place),
             )
         )
         prompt = places.prompt_of(reader, node)
     attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
     token = mint(Token(node.id, attempt), keyring.current())
     return answers.fill(stored, prompt=prompt, token=token)
+
+
+def _past_approval(reader: LogReader, place: Place) -> Place:
+    """Where the run went on, if the place is an approval that was answered."""
+    if place.node.created.node_kind != "approval":
+        return place
+    found = reader.recorded(
+        place.node.session, approval_resolved_key(ids.approval_id(place.node.id))
+    )
+    if found is None:
+        return place
+    assert isinstance(found.event, ApprovalResolved), "its key is taken by an answer"
+    return msgspec.structs.replace(place, node=places.load(reader, found.event.to))
+
+
+def _confirms(reader: LogReader, place: Place, workflow: CompiledWorkflow) -> bool:
+    created = place.node.created
+    step = interpret.step_at(workflow, created.position) if created.step_id else None
+    if step is None or not step.confirms:
+        return False
+    context = contexts.decode(reader.blob(created.context))
+    scope = interpret.scope(workflow, created.position, context)
+    return prompts.asks_to_confirm(step, scope, place.run.preferences) is True
 
 
 def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
@@ -74,14 +114,16 @@ def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
     return found.event.blockers
 
 
-def _recap(reader: LogReader, node: Node) -> str:
+def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:
     """The notes on the line to `node`, of steps and of checkpoints beside them."""
     line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=NOTES_MAX + 1)]
     steps = _steps(line)
     markers = reader.markers([found.id for found in line], limit=CHECKPOINTS_MAX)
     marked = [(found.seq, "Checkpoint", _marker_key(node_of(found))) for found in markers]
     past = _past(reader, node.session, [*steps, *marked])
-    return recap.compose(past, older=max(0, node.created.cursor - len(steps)))
+    composed = recap.compose(past, older=max(0, node.created.depth - len(steps)))
+    reminder = prompts.reminder(workflow) if node.created.depth else ""
+    return f"{reminder}\n\n{composed}" if reminder else composed
 
 
 def _steps(line: list[Node]) -> list[tuple[int, str, str]]:
@@ -89,7 +131,9 @@ def _steps(line: list[Node]) -> list[tuple[int, str, str]]:
     return [
         (child.seq, parent.created.step_title or "", output_key(parent.id, child.created.attempt))
         for child, parent in pairwise(line)
-        if child.created.node_kind == "step" and child.created.attempt
+        if child.created.node_kind in ("step", "approval")
+        and child.created.attempt
+        and parent.created.node_kind != "approval"
     ]
 
 

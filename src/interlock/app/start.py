@@ -19,14 +19,16 @@ from interlock.app.refusals import (
 from interlock.app.requests import Asked
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
-from interlock.core.ids import NodeId, SessionId, WorkflowId
+from interlock.core.ids import NodeId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, granted, tightened
-from interlock.core.session import decide
+from interlock.core.session import begin, decide
 from interlock.core.session.answer import Answered
+from interlock.core.session.begin import Begin
 from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import Begin
 from interlock.core.session.plan import Stream
 from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.prompt import Resolved
+from interlock.workspace import references
 from interlock.workspace.settings import preferences_in
 
 GOAL_CHARS_MAX = 2_000  # it is a sentence; what is longer belongs into the context
@@ -57,10 +59,17 @@ def start(app: App, asked: Start) -> Answered | StartRefusal:
     entry = find_workflow(app, asked.workspace, asked.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
-    return begin_run(app, asked, entry.pinned, tool="start_workflow")
+    resolved = references.resolve(
+        entry.pinned.workflow.references,
+        workspace=asked.workspace,
+        package=entry.place.path.parent,
+    )
+    return begin_run(app, asked, entry.pinned, tool="start_workflow", resolved=resolved)
 
 
-def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered | StartRefusal:
+def begin_run(
+    app: App, asked: Start, pinned: Pinned, *, tool: str, resolved: tuple[Resolved, ...] = ()
+) -> Answered | StartRefusal:
     if len(asked.goal) > GOAL_CHARS_MAX:
         return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
     session = resolve_session(app.reader, asked.session, app.environment)
@@ -71,7 +80,13 @@ def begin_run(app: App, asked: Start, pinned: Pinned, *, tool: str) -> Answered 
         call = _call(app, asked, tool)
     except NotCanonical as refused:  # of all that is sent, only the context can be foreign
         return ContextRefused(refused.pointer, refused.reason)
-    return requests.once(app, call, lambda: _decide(app, asked, pinned, session, root), root)
+
+    def attempt() -> decide.Decided | decide.Refusal:
+        stream = app.log.stream(session) if session else None
+        beginning = _beginning(app, asked, stream, root, resolved)
+        return begin.start(beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
+
+    return requests.once(app, call, attempt, root)
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:
@@ -84,13 +99,16 @@ def default_preferences(app: App, workspace: Path) -> Preferences:
     return tightened(users, preferences_in(workspace / ".interlock" / "config.toml"))
 
 
-def _decide(
-    app: App, asked: Start, pinned: Pinned, session: SessionId | None, root: NodeId
-) -> decide.Decided | decide.Refusal:
-    stream = app.log.stream(session) if session else None
+def _beginning(
+    app: App,
+    asked: Start,
+    stream: Stream | None,
+    root: NodeId,
+    resolved: tuple[Resolved, ...],
+) -> Begin:
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
-    begin = Begin(
+    return Begin(
         stream=stream,
         run=ids.run_id(app.entropy(ids.RANDOM_BYTES)),
         root=root,
@@ -99,8 +117,8 @@ def _decide(
         context=asked.context,
         preferences=granted(default_preferences(app, asked.workspace), asked.preferences),
         seen=seen_in(Path(stream.head.workspace) if stream.head else asked.workspace),
+        references=resolved,
     )
-    return decide.start(begin, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
 
 def _call(app: App, asked: Start, tool: str) -> Asked:

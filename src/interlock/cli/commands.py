@@ -13,6 +13,7 @@ from interlock.app.home import data_home
 from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, complain
 
 _COMMANDS = {
+    "approvals": "interlock.cli.approvals:approvals",
     "demo": "interlock.cli.demo:demo",
     "gaps": "interlock.cli.gaps:gaps",
     "keys": "interlock.cli.keys:keys",

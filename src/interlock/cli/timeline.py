@@ -4,6 +4,9 @@ from typing import assert_never
 
 from interlock.core.session.events import (
     AdvanceRecorded,
+    ApprovalRequested,
+    ApprovalResolved,
+    AssessmentRecorded,
     CapabilityObserved,
     ContextSet,
     DivergenceRecorded,
@@ -22,6 +25,7 @@ from interlock.core.session.events import (
     TraceAppended,
     ValidationPerformed,
 )
+from interlock.core.workflow.interpret import Entry
 
 
 def describe(envelope: Envelope) -> str:
@@ -54,7 +58,14 @@ def describe(envelope: Envelope) -> str:
         case DivergenceRecorded() as event:
             return f"left the script ({event.reason}): {event.summary}"
         case TraceAppended() as event:
-            return "because: " + "; ".join(event.entries)
+            return "because: " + "; ".join(map(_entry, event.entries))
+        case AssessmentRecorded() as event:
+            levels = ", ".join(f"{name} {level}" for name, level in event.levels.items())
+            return f"assessed {event.assessment}: {levels}"
+        case ApprovalRequested() as event:
+            return f"approval {event.approval} asked for: {event.question}"
+        case ApprovalResolved() as event:
+            return f"approval {event.approval} {event.verdict} ({event.by}): {event.reason or '-'}"
         case RunCompleted():
             return "run complete"
         case RunUnblocked():
@@ -65,9 +76,16 @@ def describe(envelope: Envelope) -> str:
             assert_never(event)
 
 
+def _entry(entry: Entry) -> str:
+    what = entry.what.replace("_", " ")
+    return f"{what} {entry.about} ({entry.why})" if entry.about else f"{what} ({entry.why})"
+
+
 def _node(event: NodeCreated) -> str:
     if event.node_kind == "checkpoint":
         return "checkpoint"
+    if event.node_kind == "approval":
+        return "waits for an approval"
     if event.node_kind == "blocked":
         return f"step given again: {event.step_title}"
     return f"step given: {event.step_title}" if event.step_id else "no step left"

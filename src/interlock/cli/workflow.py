@@ -1,22 +1,29 @@
-"""`interlock workflow`: look through the workflows."""
+"""`interlock workflow`: look through the workflows, check files, write a new one."""
 
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import click
+import msgspec
 
-from interlock.app.catalogue import find_workflow, list_workflows
-from interlock.app.context import open_app
+from interlock.app import authoring
+from interlock.app.catalogue import Entry, Place, check_file, find_workflow, list_workflows
+from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.cli.terminal import print_json, print_table, refuse
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
 from interlock.core.ids import WorkflowId
+from interlock.core.preferences import AUTONOMIES, Preferences
+from interlock.core.workflow import outline
+from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.problems import Invalid, Problem
 
 
 @click.group()
 def workflow() -> None:
-    """Look through the workflows"""
+    """Look through the workflows, check a file, write a new one"""
 
 
 @workflow.command("list")
@@ -28,22 +35,9 @@ def list_command(*, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "workflows": [
-                    {
-                        "id": entry.workflow.id,
-                        "name": entry.workflow.name,
-                        "description": entry.workflow.description,
-                        "version": entry.workflow.version,
-                        "hash": entry.pinned.hash,
-                        "origin": entry.origin,
-                        "path": str(entry.path),
-                        "steps": len(entry.workflow.steps),
-                    }
-                    for entry in listing.entries
-                ],
+                "workflows": [_described(entry) for entry in listing.entries],
                 "broken": [
-                    {"path": str(file.path), "problems": [str(found) for found in file.problems]}
-                    for file in listing.broken
+                    {**_placed(file.place), "problems": file.problems} for file in listing.broken
                 ],
             }
         )
@@ -53,15 +47,18 @@ def list_command(*, as_json: bool) -> None:
             (
                 entry.workflow.id,
                 entry.workflow.version,
-                f"{len(entry.workflow.steps)} steps",
-                entry.origin,
+                f"{entry.pinned.workflow.step_count} steps",
+                entry.place.origin,
                 entry.workflow.name,
             )
             for entry in listing.entries
         ]
     )
+    for entry in listing.entries:
+        for hidden in entry.shadows:
+            print(f"{entry.workflow.id} of {entry.place.origin} hides {hidden.path}")
     for file in listing.broken:
-        print(f"not valid: {file.path}")
+        print(f"not valid: {file.place.path}")
         for problem in file.problems:
             print(f"  {problem}")
 
@@ -70,16 +67,179 @@ def list_command(*, as_json: bool) -> None:
 @click.argument("workflow_id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def show(workflow_id: str, *, as_json: bool) -> None:
-    """Show what a workflow asks, step by step"""
+    """Show what a workflow is for and which steps it has"""
+    entry = _found(open_app(data_home()), workflow_id, as_json=as_json)
+    found = entry.workflow
+    if as_json:
+        print_json({**_described(entry), "compiled": entry.pinned.workflow})
+        return
+    print(f"{found.id} {found.version}: {found.name}\n{found.description}")
+    print(f"{entry.place.path}\n{entry.pinned.hash}")
+    for hidden in entry.shadows:
+        print(f"hides {hidden.path} ({hidden.origin})")
+    if found.about:
+        print(f"\n{found.about}")
+    print()
+    print("\n".join(outline.draw(entry.pinned.workflow)[1:]))
+    _print_problems(entry.warnings)
+
+
+@workflow.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
+    """Check workflow files; without any, everything that could be started here"""
     app = open_app(data_home())
+    checked = _checked(app, files)
+    wrong = [path for path, _, problems in checked if _has_errors(problems)]
+    if as_json:
+        print_json(
+            [
+                {"path": str(path), "hash": name, "problems": problems}
+                for path, name, problems in checked
+            ]
+        )
+    else:
+        for path, name, problems in checked:
+            print(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
+            if name:
+                print(f"  {name}")
+            _print_problems(problems)
+        print(f"{len(checked) - len(wrong)} of {len(checked)} files are valid.")
+    if wrong:
+        raise Stop(REFUSED)
+
+
+@workflow.command()
+@click.argument("workflow_id")
+@click.option("--goal", default="<the goal>", help="What the run would be for")
+@click.option("--context", "context", default="{}", help="JSON: what the run would know")
+@click.option(
+    "--autonomy", type=click.Choice(AUTONOMIES), default="guided", help="How far the agent goes"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json: bool) -> None:
+    """Show what an agent will see, step by step. WORKFLOW_ID is an id or a file"""
+    pinned = _pinned(open_app(data_home()), workflow_id, as_json=as_json)
+    try:
+        known = msgspec.json.decode(context, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        what = f"it is not a JSON object: {error}"
+        raise click.BadParameter(what, param_hint="--context") from None
+    steps = list(
+        outline.preview(pinned.workflow, {**known, "goal": goal}, Preferences(autonomy=autonomy))
+    )
+    if as_json:
+        print_json({"hash": pinned.hash, "steps": steps})
+        return
+    for step in steps:
+        print(f"━━ {step.number}. {step.title} [{step.step}]")
+        for note in step.notes:
+            print(f"   {note}")
+        print(f"\n{indent(step.prompt, '   ')}\n")
+
+
+@workflow.command()
+@click.argument("workflow_id")
+@click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a flowchart for Markdown")
+def graph(workflow_id: str, *, as_mermaid: bool) -> None:
+    """Draw the shape of a workflow. WORKFLOW_ID is an id or a file"""
+    pinned = _pinned(open_app(data_home()), workflow_id, as_json=False)
+    if as_mermaid:
+        print(outline.mermaid(pinned.workflow))
+    else:
+        print("\n".join(outline.draw(pinned.workflow)))
+
+
+@workflow.command()
+@click.argument("workflow_id")
+@click.option("--name", help="What people call it")
+@click.option("--user", "for_user", is_flag=True, help="For yourself instead of this project")
+def new(workflow_id: str, name: str | None, *, for_user: bool) -> None:
+    """Write a small workflow to begin with"""
+    root = data_home() if for_user else Path.cwd() / ".interlock"
+    made = authoring.write_new(root, WorkflowId(workflow_id), name)
+    if isinstance(made, authoring.NotWritten):
+        complain(made.reason, made.hint)
+        raise Stop(REFUSED)
+    print(f"Wrote {made}")
+    print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
+
+
+def _found(app: App, workflow_id: str, *, as_json: bool) -> Entry:
     entry = find_workflow(app, Path.cwd(), WorkflowId(workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         refuse(explain(entry), as_json=as_json)
+    return entry
+
+
+def _pinned(app: App, asked: str, *, as_json: bool) -> Pinned:
+    """The workflow of that id, or in that file."""
+    if not asked.endswith(".json"):
+        return _found(app, asked, as_json=as_json).pinned
+    path = Path(asked)
+    found = _read(app, path)
+    if isinstance(found, tuple):
+        complain(f"`{path}` is not a valid workflow", f"`interlock workflow validate {path}`")
+        _print_problems(found)
+        raise Stop(REFUSED)
+    return found
+
+
+def _read(app: App, path: Path) -> Pinned | tuple[Problem, ...]:
+    try:
+        found = check_file(app, Path.cwd(), path)
+    except OSError as error:
+        return (Problem("json", "", f"it cannot be read: {error.strerror}"),)
+    return found.problems if isinstance(found, Invalid) else found.pinned
+
+
+def _checked(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
+    """Each file with its hash, if it has one, and its problems."""
+    if not files:
+        listing = list_workflows(app, Path.cwd())
+        good = [(e.place.path, str(e.pinned.hash), e.warnings) for e in listing.entries]
+        return [*good, *((file.place.path, "", file.problems) for file in listing.broken)]
+    checked: list[tuple[Path, str, tuple[Problem, ...]]] = []
+    for path in files:
+        try:
+            found = check_file(app, Path.cwd(), path)
+        except OSError as error:
+            what = f"it cannot be read: {error.strerror}"
+            checked.append((path, "", (Problem("json", "", what),)))
+            continue
+        if isinstance(found, Invalid):
+            checked.append((path, "", found.problems))
+        else:
+            checked.append((path, str(found.pinned.hash), found.warnings))
+    return checked
+
+
+def _has_errors(problems: tuple[Problem, ...]) -> bool:
+    return any(found.severity == "error" for found in problems)
+
+
+def _print_problems(problems: tuple[Problem, ...]) -> None:
+    for found in problems:
+        print(f"  {found.severity} ({found.rule}): {found}")
+
+
+def _described(entry: Entry) -> dict[str, object]:
     found = entry.workflow
-    if as_json:
-        print_json({"hash": entry.pinned.hash, "path": str(entry.path), "workflow": found})
-        return
-    print(f"{found.id} {found.version}: {found.name}\n{found.description}")
-    print(f"{entry.path}\n{entry.pinned.hash}")
-    for number, step in enumerate(found.steps, start=1):
-        print(f"\n{number}. {step.title} [{step.id}]\n{indent(step.prompt, '   ')}")
+    return {
+        "id": found.id,
+        "name": found.name,
+        "description": found.description,
+        "version": found.version,
+        "kind": found.kind,
+        "hash": entry.pinned.hash,
+        **_placed(entry.place),
+        "steps": entry.pinned.workflow.step_count,
+        "tags": found.tags,
+        "warnings": entry.warnings,
+        "shadows": [_placed(hidden) for hidden in entry.shadows],
+    }
+
+
+def _placed(place: Place) -> dict[str, str]:
+    return {"origin": place.origin, "path": str(place.path)}

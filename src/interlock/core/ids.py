@@ -10,6 +10,7 @@ AttemptId = NewType("AttemptId", str)
 WorkflowId = NewType("WorkflowId", str)
 StepId = NewType("StepId", str)
 GapId = NewType("GapId", str)
+ApprovalId = NewType("ApprovalId", str)
 BlobRef = NewType("BlobRef", str)
 """`sha256:` and the hex digest of the bytes it names."""
 WorkflowHash = NewType("WorkflowHash", str)
@@ -68,6 +69,11 @@ def rewound_attempt(attempt: AttemptId, arguments: BlobRef) -> AttemptId:
 def gap_id(*parts: str) -> GapId:
     """A gap is named by what it is about, so that recording it twice names it the same."""
     return GapId(f"gap_{_derive('gap', *parts)[:GAP_BYTES].hex()}")
+
+
+def approval_id(node: NodeId) -> ApprovalId:
+    """The approval that is waited for at `node`."""
+    return ApprovalId(f"apr_{_derive('approval', node)[:GAP_BYTES].hex()}")
 
 
 def _derive(purpose: str, *parts: str) -> bytes:

@@ -1,5 +1,6 @@
 """Tools that look through the catalogue: `list_workflows` and `inspect_workflow`."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,6 +11,9 @@ from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
+from interlock.core.preferences import Preferences
+from interlock.core.workflow import outline
+from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.mcp.arguments import Workspace, workspace_of
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import ToolResult, refused
@@ -58,7 +62,7 @@ def _list(app: App, arguments: ListArguments) -> ToolResult:
         tuple(_listed(entry, is_short=is_short) for entry in listing.entries),
         listing.tags,
         tuple(
-            BrokenFile(str(file.path), tuple(str(problem) for problem in file.problems))
+            BrokenFile(str(file.place.path), tuple(str(problem) for problem in file.problems))
             for file in listing.broken
         ),
     )
@@ -75,7 +79,7 @@ def _listed(entry: catalogue.Entry, *, is_short: bool) -> ListedWorkflow:
         workflow.description,
         workflow.version,
         entry.pinned.hash,
-        len(workflow.steps),
+        entry.pinned.workflow.step_count,
         workflow.tags,
     )
 
@@ -128,6 +132,8 @@ class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
 class InspectedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     id: StepId
     title: str
+    notes: tuple[str, ...] = ()
+    """When it is shown, and what happens with it."""
     prompt: str = ""
 
 
@@ -137,7 +143,7 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     description: str
     version: str
     hash: WorkflowHash
-    origin: Literal["bundled", "user", "project"]
+    origin: str
     tags: tuple[str, ...]
     steps: tuple[InspectedStep, ...]
     content: str = ""
@@ -152,7 +158,7 @@ def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
     mode = arguments.mode or "preview"
     workflow = entry.workflow
     content = {
-        "source": lambda: entry.path.read_text(encoding="utf-8"),
+        "source": lambda: entry.place.path.read_text(encoding="utf-8"),
         "compiled": entry.pinned.content.decode,
     }.get(mode, str)()
     answer = Inspection(
@@ -161,15 +167,19 @@ def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
         workflow.description,
         workflow.version,
         entry.pinned.hash,
-        entry.origin,
+        entry.place.origin,
         workflow.tags,
-        tuple(
-            InspectedStep(step.id, step.title, step.prompt if mode == "preview" else "")
-            for step in workflow.steps
-        ),
+        tuple(_steps(entry.pinned.workflow, with_prompts=mode == "preview")),
         content,
     )
     return ToolResult(answer, _inspection_text(answer))
+
+
+def _steps(workflow: CompiledWorkflow, *, with_prompts: bool) -> Iterator[InspectedStep]:
+    context = {"goal": "<the goal>"}
+    for step in outline.preview(workflow, context, Preferences()):
+        prompt = step.prompt if with_prompts else ""
+        yield InspectedStep(StepId(step.step), step.title, step.notes, prompt)
 
 
 def _inspection_text(answer: Inspection) -> str:
@@ -180,6 +190,7 @@ def _inspection_text(answer: Inspection) -> str:
     ]
     for number, step in enumerate(answer.steps, start=1):
         lines.append(f"{number}. {step.title} [{step.id}]")
+        lines += [f"   ({note})" for note in step.notes]
         if step.prompt:
             lines.append(f"   {step.prompt}")
     if answer.content:

@@ -7,10 +7,18 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.advance import advance
+from interlock.app.approvals import settle
 from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.context import App
 from interlock.app.explain import Explanation, explain
-from interlock.app.refusals import NoSuchSession, NoSuchWorkflow, Refusal
+from interlock.app.refusals import (
+    BadToken,
+    NodeGone,
+    NoSuchSession,
+    NoSuchWorkflow,
+    Refusal,
+    Unhealthy,
+)
 from interlock.app.rehydrate import rehydrate
 from interlock.app.start import Start, start
 from interlock.app.submission import Output, Taken, take
@@ -152,10 +160,21 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
         taken = take(arguments.output, arguments.context)
         outcome = advance(app, token, taken) if isinstance(taken, Taken) else taken
     else:
-        outcome = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+        outcome = _shown_again(app, token)
     if isinstance(outcome, Answered):
         return _answered(outcome)
     return refused(explain(outcome), _way_on(outcome, token))
+
+
+def _shown_again(app: App, token: str) -> Answered | BadToken | NodeGone | Unhealthy:
+    def look() -> Answered | BadToken | NodeGone | Unhealthy:
+        return rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+
+    shown = look()
+    approval = shown.answer.approval if isinstance(shown, Answered) else None
+    if approval and isinstance(shown, Answered) and settle(app, approval.id, shown.answer.session):
+        return look()  # the deadline had passed, and we are the first to see it
+    return shown
 
 
 _TOKEN_ALIASES = {
@@ -269,7 +288,7 @@ def _way_on(refusal: Refusal, token: str) -> Call:
     match explain(refusal).code:
         case "notes_not_written" | "notes_too_long" | "invalid_arguments":
             return _hand_in(token)
-        case "nothing_pending" | "run_waits":
+        case "nothing_pending" | "run_waits" | "approval_pending":
             return CONTINUE.corrected({"continueToken": token, "intent": "rehydrate"})
         case "token_mangled" | "token_forged":
             return CONTINUE.example()

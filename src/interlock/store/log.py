@@ -89,7 +89,7 @@ class LogReader(Protocol):
         ...
 
     def newest_step(self, node: NodeId) -> NodeId | None:
-        """The newest child of `node` that a step led to; blocked attempts and markers are none."""
+        """The newest child of `node` that an accepted step led to."""
         ...
 
     def repeated(self, key: BlobRef) -> Repeated | None:
@@ -114,6 +114,10 @@ class LogReader(Protocol):
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
         """Of sessions that are not archived."""
+        ...
+
+    def with_approvals(self, *, limit: int) -> list[ResumeRow]:
+        """Runs that wait for an approval, the longest first."""
         ...
 
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:

@@ -1,18 +1,31 @@
-"""Where workflow files lie: bundled with the package, the user's own, and the project's."""
+"""Where workflow files lie: bundled, the user's own, from configured sources, and the project's."""
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.compiled import Pinned, compile_workflow
-from interlock.core.workflow.definition import FILE_BYTES_MAX, Invalid, Problem, Workflow, parse
+from interlock.core.workflow.blocks import Library
+from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiler import Compiled, compile_source
+from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
+from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.reading import Source, read, with_places
+from interlock.workspace import sources
+from interlock.workspace.settings import Bindings, bindings_in, bound_to
 
-Origin = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A file in the catalogue, by where it came from."""
+
+    origin: str
+    """`bundled`, `user`, `project`, or `source NAME`."""
+    path: Path
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -20,15 +33,16 @@ class Entry(msgspec.Struct, frozen=True):
 
     workflow: Workflow
     pinned: Pinned
-    origin: Origin
-    path: Path
+    place: Place
+    warnings: tuple[Problem, ...] = ()
+    shadows: tuple[Place, ...] = ()
+    """Files with the same id that count less."""
 
 
 class Broken(msgspec.Struct, frozen=True):
     """A file that should be a workflow and is not. Listed with its problems, never dropped."""
 
-    path: Path
-    origin: Origin
+    place: Place
     problems: tuple[Problem, ...]
 
 
@@ -36,54 +50,124 @@ _Stamp = tuple[int, int, int]
 
 
 class Catalogue:
-    """Reads a file once for as long as it does not change."""
+    """Reads a file once, and compiles it once, for as long as nothing changes."""
 
-    def __init__(self, user: Path) -> None:
-        self._user = user
-        self._seen: dict[Path, tuple[_Stamp, Entry | Broken]] = {}
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._read: dict[Path, tuple[_Stamp, Source | Invalid]] = {}
+        self._compiled: dict[Path, tuple[Source, Library, Compiled | Invalid]] = {}
 
     def entries(self, workspace: Path) -> tuple[list[Entry], list[Broken]]:
         """What can be started in `workspace`, by id, and what is broken there."""
-        found: dict[WorkflowId, Entry] = {}
-        broken: list[Broken] = []
-        for origin, directory in self._directories(workspace):
-            for path in _files(directory):
-                match self._load(path, origin):
-                    case Entry() as entry:
-                        found[entry.workflow.id] = entry
-                    case Broken() as file:
-                        broken.append(file)
-        return [found[name] for name in sorted(found)], broken
+        found, broken = self._sources(workspace)
+        routines = {
+            name: chosen[-1][1].workflow
+            for name, chosen in found.items()
+            if is_routine(chosen[-1][1].workflow)
+        }
+        bindings = self._bindings(workspace)
+        entries: list[Entry] = []
+        for name in sorted(found):
+            *shadowed, (place, source) = found[name]
+            library = Library(routines, bound(name, bindings))
+            compiled = self._compile(place.path, source, library)
+            if isinstance(compiled, Invalid):
+                broken.append(Broken(place, compiled.problems))
+                continue
+            shadows = tuple(other for other, _ in shadowed)
+            workflow, pinned = compiled.workflow, compiled.pinned
+            entries.append(Entry(workflow, pinned, place, compiled.warnings, shadows))
+        return entries, broken
 
-    def _directories(self, workspace: Path) -> Iterator[tuple[Origin, Path]]:
-        # Later ones win: a project may replace what a user brought along.
+    def library(self, workspace: Path, workflow: WorkflowId) -> Library:
+        """What a file that is not in the catalogue could build on here."""
+        found, _ = self._sources(workspace)
+        chosen = (candidates[-1][1].workflow for candidates in found.values())
+        routines = {routine.id: routine for routine in chosen if is_routine(routine)}
+        return Library(routines, bound(workflow, self._bindings(workspace)))
+
+    def _bindings(self, workspace: Path) -> list[Bindings]:
+        """What the user, and then the project, has put into slots."""
+        configs = (self._home / "config.toml", workspace / ".interlock" / "config.toml")
+        return [bindings_in(path) for path in configs]
+
+    def _sources(
+        self, workspace: Path
+    ) -> tuple[dict[WorkflowId, list[tuple[Place, Source]]], list[Broken]]:
+        """Every file by the id it has; the last one of each counts."""
+        found: dict[WorkflowId, list[tuple[Place, Source]]] = {}
+        broken: list[Broken] = []
+        reserved: set[WorkflowId] = set()
+        for origin, directory in self._directories(workspace):
+            files = _files(directory)
+            if len(files) > FILES_MAX:
+                what = f"more than {FILES_MAX} workflow files lie here; the others are not read"
+                broken.append(Broken(Place(origin, directory), (Problem("size", "", what),)))
+            for path in files[:FILES_MAX]:
+                place, source = Place(origin, path), self._load(path)
+                if isinstance(source, Source) and origin != "bundled":
+                    source = _unless_reserved(source, reserved)
+                if isinstance(source, Invalid):
+                    broken.append(Broken(place, source.problems))
+                else:
+                    found.setdefault(source.workflow.id, []).append((place, source))
+            if origin == "bundled":
+                reserved |= found.keys()
+        return found, broken
+
+    def _directories(self, workspace: Path) -> Iterator[tuple[str, Path]]:
+        # Later ones win: a project may replace what a user or a source brought along.
         yield "bundled", BUNDLED
-        yield "user", self._user
+        yield "user", self._home / "workflows"
+        for name, directory in sources.directories(self._home):
+            yield f"source {name}", directory
         yield "project", workspace / ".interlock" / "workflows"
 
-    def _load(self, path: Path, origin: Origin) -> Entry | Broken:
+    def _load(self, path: Path) -> Source | Invalid:
         try:
             found = path.stat()
+            if not stat.S_ISREG(found.st_mode):
+                return Invalid((Problem("json", "", "this is not a file"),))
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._seen.get(path)
+            known = self._read.get(path)
             if known and known[0] == stamp:
                 return known[1]
             with path.open("rb") as file:
-                loaded = _parsed(file.read(FILE_BYTES_MAX + 1), path, origin)
+                loaded = read(file.read(FILE_BYTES_MAX + 1))
         except OSError as error:
-            return Broken(path, origin, (Problem("", f"cannot be read: {error.strerror}"),))
-        self._seen[path] = (stamp, loaded)
+            return Invalid((Problem("json", "", f"it cannot be read: {error.strerror}"),))
+        self._read[path] = (stamp, loaded)
         return loaded
 
+    def _compile(self, path: Path, source: Source, library: Library) -> Compiled | Invalid:
+        known = self._compiled.get(path)
+        if known and known[0] is source and known[1] == library:
+            return known[2]
+        compiled = compile_source(source, library)
+        self._compiled[path] = (source, library, compiled)
+        return compiled
 
-def _parsed(content: bytes, path: Path, origin: Origin) -> Entry | Broken:
-    workflow = parse(content)
-    if isinstance(workflow, Invalid):
-        return Broken(path, origin, workflow.problems)
-    return Entry(workflow, compile_workflow(workflow), origin, path)
+
+def bound(workflow: WorkflowId, bindings: list[Bindings]) -> dict[str, str]:
+    return {slot: text for found in bindings for slot, text in bound_to(workflow, found).items()}
+
+
+def is_routine(workflow: Workflow) -> bool:
+    """WorkRail's routines do not say that they are; their names do."""
+    name = workflow.id.removeprefix("wr.")
+    return workflow.kind == "routine" or name.startswith("routine-")
+
+
+def _unless_reserved(source: Source, reserved: set[WorkflowId]) -> Source | Invalid:
+    name = source.workflow.id
+    if name not in reserved and not name.startswith("interlock."):
+        return source
+    what = f"`{name}` is the id of a workflow that comes with Interlock"
+    problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
+    return Invalid(with_places(source.text, (problem,)))
 
 
 def _files(directory: Path) -> list[Path]:
     if not directory.is_dir():
         return []
-    return sorted(directory.glob("*.json"))[:FILES_MAX]
+    return sorted(directory.glob("*.json"))

@@ -7,12 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core import canonical
-from interlock.core.ids import NodeId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.ids import (
+    ApprovalId,
+    NodeId,
+    RunId,
+    SessionId,
+    StepId,
+    WorkflowHash,
+    WorkflowId,
+)
 from interlock.core.preferences import Preferences
 from interlock.core.session import answer
 from interlock.core.session.answer import (
+    Approval,
     Blocked,
+    Expects,
     Gaps,
+    Pass,
     Pending,
     Situation,
     WorkflowRef,
@@ -28,7 +39,10 @@ pendings = st.builds(
     number=st.integers(1, 99),
     of=st.integers(1, 99),
     prompt=words,
+    expects=st.builds(Expects, st.booleans(), st.none() | words),
+    loop=st.none() | st.builds(Pass, st.builds(StepId, words), st.integers(1, 9), st.just(9)),
 )
+approvals = st.builds(Approval, st.builds(ApprovalId, words), words, words, words)
 refs = st.builds(WorkflowRef, st.builds(WorkflowId, words), words, st.builds(WorkflowHash, words))
 blockers = st.builds(
     Blocker,
@@ -54,12 +68,18 @@ situations = st.builds(
     needs_user=st.booleans(),
     is_waiting=st.booleans(),
     blocked=st.none() | blocked,
+    approval=st.none() | approvals,
     checkpoint=st.none() | st.builds(NodeId, words),
     warnings=st.lists(words, max_size=3).map(tuple),
     verify=st.lists(words, max_size=3).map(tuple),
     recap=st.just("") | words,
 )
-frames = situations.map(answer.frame)
+# Where a run waits for an approval, no step is pending.
+frames = situations.map(
+    lambda now: answer.frame(
+        msgspec.structs.replace(now, pending=None, blocked=None) if now.approval else now
+    )
+)
 
 
 def leaves(value: object) -> list[str]:
@@ -115,7 +135,7 @@ def intent_of(**now: object) -> str:
         SessionId("s"),
         RunId("r"),
         WorkflowRef(WorkflowId("w"), "1", WorkflowHash("h")),
-        Pending(StepId("a"), "A", 1, 1, "p"),
+        Pending(StepId("a"), "A", 1, 1, "p", Expects(notes=True)),
         Preferences(),
         Gaps(),
     )
@@ -129,3 +149,5 @@ def test_the_next_intent_is_a_table() -> None:
     assert intent_of(is_waiting=True) == "rehydrate_only"
     assert intent_of(is_waiting=True, needs_user=True) == "rehydrate_only"
     assert intent_of(pending=None) == "complete"
+    waits = Approval(ApprovalId("apr"), "Well?", "so", "never")
+    assert intent_of(pending=None, approval=waits) == "await_user_confirmation"

@@ -9,14 +9,14 @@ from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId
 from interlock.core.preferences import Preferences
-from interlock.core.session import artifacts, decide, head
+from interlock.core.session import artifacts, begin, decide, head
 from interlock.core.session.answer import NextCall
+from interlock.core.session.begin import Begin
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     NOTES_BYTES_MAX,
     Around,
-    Begin,
     ContextUnset,
     Decided,
     Handed,
@@ -32,7 +32,8 @@ from interlock.core.session.judge import Submission
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.tokens import Token, read
-from interlock.core.workflow.compiled import Pinned, compile_workflow
+from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Workflow
 from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
 
@@ -49,7 +50,7 @@ def changed(*, first: dict[str, Any] | None = None, **fields: Any) -> Pinned:
 class Play:
     """A run that is played step by step, without any store."""
 
-    def __init__(self, workflow: Pinned | None = None, **begin: Any) -> None:
+    def __init__(self, workflow: Pinned | None = None, **given: Any) -> None:
         self.pinned = workflow or pinned(2)
         wanted = Begin(
             stream=Stream(SESSION),
@@ -57,11 +58,11 @@ class Play:
             root=ROOT,
             goal="Try it",
             workspace="/work",
-            context=begin.get("context", {}),
-            preferences=begin.get("preferences", Preferences()),
+            context=given.get("context", {}),
+            preferences=given.get("preferences", Preferences()),
             seen=None,
         )
-        self.outcome = decide.start(wanted, self.pinned, key=KEY, at_ms=1_000)
+        self.outcome = begin.start(wanted, self.pinned, key=KEY, at_ms=1_000)
         self.bodies: list[bytes] = []
         self._keep()
 

@@ -9,10 +9,15 @@ from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import Judged, Submission, judge
+from interlock.core.session.judge import At, Judged, Submission, judge
+from interlock.core.workflow import interpret
+from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
+from interlock.core.workflow.interpret import Frame
 from tests.core.session.test_decide import changed
 from tests.scenes import RUN
+
+FIRST = (Frame(0),)
 
 UNAVAILABLE: dict[str, Json] = {
     "kind": "capability_observation",
@@ -20,6 +25,13 @@ UNAVAILABLE: dict[str, Json] = {
     "status": "unavailable",
     "evidence": "no such tool",
 }
+
+
+def first_of(workflow: CompiledWorkflow) -> At:
+    """The first step, with nothing around it."""
+    step = interpret.step_at(workflow, FIRST)
+    assert step is not None
+    return At(workflow, FIRST, step, {"goal": "g"})
 
 
 def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> Judged:
@@ -36,7 +48,7 @@ def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> J
         RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g", Preferences(autonomy, risk)
     )
     notes = "" if reason == "notes" else "done"
-    return judge(workflow, workflow.steps[0], Submission(notes, taken), run)
+    return judge(first_of(workflow), Submission(notes, taken), run)
 
 
 PASSES_WITH_GAP = {
@@ -96,7 +108,7 @@ def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> No
     assert isinstance(taken, tuple)
     run = RunHead(RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g")
 
-    outcome = judge(workflow, workflow.steps[0], Submission("done", taken), run)
+    outcome = judge(first_of(workflow), Submission("done", taken), run)
 
     assert outcome.blockers == ()
     assert [gap.capability for gap in outcome.gaps] == ["delegation"]
@@ -116,12 +128,13 @@ def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
         capability_gaps=("web_browsing",),
     )
 
-    assert judge(workflow, workflow.steps[0], Submission("done"), run) == Judged()
+    assert judge(first_of(workflow), Submission("done"), run) == Judged()
 
 
 def test_compiling_keeps_what_judging_reads() -> None:
     asks = UserOnly("needs_user_choice", "Red or blue?")
     pinned = changed(first={"user_only": asks, "notes_optional": True})
 
-    assert pinned.workflow.steps[0].user_only == asks
-    assert pinned.workflow.steps[0].notes_optional
+    step = first_of(pinned.workflow).step
+    assert step.user_only == asks
+    assert step.notes_optional

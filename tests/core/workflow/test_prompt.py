@@ -1,16 +1,30 @@
 """Prompts, word for word."""
 
+from typing import Any
+
 from interlock.core.preferences import Preferences
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.prompt import Unset, holes, render
+from interlock.core.workflow.interpret import Frame, Stuck
+from interlock.core.workflow.prompt import Unset, render
+from interlock.core.workflow.texts import holes
 from tests.core.session.test_decide import changed
 from tests.scenes import pinned
 
+GUIDED = Preferences()
 
-def rendered(workflow: CompiledWorkflow, cursor: int, **context: object) -> str | Unset:
+
+def rendered(
+    workflow: CompiledWorkflow, index: int, preferences: Preferences = GUIDED, **context: Any
+) -> str | Unset:
+    """The prompt of the step at `index` of a line."""
     known = {"goal": "Ship it", **context}
-    return render(workflow, cursor, context=known, preferences=Preferences())  # pyright: ignore[reportArgumentType]
+    opening = () if index == 0 else None
+    found = render(
+        workflow, (Frame(index),), context=known, preferences=preferences, opening=opening
+    )
+    assert not isinstance(found, Stuck)
+    return found if isinstance(found, Unset) else found.text
 
 
 def test_the_first_step_explains_notes_at_length_and_says_the_goal() -> None:
@@ -50,7 +64,7 @@ def test_what_only_the_user_can_give_is_asked_for_as_the_preferences_say() -> No
     alone = Preferences("full_auto_never_stop")
 
     asked = rendered(workflow, 0)
-    assumed = render(workflow, 0, context={"goal": "g"}, preferences=alone)
+    assumed = rendered(workflow, 0, alone)
 
     assert isinstance(asked, str)
     assert isinstance(assumed, str)

@@ -10,7 +10,15 @@ from typing import Literal
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.ids import NodeId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.ids import (
+    ApprovalId,
+    NodeId,
+    RunId,
+    SessionId,
+    StepId,
+    WorkflowHash,
+    WorkflowId,
+)
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
 
@@ -25,7 +33,23 @@ class WorkflowRef(msgspec.Struct, frozen=True, rename="camel"):
     hash: WorkflowHash
 
 
-class Pending(msgspec.Struct, frozen=True, rename="camel"):
+class Pass(msgspec.Struct, frozen=True, rename="camel"):
+    """The pass of a loop that a step is in."""
+
+    id: StepId
+    iteration: int
+    max: int
+
+
+class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a step must be handed in with."""
+
+    notes: bool
+    contract: str | None = None
+    """The kind of artifact that is wanted."""
+
+
+class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The step the agent must do now."""
 
     step_id: StepId
@@ -33,6 +57,20 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
     number: int
     of: int
     prompt: str
+    expects: Expects
+    loop: Pass | None = None
+    """The innermost, where the step is in one."""
+
+
+class Approval(msgspec.Struct, frozen=True, rename="camel"):
+    """What the run waits for."""
+
+    id: ApprovalId
+    question: str
+    how: str
+    """How it is answered."""
+    on_timeout: str
+    """What happens when nobody answers."""
 
 
 class NextCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,7 +94,7 @@ class Gaps(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    kind: Literal["ok", "blocked"]
+    kind: Literal["ok", "blocked", "approval"]
     session: SessionId
     run: RunId
     workflow: WorkflowRef
@@ -68,6 +106,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     next_intent: NextIntent
     next_call: NextCall | None
     blocked: Blocked | None = None
+    approval: Approval | None = None
     checkpoint: NodeId | None = None
     """The marker that was set, where that was asked for."""
     warnings: tuple[str, ...] = ()
@@ -107,6 +146,7 @@ class Situation(msgspec.Struct, frozen=True):
     is_waiting: bool = False
     """Too many attempts were blocked: the run waits for the user."""
     blocked: Blocked | None = None
+    approval: Approval | None = None
     checkpoint: NodeId | None = None
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
@@ -120,7 +160,7 @@ def frame(now: Situation) -> Frame:
     intent = _next_intent(now)
     pending = msgspec.structs.replace(now.pending, prompt="") if now.pending else None
     answer = Answer(
-        kind="blocked" if now.blocked else "ok",
+        kind="approval" if now.approval else "blocked" if now.blocked else "ok",
         session=now.session,
         run=now.run,
         workflow=now.workflow,
@@ -132,6 +172,7 @@ def frame(now: Situation) -> Frame:
         next_intent=intent,
         next_call=_next_call(now, intent),
         blocked=now.blocked,
+        approval=now.approval,
         checkpoint=now.checkpoint,
         warnings=now.warnings,
         verify=now.verify,
@@ -156,6 +197,8 @@ def fill(stored: Frame, *, prompt: str, token: str) -> Answered:
 
 
 def _next_intent(now: Situation) -> NextIntent:
+    if now.approval:
+        return "await_user_confirmation"
     if now.pending is None:
         return "complete"
     if now.is_waiting:
@@ -166,11 +209,12 @@ def _next_intent(now: Situation) -> NextIntent:
 def _next_call(now: Situation, intent: NextIntent) -> NextCall | None:
     if intent == "complete":
         return None
-    if intent == "rehydrate_only":
+    if intent == "rehydrate_only" or now.approval:
         return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
     params: dict[str, Json] = {"continueToken": "", "output": now.example}
     blockers = now.blocked.blockers if now.blocked else ()
-    unset = [found.about for found in blockers if found.code == "missing_context_key"]
+    codes = ("missing_context_key", "condition_failed")
+    unset = [found.about for found in blockers if found.code in codes and found.about]
     if unset:
         params["context"] = {key.partition(".")[0]: f"<{key}>" for key in unset}
     return NextCall("continue_workflow", params)
@@ -180,21 +224,49 @@ _WHAT_NOW: dict[NextIntent, str] = {
     "perform_pending_then_continue": "Do this step now. Then call `continue_workflow` with the"
     " token below as `continueToken` and your notes as `output.notesMarkdown`.",
     "await_user_confirmation": "Ask the user what the step says, and wait. Then call"
-    " `continue_workflow` with the token below as `continueToken`, your notes, and the artifact.",
+    " `continue_workflow` with the token below as `continueToken`, your notes, and the artifact"
+    " where one is asked for.",
     "rehydrate_only": "Too many attempts were not accepted: the run waits for the user. Tell the"
     " user, who can let it go on; then ask again with the token below and without output.",
     "complete": "This token shows the end of the run again if you need it.",
 }
 
 
+_WAIT = (
+    "Tell the user, and stop here. Once it is answered, call `continue_workflow` with the token"
+    " below and without output: it brings the step at which the run goes on."
+)
+
+
 def _text(answer: Answer) -> tuple[str, str, str]:
     head = "The workflow is complete: every step is done and recorded. Nothing more to call."
+    if answer.approval:
+        head = _approval(answer.approval)
     if answer.pending:
-        step = answer.pending
-        head = f"# Step {step.number} of {step.of}: {step.title} [{step.step_id}]\n\n"
+        head = _heading(answer.pending)
     before = "".join((_verify(answer), _blocked(answer), head))
-    between = f"{_recap(answer)}\n\n---\n{_WHAT_NOW[answer.next_intent]}\ncontinueToken: "
+    what_now = _WAIT if answer.approval else _WHAT_NOW[answer.next_intent]
+    between = f"{_recap(answer)}\n\n---\n{what_now}\ncontinueToken: "
     return before, between, _facts(answer)
+
+
+def _heading(step: Pending) -> str:
+    loop = step.loop
+    passes = f", pass {loop.iteration} of at most {loop.max} in {loop.id}" if loop else ""
+    return f"# Step {step.number} of {step.of}: {step.title} [{step.step_id}{passes}]\n\n"
+
+
+def _approval(approval: Approval) -> str:
+    return (
+        f"The step is recorded, and the run waits for an approval ({approval.id}).\n\n"
+        f"{approval.question}\n\n{approval.how} {approval.on_timeout}"
+    )
+
+
+def _expects(expects: Expects) -> str:
+    wanted = ["notes"] if expects.notes else []
+    wanted += [f"contract {expects.contract}"] if expects.contract else []
+    return f"\nexpects: {', '.join(wanted) or 'nothing'}"
 
 
 def _verify(answer: Answer) -> str:
@@ -227,6 +299,7 @@ def _facts(answer: Answer) -> str:
         f"\nrun: {answer.run}"
         f"\nworkflow: {answer.workflow.id} {answer.workflow.version} {answer.workflow.hash}"
         f"\npreferences: {answer.preferences.autonomy}, {answer.preferences.risk_policy}"
+        + (_expects(answer.pending.expects) if answer.pending else "")
         + (gaps if answer.gaps.open else "")
         + (f"\ncheckpoint: {answer.checkpoint}" if answer.checkpoint else "")
         + "".join(f"\nwarning: {warning}" for warning in answer.warnings)

@@ -8,6 +8,10 @@ Code = Literal[
     "missing_notes",
     "invalid_output",
     "invalid_artifact",
+    "missing_output",
+    "assessment_followup_required",
+    "approval_denied",
+    "condition_failed",
     "user_only_dependency",
     "capability_unknown",
     "capability_unavailable",
@@ -28,4 +32,4 @@ class Blocker(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     suggestion: str
     """What to send instead."""
     about: str = ""
-    """The capability or the context key that is missing."""
+    """The capability, context key, contract or assessment that it is about."""

@@ -14,6 +14,8 @@ from interlock.core.session.answer import decode_frame
 from interlock.core.session.chain import Link
 from interlock.core.session.events import (
     AdvanceRecorded,
+    ApprovalRequested,
+    ApprovalResolved,
     CapabilityObserved,
     Envelope,
     GapRecorded,
@@ -45,6 +47,8 @@ NEEDS_RUN = (
     GapResolved,
     RunCompleted,
     RunUnblocked,
+    ApprovalRequested,
+    ApprovalResolved,
 )
 
 
@@ -228,6 +232,7 @@ def _new_names(
         if isinstance(event, NodeCreated) and node:
             names[node] = _new_node(event, names, random)
             names[ids.first_attempt(node)] = ids.first_attempt(NodeId(names[node]))
+            names[ids.approval_id(node)] = ids.approval_id(NodeId(names[node]))
     return names
 
 
@@ -252,6 +257,11 @@ def _renamed_event(event: SessionEvent, names: dict[str, str], key: Key) -> Sess
                 parent=names[event.parent] if event.parent else None,
                 attempt=names.get(event.attempt, event.attempt) if event.attempt else None,
             )
+        case ApprovalRequested():
+            return change(event, approval=names.get(event.approval, event.approval))
+        case ApprovalResolved():
+            approval = names.get(event.approval, event.approval)
+            return change(event, approval=approval, to=names[event.to])
         case AdvanceRecorded():
             return change(
                 event, to=names[event.to], attempt=names.get(event.attempt, event.attempt)

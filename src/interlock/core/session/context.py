@@ -8,6 +8,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
+from interlock.core.workflow import schemas
 
 BYTES_MAX = 256 * 1024
 RESERVED = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
@@ -62,6 +63,14 @@ def initial(goal: str, given: Context) -> Merged | ContextRefused:
         return merged
     context = {**merged.context, "goal": goal}
     return Merged(context, canonical.encode(context), ("goal", *merged.changed))
+
+
+def unfit(context: Context, schema: str | None) -> ContextRefused | None:
+    """Where the context is not what the workflow says it is."""
+    if schema is None:
+        return None
+    wrong = schemas.errors(msgspec.json.decode(schema), dict(context))
+    return ContextRefused(f"/context{wrong[0].pointer}", wrong[0].message) if wrong else None
 
 
 def decode(content: bytes) -> Context:

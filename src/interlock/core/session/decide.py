@@ -1,4 +1,4 @@
-"""What starting, advancing and marking a run record, and what is answered. Values in, plan out."""
+"""What handing in a step records, and what is answered. Values in, plan out."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -6,46 +6,46 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
-from interlock.core.preferences import Preferences, exceeds
+from interlock.core.ids import ApprovalId, AttemptId, BlobRef, GapId, NodeId, RunId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
+from interlock.core.session import onward
 from interlock.core.session.answer import Answered
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker
+from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import Context, ContextRefused, Merged
 from interlock.core.session.events import (
     AdvanceRecorded,
+    ApprovalRequested,
     ContextSet,
     GapRecorded,
     ObservationRecorded,
     OutputAppended,
-    PreferencesChanged,
     RunCompleted,
-    RunStarted,
-    SessionCreated,
     SessionEvent,
     StoredArtifact,
     TraceAppended,
     ValidationPerformed,
 )
 from interlock.core.session.head import RunHead, counted
-from interlock.core.session.judge import Judged, Submission
+from interlock.core.session.judge import At, Judged, Submission
 from interlock.core.session.nodes import (
     Made,
     Node,
     Place,
     advance_key,
+    approval_key,
     make_node,
     output_key,
     validation_key,
 )
+from interlock.core.session.onward import Next
 from interlock.core.session.plan import Draft, Plan, Stream, plan
 from interlock.core.session.records import Facts, facts_of
 from interlock.core.tokens import Key
-from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
-from interlock.core.workflow.prompt import Unset
+from interlock.core.workflow import interpret
+from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.interpret import Entry, is_plain
 
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
 
@@ -76,6 +76,12 @@ class NotesTooLong(msgspec.Struct, frozen=True):
     size_max: int
 
 
+class ApprovalPending(msgspec.Struct, frozen=True):
+    """No step is pending: the run waits for an approval, or has gone on after one."""
+
+    approval: ApprovalId
+
+
 class ContextUnset(msgspec.Struct, frozen=True):
     """The first prompt speaks of context that was not given."""
 
@@ -84,6 +90,7 @@ class ContextUnset(msgspec.Struct, frozen=True):
 
 Refusal: TypeAlias = (
     NothingPending
+    | ApprovalPending
     | RunWaits
     | NotesNotWritten
     | NotesTooLong
@@ -91,19 +98,6 @@ Refusal: TypeAlias = (
     | ContextRefused
     | ArtifactRefused
 )
-
-
-class Begin(msgspec.Struct, frozen=True):
-    """A run that is about to begin, in a stream that may be new."""
-
-    stream: Stream
-    run: RunId
-    root: NodeId
-    goal: str
-    workspace: str
-    context: Context
-    preferences: Preferences
-    seen: ObservationRecorded | None
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -132,86 +126,44 @@ class Around(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-def start(begin: Begin, pinned: Pinned, *, key: Key, at_ms: int) -> Decided | Refusal:
-    """A run of `pinned`, at its first step."""
-    context = contexts.initial(begin.goal, begin.context)
-    if isinstance(context, ContextRefused):
-        return context
-    workflow = pinned.workflow
-    run = RunHead(
-        begin.run,
-        workflow.id,
-        workflow.version,
-        pinned.hash,
-        len(workflow.steps),
-        begin.goal,
-        begin.preferences,
-    )
-    prompt = _prompt(workflow, 0, context.context, run)
-    if isinstance(prompt, Unset):
-        return ContextUnset(prompt.keys)
-    made = make_node(
-        Place(begin.stream.session, begin.root, "step", 0, context.ref),
-        run,
-        workflow,
-        prompt=prompt,
-        key=key,
-        warnings=exceeds(begin.preferences, workflow.recommended_preferences),
-    )
-    drafts = (*_opening(begin, run, context), made.draft)
-    blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **made.blobs}
-    return Decided(plan(begin.stream, drafts, blobs=blobs, at_ms=at_ms), made.answered)
-
-
 def advance(
     stream: Stream, node: Node, workflow: CompiledWorkflow, handed: Handed, around: Around
 ) -> Decided | Refusal:
     """Hand in the pending step of `node` and go to the next, or record why it was not accepted."""
-    run, step = run_of(stream, node), workflow.step_at(node.created.cursor)
+    run = run_of(stream, node)
     if refusal := why_not(node, run, handed.output):
         return refusal
-    assert step is not None, "a step is pending"
     merged = contexts.merge(around.context, handed.context) if handed.context else None
     if isinstance(merged, ContextRefused):
         return merged
-    judged = judges.judge(workflow, step, handed.output, run)
+    context = merged.context if merged else around.context
+    if merged and (wrong := contexts.unfit(context, workflow.context_schema)):
+        return wrong
+    at = _at(workflow, node, context)
+    judged = judges.judge(at, handed.output, run)
+    found = None
+    if not judged.blockers:
+        found = onward.after(at, context, judged, run.preferences)
+        if isinstance(found, tuple):
+            judged, found = msgspec.structs.replace(judged, blockers=found), None
+    judged = _kept(judged, found)
     facts = facts_of(judged, run, node.id, handed.attempt, open_gaps=around.open_gaps)
-    blockers, prompt, cursor = judged.blockers, around.prompt, node.created.cursor
-    if not blockers:
-        context = merged.context if merged else around.context
-        rendered = _prompt(workflow, cursor + 1, context, facts.run)
-        if isinstance(rendered, Unset):
-            blockers = tuple(_unset(key) for key in rendered.keys)
-        else:
-            prompt, cursor = rendered, cursor + 1
-    place = _child(node, handed.attempt, merged, cursor=cursor)
-    if blockers:
-        # What was seen of capabilities counts; gaps and resolutions are those of an accepted step.
-        seen_only = Judged(observations=judged.observations, divergences=judged.divergences)
-        facts = facts_of(seen_only, run, node.id, handed.attempt, open_gaps={})
-        place = msgspec.structs.replace(place, kind="blocked")
-    made = make_node(
-        place,
-        counted(facts.run, place.kind),
-        workflow,
-        prompt=prompt,
-        key=around.key,
-        blockers=blockers,
-        warnings=(*_branch_warning(around.other_branch), *facts.warnings),
-    )
-    drafts = _drafts(
-        node, handed, made, merged=merged, facts=facts, blockers=blockers, around=around
-    )
+    turn = _Turn(node, workflow, handed, around, merged, judged, facts, found)
+    made = _made(turn)
     blobs = {
         **made.blobs,
         **(merged.blobs if merged else {}),
-        **{found.ref: bytes(found.content) for found in handed.output.artifacts},
+        **{stored.ref: bytes(stored.content) for stored in handed.output.artifacts},
     }
-    return Decided(plan(stream, drafts, blobs=blobs, at_ms=around.at_ms), made.answered)
+    return Decided(
+        plan(stream, _drafts(turn, made), blobs=blobs, at_ms=around.at_ms), made.answered
+    )
 
 
 def why_not(node: Node, run: RunHead, output: Submission) -> Refusal | None:
     """What is wrong with the call itself, whatever the step asks for."""
+    if node.created.node_kind == "approval":
+        return ApprovalPending(ids.approval_id(node.id))
     if node.created.step_id is None:
         return NothingPending()
     if run.is_waiting:
@@ -239,103 +191,135 @@ def output_event(attempt: AttemptId, output: Submission) -> OutputAppended:
     return OutputAppended(attempt, output.notes, stored)
 
 
-def _opening(begin: Begin, run: RunHead, context: Merged) -> list[Draft]:
-    drafts: list[Draft] = []
-    if begin.stream.version == 0:
-        created = SessionCreated(begin.workspace)
-        drafts.append(Draft(f"session:{begin.stream.session}", created))
-    started = RunStarted(
-        run.workflow_id, run.workflow_version, run.workflow_hash, run.step_count, run.goal
-    )
-    drafts.append(Draft(f"run:{run.run}", started, run.run))
-    if begin.seen:
-        drafts.append(Draft(f"seen:{run.run}", begin.seen, run.run))
-    return [
-        *drafts,
-        Draft(f"preferences:{run.run}", PreferencesChanged("start", run.preferences), run.run),
-        Draft(f"context:{run.run}", ContextSet(context.changed, context.ref), run.run),
-    ]
+def trace_draft(entries: tuple[Entry, ...], run: RunId, node: NodeId) -> Draft:
+    return Draft(f"trace:{node}", TraceAppended(entries), run, node)
 
 
-def _child(node: Node, attempt: AttemptId, merged: Merged | None, *, cursor: int) -> Place:
-    return Place(
+class _Turn(msgspec.Struct, frozen=True):
+    """Everything that is known about a step that was handed in, accepted or not."""
+
+    node: Node
+    workflow: CompiledWorkflow
+    handed: Handed
+    around: Around
+    merged: Merged | None
+    judged: Judged
+    facts: Facts
+    found: Next | None
+    """What comes next; nothing where the step was not accepted."""
+
+    @property
+    def child(self) -> NodeId:
+        return ids.child_node(self.node.id, self.handed.attempt)
+
+    @property
+    def approval(self) -> ApprovalRequested | None:
+        wanted = self.found.approval if self.found else None
+        if wanted is None:
+            return None
+        created, timeout_ms = self.node.created, wanted.timeout_ms
+        assert created.step_id is not None, "a step was handed in"
+        return ApprovalRequested(
+            ids.approval_id(self.child),
+            wanted.kind,
+            created.step_id,
+            wanted.question,
+            wanted.on_timeout,
+            self.around.at_ms + timeout_ms if timeout_ms else None,
+        )
+
+
+def _at(workflow: CompiledWorkflow, node: Node, context: Context) -> At:
+    position = node.created.position
+    step = interpret.step_at(workflow, position)
+    assert step is not None, "a step is pending"
+    return At(workflow, position, step, interpret.scope(workflow, position, context))
+
+
+def _kept(judged: Judged, found: Next | None) -> Judged:
+    """Gaps and resolutions are those of an accepted step; what was seen counts either way."""
+    if found:
+        return msgspec.structs.replace(
+            judged,
+            gaps=(*judged.gaps, *found.gaps),
+            warnings=(*judged.warnings, *found.warnings),
+        )
+    return msgspec.structs.replace(judged, gaps=(), resolutions=(), warnings=())
+
+
+def _made(turn: _Turn) -> Made:
+    node, found, handed = turn.node, turn.found, turn.handed
+    kind = "blocked" if found is None else "approval" if found.approval else "step"
+    place = Place(
         session=node.session,
-        node=ids.child_node(node.id, attempt),
-        kind="step",
-        cursor=cursor,
-        context=merged.ref if merged else node.created.context,
+        node=turn.child,
+        kind=kind,
+        position=found.moved.position if found else node.created.position,
+        depth=node.created.depth + (1 if found else 0),
+        context=turn.merged.ref if turn.merged else node.created.context,
         parent=node.id,
-        attempt=attempt,
+        attempt=handed.attempt,
+    )
+    warnings = (*_branch_warning(turn.around.other_branch), *turn.facts.warnings)
+    return make_node(
+        place,
+        counted(turn.facts.run, kind),
+        turn.workflow,
+        prompt=found.prompt if found else turn.around.prompt,
+        key=turn.around.key,
+        blockers=turn.judged.blockers,
+        warnings=(*warnings, *turn.judged.warnings),
+        confirms=found.confirms if found else False,
+        approval=turn.approval,
     )
 
 
-def _prompt(workflow: CompiledWorkflow, cursor: int, context: Context, run: RunHead) -> str | Unset:
-    """The prompt of the step at `cursor`; empty where no step is left."""
-    if workflow.step_at(cursor) is None:
-        return ""
-    return prompts.render(workflow, cursor, context=context, preferences=run.preferences)
-
-
-def _drafts(
-    node: Node,
-    handed: Handed,
-    made: Made,
-    *,
-    merged: Merged | None,
-    facts: Facts,
-    blockers: tuple[Blocker, ...],
-    around: Around,
-) -> list[Draft]:
+def _drafts(turn: _Turn, made: Made) -> list[Draft]:
+    node, handed, judged = turn.node, turn.handed, turn.judged
     recorded = AdvanceRecorded(handed.attempt, handed.arguments, made.node)
+    output = output_event(handed.attempt, handed.output)
     drafts = [
         Draft(advance_key(node.id, handed.attempt), recorded, node.run, node.id),
-        Draft(
-            output_key(node.id, handed.attempt),
-            output_event(handed.attempt, handed.output),
-            node.run,
-            node.id,
-        ),
+        Draft(output_key(node.id, handed.attempt), output, node.run, node.id),
     ]
 
     def add(key: str, event: SessionEvent) -> None:
         drafts.append(Draft(f"{key}:{made.node}", event, node.run, made.node))
 
-    if around.seen:
-        add("seen", around.seen)
-    if merged and merged.changed:
-        add("context", ContextSet(merged.changed, merged.ref))
-    drafts += [*facts.drafts, made.draft]
-    if blockers:
-        validated = ValidationPerformed(handed.attempt, blockers)
+    if turn.around.seen:
+        add("seen", turn.around.seen)
+    if turn.merged and turn.merged.changed:
+        add("context", ContextSet(turn.merged.changed, turn.merged.ref))
+    drafts += [*turn.facts.drafts, made.draft]
+    if judged.blockers:
+        validated = ValidationPerformed(handed.attempt, judged.blockers)
         drafts.append(Draft(validation_key(made.node), validated, node.run, made.node))
-    elif made.answered.answer.is_complete:
+    if approval := turn.approval:
+        drafts.append(Draft(approval_key(approval.approval), approval, node.run, made.node))
+    if made.answered.answer.is_complete:
         add("complete", RunCompleted())
-    if trace := _trace(blockers, facts, around):
-        add("trace", TraceAppended(trace))
+    if trace := _trace(turn):
+        drafts.append(trace_draft(trace, node.run, made.node))
     return drafts
 
 
-def _trace(blockers: tuple[Blocker, ...], facts: Facts, around: Around) -> tuple[str, ...]:
+def _trace(turn: _Turn) -> tuple[Entry, ...]:
     """Why the run went where it went, where that is more than the next step in order."""
+    found, other, preferences = turn.found, turn.around.other_branch, turn.facts.run.preferences
+    policy = f"{preferences.autonomy} and {preferences.risk_policy}"
+    moved = found.moved.trace if found and not is_plain(found.moved.trace) else ()
+    approval = turn.approval
     return (
-        *((f"branch: {around.other_branch}",) if around.other_branch else ()),
-        *(f"blocked by {found.code} at {found.pointer}" for found in blockers),
+        *((Entry("branched", turn.node.id, other),) if other else ()),
+        *(Entry("blocked", found.code, found.pointer) for found in turn.judged.blockers),
         *(
-            f"went on with {draft.event.gap}, as {facts.run.preferences.autonomy} and"
-            f" {facts.run.preferences.risk_policy} say"
-            for draft in facts.drafts
+            Entry("passed", draft.event.gap, f"as {policy} say: {draft.event.summary}")
+            for draft in turn.facts.drafts
             if isinstance(draft.event, GapRecorded) and draft.event.category != "reported"
         ),
-    )
-
-
-def _unset(key: str) -> Blocker:
-    return Blocker(
-        "missing_context_key",
-        f"/context/{key.replace('.', '/')}",
-        f"The next step speaks of `{key}`, which nobody has set",
-        f'Send it along: context: {{"{key.partition(".")[0]}": …}}',
-        about=key,
+        *moved,
+        *(found.trace if found else ()),
+        *((Entry("approval", approval.approval, approval.question),) if approval else ()),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from interlock.core.ids import (
+    ApprovalId,
     AttemptId,
     BlobRef,
     GapId,
@@ -16,14 +17,17 @@ from interlock.core.ids import (
     WorkflowId,
 )
 from interlock.core.preferences import Preferences
-from interlock.core.session.artifacts import DivergenceReason, Severity
 from interlock.core.session.blockers import Blocker
-from interlock.core.workflow.definition import Capability
+from interlock.core.workflow.interpret import Entry, Position
+from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
+from interlock.core.workflow.prompt import Resolved
 
 ENVELOPE_VERSION = 1
 
-NodeKind = Literal["step", "blocked", "checkpoint"]
-GapCategory = Literal["user_only", "capability", "output", "notes", "reported"]
+NodeKind = Literal["step", "blocked", "checkpoint", "approval"]
+GapCategory = Literal[
+    "user_only", "capability", "output", "notes", "reported", "loop", "approval", "assessment"
+]
 
 
 class _Event(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
@@ -35,12 +39,14 @@ class SessionCreated(_Event, frozen=True, tag="session_created"):
     """The directory the agent works in, as it was given."""
 
 
-class RunStarted(_Event, frozen=True, tag="run_started"):
+class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):
     workflow_id: WorkflowId
     workflow_version: str
     workflow_hash: WorkflowHash
     step_count: int
     goal: str
+    references: tuple[Resolved, ...] = ()
+    """What the workflow refers to, as it was then."""
 
 
 class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
@@ -57,8 +63,12 @@ class NodeCreated(_Event, frozen=True, tag="node_created"):
     parent: NodeId | None
     attempt: AttemptId | None
     """The attempt at `parent` that made this node."""
-    cursor: int
-    """How many steps lie behind; the pending step is the one at this place."""
+    position: Position
+    """Where in the workflow the run stands; at an approval, where it will go on."""
+    depth: int
+    """How many steps were accepted on the way here."""
+    number: int
+    """Of the pending step in the definition, counted from 1; behind the last one at the end."""
     step_id: StepId | None
     """The pending step; none when the run is complete here."""
     step_title: str | None
@@ -144,9 +154,37 @@ class DivergenceRecorded(_Event, frozen=True, tag="divergence_recorded"):
 
 
 class TraceAppended(_Event, frozen=True, tag="trace_appended"):
-    """Why the engine did what it did, where that is not plain."""
+    """Why the run went where it went: every decision that was made on the way."""
 
-    entries: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+
+class AssessmentRecorded(_Event, frozen=True, tag="assessment_recorded"):
+    """A judgement that the agent handed in, level by dimension."""
+
+    assessment: str
+    levels: dict[str, str]
+
+
+class ApprovalRequested(_Event, frozen=True, omit_defaults=True, tag="approval_requested"):
+    """The run waits at a node until somebody answers, or until the deadline."""
+
+    approval: ApprovalId
+    approval_kind: Literal["human_approval", "coordinator_eval"]
+    step_id: StepId
+    """The step that was done."""
+    question: str
+    on_timeout: Literal["deny", "grant"] = "deny"
+    deadline_ms: int | None = None
+
+
+class ApprovalResolved(_Event, frozen=True, tag="approval_resolved"):
+    approval: ApprovalId
+    verdict: Literal["granted", "denied"]
+    by: Literal["user", "timeout"]
+    reason: str
+    to: NodeId
+    """Where the run goes on: at the next step, or at the same one again."""
 
 
 class RunCompleted(_Event, frozen=True, tag="run_completed"):
@@ -176,6 +214,9 @@ SessionEvent: TypeAlias = (
     | GapResolved
     | DivergenceRecorded
     | TraceAppended
+    | AssessmentRecorded
+    | ApprovalRequested
+    | ApprovalResolved
     | RunCompleted
     | RunUnblocked
     | SessionArchived

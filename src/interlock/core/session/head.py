@@ -4,10 +4,13 @@ from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
-from interlock.core.ids import NodeId, RunId, WorkflowHash, WorkflowId
+from interlock.core.ids import ApprovalId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.events import (
     AdvanceRecorded,
+    ApprovalRequested,
+    ApprovalResolved,
+    AssessmentRecorded,
     CapabilityObserved,
     ContextSet,
     DivergenceRecorded,
@@ -31,7 +34,15 @@ from interlock.core.session.events import (
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
 
-Fact: TypeAlias = PreferencesChanged | CapabilityObserved | GapRecorded | GapResolved | RunCompleted
+Fact: TypeAlias = (
+    PreferencesChanged
+    | CapabilityObserved
+    | GapRecorded
+    | GapResolved
+    | RunCompleted
+    | ApprovalRequested
+    | ApprovalResolved
+)
 RunStatus = Literal["open", "waiting", "complete", "complete_with_gaps"]
 
 
@@ -47,6 +58,7 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     tip: NodeId | None = None
     """The step or blocked node made last: where work goes on unless somebody says otherwise."""
     steps_done: int = 0
+    """How many steps of the definition lie before the pending one."""
     pending_title: str | None = None
     gaps_open: int = 0
     gaps_critical: int = 0
@@ -55,6 +67,8 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Capabilities for which a gap was recorded: once in a run is enough."""
     blocked_in_row: int = 0
     """Attempts that were not accepted since a step was last accepted or the user unblocked."""
+    approvals: tuple[ApprovalId, ...] = ()
+    """Those that wait for an answer."""
     recap: str = ""
     """The start of the newest notes."""
 
@@ -103,6 +117,8 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
             return msgspec.structs.replace(head, runs=(*head.runs, _begun(envelope, event)))
         case AdvanceRecorded() | ContextSet() | DivergenceRecorded() | TraceAppended():
             return head
+        case AssessmentRecorded():
+            return head
         case NodeCreated(node_kind="checkpoint") | ValidationPerformed():
             return head
         case NodeCreated():
@@ -136,9 +152,9 @@ def _moved(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
     return msgspec.structs.replace(
         run,
         tip=envelope.node,
-        steps_done=event.cursor,
+        steps_done=event.number - 1,
         pending_title=event.step_title,
-        status="waiting" if run.is_waiting else "open",
+        status="waiting" if run.is_waiting or event.node_kind == "approval" else "open",
     )
 
 
@@ -166,6 +182,11 @@ def with_fact(run: RunHead, event: Fact) -> RunHead:
             return change(run, status="complete") if is_mended else run
         case RunCompleted():
             return change(run, status="complete_with_gaps" if run.gaps_critical else "complete")
+        case ApprovalRequested():
+            return change(run, approvals=(*run.approvals, event.approval))
+        case ApprovalResolved():
+            left = tuple(found for found in run.approvals if found != event.approval)
+            return change(run, approvals=left)
         case _:
             assert_never(event)
 

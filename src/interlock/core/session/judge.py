@@ -1,28 +1,33 @@
 """Judge what was handed in for a step: what stops the run, and what passes with a gap."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts as artifacts_
-from interlock.core.session.artifacts import (
+from interlock.core.session import assess
+from interlock.core.session.artifacts import Artifact
+from interlock.core.session.assess import Assessed
+from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker
+from interlock.core.session.events import GapCategory
+from interlock.core.session.head import RunHead
+from interlock.core.workflow import contracts, criteria, interpret
+from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.interpret import Around, Position
+from interlock.core.workflow.packs import (
     EXAMPLES,
-    Artifact,
     CapabilityArtifact,
     DivergenceArtifact,
     GapArtifact,
     GapResolutionArtifact,
     KnownArtifact,
+    LoopControlArtifact,
     Severity,
     UserOnlyArtifact,
 )
-from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker
-from interlock.core.session.events import GapCategory
-from interlock.core.session.head import RunHead
-from interlock.core.workflow import criteria
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.prompt import assessment_example
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -48,6 +53,24 @@ class Judged(msgspec.Struct, frozen=True):
     observations: tuple[CapabilityArtifact, ...] = ()
     divergences: tuple[DivergenceArtifact, ...] = ()
     resolutions: tuple[GapResolutionArtifact, ...] = ()
+    assessed: tuple[Assessed, ...] = ()
+    control: LoopControlArtifact | None = None
+    """Whether the loop around the step goes on, as the agent has decided."""
+    warnings: tuple[str, ...] = ()
+
+
+class At(msgspec.Struct, frozen=True):
+    """The step that something was handed in for, and what surrounds it."""
+
+    workflow: CompiledWorkflow
+    position: Position
+    step: CompiledStep
+    scope: Mapping[str, Json]
+    """What its conditions see."""
+
+    @property
+    def loops(self) -> tuple[Around, ...]:
+        return interpret.around(self.workflow, self.position)
 
 
 class _Reason(msgspec.Struct, frozen=True):
@@ -57,10 +80,13 @@ class _Reason(msgspec.Struct, frozen=True):
     gap: Left
 
 
-def judge(
-    workflow: CompiledWorkflow, step: CompiledStep, output: Submission, run: RunHead
-) -> Judged:
+def judge(at: At, output: Submission, run: RunHead) -> Judged:
+    step, workflow = at.step, at.workflow
     known, wrong = artifacts_.known(output.artifacts)
+    breaches, warnings = _breaches(step, output)
+    found_levels, unassessed = assess.assess(step, output.artifacts)
+    covered = step.contract.name if step.contract else ""
+    controls = [found for found in known if isinstance(found, LoopControlArtifact)]
     observed = {
         **run.capabilities,
         **{
@@ -70,9 +96,12 @@ def judge(
         },
     }
     reasons = (
-        *(_misshapen(found) for found in wrong),
+        *(_misshapen(found) for found in wrong if found.kind not in (covered, "assessment")),
         *_missing_notes(step, output),
-        *_unmet_criteria(step, output),
+        *_unmet_criteria(at, output),
+        *breaches,
+        *(_unassessed(step, blocker) for blocker in unassessed),
+        *_strange_control(at, controls),
         *_unsettled(step, known, run.preferences),
         *_missing_capabilities(workflow, observed),
     )
@@ -94,6 +123,9 @@ def judge(
         observations=tuple(found for found in known if isinstance(found, CapabilityArtifact)),
         divergences=tuple(found for found in known if isinstance(found, DivergenceArtifact)),
         resolutions=tuple(found for found in known if isinstance(found, GapResolutionArtifact)),
+        assessed=found_levels,
+        control=controls[-1] if controls else None,
+        warnings=warnings,
     )
 
 
@@ -115,6 +147,10 @@ def example_output(step: CompiledStep, blockers: tuple[Blocker, ...]) -> dict[st
         shapes += [shape for shape in _shapes(found) if shape not in shapes]
     if step.user_only and EXAMPLES["user_only"] not in shapes:
         shapes.append(EXAMPLES["user_only"])
+    if step.contract:
+        example = msgspec.json.decode(step.contract.example)
+        shapes += [example] if example not in shapes else []
+    shapes += [assessment_example(found) for found in step.assessments]
     output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": WRITE_YOUR_NOTES}
     return {**output, "artifacts": shapes} if shapes else output
 
@@ -159,16 +195,60 @@ def _missing_notes(step: CompiledStep, output: Submission) -> Iterator[_Reason]:
         )
 
 
-def _unmet_criteria(step: CompiledStep, output: Submission) -> Iterator[_Reason]:
-    if step.validation_criteria is None:
+def _unmet_criteria(at: At, output: Submission) -> Iterator[_Reason]:
+    if at.step.validation_criteria is None:
         return
-    wanted = criteria.unpack(step.validation_criteria.encode())
+    wanted = criteria.unpack(at.step.validation_criteria.encode())
     values = tuple(artifact.value for artifact in output.artifacts)
-    for issue in criteria.check(wanted, notes=output.notes, artifacts=values):
+    for issue in criteria.check(wanted, notes=output.notes, artifacts=values, context=at.scope):
         pointer = "/output/artifacts" if issue.rule == "schema" else "/output/notesMarkdown"
         yield _Reason(
             Blocker("invalid_output", pointer, issue.message, issue.suggestion),
-            Left("output", "critical", f"Step {step.id}: {issue.message}"),
+            Left("output", "critical", f"Step {at.step.id}: {issue.message}"),
+        )
+
+
+def _breaches(
+    step: CompiledStep, output: Submission
+) -> tuple[tuple[_Reason, ...], tuple[str, ...]]:
+    """Where the output is not what the step's contract asks for, and what it has too much of."""
+    if step.contract is None:
+        return (), ()
+    values = tuple(artifact.value for artifact in output.artifacts)
+    breaches, warnings = contracts.check(step.contract, values)
+    reasons = tuple(
+        _Reason(
+            Blocker(
+                "missing_output" if found.is_missing else "invalid_output",
+                found.pointer,
+                found.message,
+                found.suggestion,
+                about=step.contract.name,
+            ),
+            Left("output", "critical", f"Step {step.id}: {found.message}"),
+        )
+        for found in breaches
+        if step.contract.is_required or not found.is_missing
+    )
+    return reasons, warnings
+
+
+def _unassessed(step: CompiledStep, blocker: Blocker) -> _Reason:
+    return _Reason(blocker, Left("assessment", "critical", f"Step {step.id}: {blocker.message}"))
+
+
+def _strange_control(at: At, controls: list[LoopControlArtifact]) -> Iterator[_Reason]:
+    """A decision about a loop that is not there would be lost in silence."""
+    loops = at.loops
+    for control in controls:
+        if not loops or interpret.loop_meant(loops, control) is not None:
+            continue
+        names = [found.loop.id for found in loops if found.loop.is_controlled]
+        message = f"No loop `{control.loop_id}` that you decide about is around this step"
+        hint = f"Leave `loopId` out, or name one of: {', '.join(names)}." if names else ""
+        yield _Reason(
+            Blocker("invalid_artifact", "/output/artifacts", message, hint, about="loop_control"),
+            Left("output", "warning", f"Step {at.step.id}: {message}"),
         )
 
 

@@ -6,7 +6,8 @@ from interlock.core.session.decide import Decided, Handed, output_event, run_of
 from interlock.core.session.nodes import Node, Place, make_node, output_key
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.tokens import Key
-from interlock.core.workflow.compiled import CompiledWorkflow, compile_workflow
+from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Step, Workflow
 
 CHECKPOINTS = compile_workflow(
@@ -43,7 +44,8 @@ def checkpoint(
         session=node.session,
         node=marker,
         kind="checkpoint",
-        cursor=node.created.cursor,
+        position=node.created.position,
+        depth=node.created.depth,
         context=node.created.context,
         parent=node.id,
         attempt=handed.attempt,

@@ -3,24 +3,29 @@
 import msgspec
 
 from interlock.core import canonical, ids
-from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
+from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import answer as answers
 from interlock.core.session.answer import (
     Answered,
+    Approval,
     Blocked,
+    Expects,
     Frame,
     Gaps,
+    Pass,
     Pending,
     Situation,
     WorkflowRef,
 )
 from interlock.core.session.blockers import Blocker
-from interlock.core.session.events import Envelope, NodeCreated, NodeKind
+from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import example_output
 from interlock.core.session.plan import Draft
 from interlock.core.tokens import Key, Token, mint
+from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.interpret import Position
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -39,7 +44,8 @@ class Place(msgspec.Struct, frozen=True):
     session: SessionId
     node: NodeId
     kind: NodeKind
-    cursor: int
+    position: Position
+    depth: int
     context: BlobRef
     parent: NodeId | None = None
     attempt: AttemptId | None = None
@@ -77,6 +83,15 @@ def validation_key(node: NodeId) -> str:
     return f"validation:{node}"
 
 
+def approval_key(approval: ApprovalId) -> str:
+    return f"approval:{approval}"
+
+
+def approval_resolved_key(approval: ApprovalId) -> str:
+    """Taken once: whoever answers first has answered."""
+    return f"approval-resolved:{approval}"
+
+
 def make_node(
     place: Place,
     run: RunHead,
@@ -86,9 +101,15 @@ def make_node(
     key: Key,
     blockers: tuple[Blocker, ...] = (),
     warnings: tuple[str, ...] = (),
+    confirms: bool = False,
+    approval: ApprovalRequested | None = None,
 ) -> Made:
-    step = workflow.step_at(place.cursor)
-    now = situation(place, run, step, blockers=blockers)
+    now = situation(place, run, workflow, blockers=blockers, confirms=confirms, approval=approval)
+    step = interpret.step_at(workflow, place.position)
+    number = step.number if step else workflow.step_count + 1
+    title = step.title if step else None
+    if approval:
+        step, title = None, f"approval of {approval.step_id}"
     checkpoint = place.node if place.kind == "checkpoint" else None
     stored = answers.frame(msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint))
     content = canonical.encode(stored)
@@ -96,9 +117,11 @@ def make_node(
         node_kind=place.kind,
         parent=place.parent,
         attempt=place.attempt,
-        cursor=place.cursor,
+        position=place.position,
+        depth=place.depth,
+        number=number,
         step_id=step.id if step else None,
-        step_title=step.title if step else None,
+        step_title=title,
         prompt=canonical.blob_ref(prompt.encode()) if step else None,
         context=place.context,
         answer=canonical.blob_ref(content),
@@ -126,8 +149,16 @@ def introduce(
 
 
 def situation(
-    place: Place, run: RunHead, step: CompiledStep | None, *, blockers: tuple[Blocker, ...]
+    place: Place,
+    run: RunHead,
+    workflow: CompiledWorkflow,
+    *,
+    blockers: tuple[Blocker, ...],
+    confirms: bool = False,
+    approval: ApprovalRequested | None = None,
 ) -> Situation:
+    """Where the run stands at a place. `confirms`: the user is asked before the step ends."""
+    step = None if approval else interpret.step_at(workflow, place.position)
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
         left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
@@ -137,14 +168,39 @@ def situation(
         session=place.session,
         run=run.run,
         workflow=workflow_ref(run),
-        pending=_pending(step, place.cursor, run.step_count) if step else None,
+        pending=_pending(step, place, workflow) if step else None,
         preferences=run.preferences,
         gaps=Gaps(run.gaps_open, run.gaps_critical),
         example=example,
-        needs_user=bool(step and step.user_only and not never_stops),
+        needs_user=bool(step and step.user_only and not never_stops) or confirms,
         is_waiting=run.is_waiting,
         blocked=blocked,
+        approval=_asked(approval) if approval else None,
     )
+
+
+def _pending(step: CompiledStep, place: Place, workflow: CompiledWorkflow) -> Pending:
+    loops = interpret.around(workflow, place.position)
+    inner = loops[-1] if loops else None
+    return Pending(
+        step.id,
+        step.title,
+        step.number,
+        workflow.step_count,
+        "",
+        Expects(not step.notes_optional, step.contract.name if step.contract else None),
+        Pass(inner.loop.id, inner.iteration, inner.loop.passes_max) if inner else None,
+    )
+
+
+def _asked(request: ApprovalRequested) -> Approval:
+    name = request.approval
+    how = f"The user answers with `interlock approvals grant {name}` or `… deny {name}`."
+    timeout = "It waits until somebody answers."
+    if request.deadline_ms is not None:
+        verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]
+        timeout = f"If nobody has answered by the deadline, it counts as {verdict}."
+    return Approval(name, request.question, how, timeout)
 
 
 def place_of(node: Node) -> Place:
@@ -153,7 +209,8 @@ def place_of(node: Node) -> Place:
         node.session,
         node.id,
         created.node_kind,
-        created.cursor,
+        created.position,
+        created.depth,
         created.context,
         created.parent,
         created.attempt,
@@ -162,7 +219,3 @@ def place_of(node: Node) -> Place:
 
 def workflow_ref(run: RunHead) -> WorkflowRef:
     return WorkflowRef(run.workflow_id, run.workflow_version, run.workflow_hash)
-
-
-def _pending(step: CompiledStep, cursor: int, step_count: int) -> Pending:
-    return Pending(step.id, step.title, cursor + 1, step_count, "")

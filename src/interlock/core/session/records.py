@@ -8,6 +8,7 @@ from interlock.core import ids
 from interlock.core.ids import AttemptId, GapId, NodeId, RunId
 from interlock.core.session import head as heads
 from interlock.core.session.events import (
+    AssessmentRecorded,
     CapabilityObserved,
     DivergenceRecorded,
     GapRecorded,
@@ -51,6 +52,9 @@ def facts_of(
     for index, found in enumerate(judged.divergences):
         event = DivergenceRecorded(found.reason, found.summary)
         drafts.append(Draft(f"divergence:{here}:{index}", event, run.run, node))
+    for found in judged.assessed:
+        event = AssessmentRecorded(found.assessment, found.levels)
+        drafts.append(Draft(f"assessment:{here}:{found.assessment}", event, run.run, node))
     for index, left in enumerate(judged.gaps):
         gap = _gap(left, run.run, here, index)
         drafts.append(Draft(gap_key(gap.gap), gap, run.run, node))

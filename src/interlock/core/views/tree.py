@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from interlock.core.ids import NodeId
 from interlock.core.views.graph import GraphNode, RunGraph
 
-_MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆"}
+_MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆", "approval": "⏸"}
 
 
 def draw(graph: RunGraph) -> list[str]:

@@ -1,41 +1,153 @@
-"""The compiled workflow: plain data, pinned by its hash for as long as a run lives."""
+"""The compiled workflow: plain data, pinned by its hash for as long as a run lives.
 
-from typing import Literal
+What is foreign JSON (conditions, criteria, schemas) is kept as canonical text: only its own encoder
+writes it. What the compiler added says so (`injected`).
+"""
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import CanonicalBytes, Json
+from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Wish
-from interlock.core.workflow import criteria
-from interlock.core.workflow.definition import Capability, UserOnly, Workflow
+from interlock.core.workflow.contracts import Contract
+from interlock.core.workflow.definition import (
+    Assessment,
+    Consequence,
+    ModelTier,
+    Reference,
+    UserOnly,
+)
+from interlock.core.workflow.packs import Capability
 
 COMPILER_VERSION = 1
 """Part of every hash: the same file may compile to something else one day."""
 
 
-class CompiledStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _Compiled(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    pass
+
+
+class Injected(_Compiled, frozen=True):
+    """A part that the author did not write."""
+
+    part: Literal["step", "contract", "text"]
+    by: str
+    """What brought it: `feature subagent_guidance`, `routine final-verification`, `loop review`."""
+
+
+class CompiledFragment(_Compiled, frozen=True):
+    id: str
+    text: str
+    when: str | None = None
+
+
+class Approval(_Compiled, frozen=True):
+    """Somebody must answer before the run goes on from a step."""
+
+    kind: Literal["human_approval", "coordinator_eval"]
+    question: str
+    condition: str | None = None
+    timeout_ms: int | None = None
+    on_timeout: Literal["deny", "grant"] = "deny"
+
+
+class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
     id: StepId
     title: str
     prompt: str
-    notes_optional: bool = False
+    """Everything that does not depend on the run, with `{{holes}}` for what does."""
+    number: int
+    """The how manieth step of the definition it is, counted from 1."""
+    pointer: str
+    """Where it stands in the file, or where that stands which brought it."""
+    agent_role: str = ""
+    model_tier: ModelTier | None = None
+    run_condition: str | None = None
+    fragments: tuple[CompiledFragment, ...] = ()
+    confirms: bool | str = False
+    """Whether the user is asked before the step is handed in; a text is the condition."""
+    approval: Approval | None = None
+    contract: Contract | None = None
     validation_criteria: str | None = None
-    """Canonical JSON as text: foreign data, which only its own encoder writes."""
     user_only: UserOnly | None = None
+    assessments: tuple[Assessment, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
+    notes_optional: bool = False
+    injected: tuple[Injected, ...] = ()
 
 
-class CompiledWorkflow(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class CompiledLoop(_Compiled, frozen=True, tag_field="type", tag="loop"):
+    id: StepId
+    title: str
+    kind: Literal["while", "until", "for", "forEach"]
+    passes_max: int
+    body: "tuple[Part, ...]"
+    pointer: str
+    condition: str | None = None
+    """For `while` and `until`; where it is left out, the agent decides with `loop_control`."""
+    control_id: str = ""
+    """Another name under which the agent's decision may speak of this loop."""
+    items: str = ""
+    count: int | str = 0
+    iteration_var: str = "currentIteration"
+    item_var: str = "currentItem"
+    index_var: str = "currentIndex"
+    run_condition: str | None = None
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether the agent decides at the end of each pass."""
+        return self.kind in ("while", "until") and self.condition is None
+
+
+Part: TypeAlias = CompiledStep | CompiledLoop
+
+
+class CompiledInput(_Compiled, frozen=True):
+    name: str
+    description: str
+    default: str | None = None
+    """Canonical JSON as text; an input without one must be given."""
+    is_required: bool = True
+
+
+class CompiledWorkflow(_Compiled, frozen=True):
     compiler_version: int
     id: WorkflowId
     version: str
     name: str
-    steps: tuple[CompiledStep, ...]
+    steps: tuple[Part, ...]
+    step_count: int
+    kind: Literal["workflow", "routine"] = "workflow"
+    guidance: tuple[str, ...] = ()
+    """For the whole of the run: said at its start, and again after a break."""
+    preconditions: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """To be settled at the start, as far as they are open."""
+    inputs: tuple[CompiledInput, ...] = ()
+    context_schema: str | None = None
+    references: tuple[Reference, ...] = ()
     capabilities: dict[Capability, Literal["required", "preferred"]] = {}
     recommended_preferences: Wish | None = None
+    model_tier: ModelTier | None = None
+    shows_unset: bool = False
+    """An unset value is shown as such instead of stopping the run: for foreign files."""
 
-    def step_at(self, cursor: int) -> CompiledStep | None:
-        return self.steps[cursor] if cursor < len(self.steps) else None
+    def leaves(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
+        """The steps in the order of the definition, each with the loops around it."""
+        waiting: list[tuple[Part, tuple[CompiledLoop, ...]]] = [
+            (part, ()) for part in reversed(self.steps)
+        ]
+        while waiting:
+            part, around = waiting.pop()
+            if isinstance(part, CompiledStep):
+                yield part, around
+            else:
+                waiting += [(inner, (*around, part)) for inner in reversed(part.body)]
 
 
 class Pinned(msgspec.Struct, frozen=True):
@@ -49,38 +161,10 @@ class Pinned(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(CompiledWorkflow)
 
 
-def compile_workflow(workflow: Workflow) -> Pinned:
-    compiled = CompiledWorkflow(
-        compiler_version=COMPILER_VERSION,
-        id=workflow.id,
-        version=workflow.version,
-        name=workflow.name,
-        steps=tuple(
-            CompiledStep(
-                step.id,
-                step.title,
-                step.prompt,
-                step.notes_optional,
-                _canonical(step.validation_criteria),
-                step.user_only,
-            )
-            for step in workflow.steps
-        ),
-        capabilities=workflow.capabilities,
-        recommended_preferences=workflow.recommended_preferences,
-    )
-    content = canonical.encode(compiled)
-    return Pinned(compiled, content, WorkflowHash(canonical.blob_ref(content)))
+def pin(workflow: CompiledWorkflow) -> Pinned:
+    content = canonical.encode(workflow)
+    return Pinned(workflow, content, WorkflowHash(canonical.blob_ref(content)))
 
 
 def unpack(content: bytes) -> CompiledWorkflow:
     return _decoder.decode(content)
-
-
-def _canonical(written: Json) -> str | None:
-    """Criteria in their one form: a bare list and an `and` are the same demand."""
-    if written is None:
-        return None
-    parsed = criteria.parse(written)
-    assert not isinstance(parsed, tuple), "a workflow with wrong criteria is not compiled"
-    return canonical.encode(criteria.to_json(parsed)).decode()

@@ -8,32 +8,26 @@ Four rules, and three ways to join them; a bare list means `and`:
     {"type": "schema", "schema": {…}}                at least one artifact satisfies it (2020-12)
     {"and": […]}  {"or": […]}  {"not": …}
 
-A rule may carry a `message`: the author's words, which then stand before ours. Capitals count in
+A rule may carry a `message`: the author's words, which then stand before ours; and a `condition`:
+where that does not hold, the rule does not count, as if it were not written. Capitals count in
 `contains`, as they always did in these files; a regex with the flag `i` does not mind them.
-Patterns and schemas are foreign programs: what they may cost is weighed before they are taken.
 """
 
-import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from interlock.core import canonical
-from interlock.core.canonical import Json, NotCanonical, escape
+from interlock.core.canonical import Json
+from interlock.core.workflow import conditions, schemas
+from interlock.core.workflow.conditions import Condition, Flaw, Trouble
+from interlock.core.workflow.operators import clip, quote
 
 TEXT_LENGTH_MAX = 1_000
-SCHEMA_BYTES_MAX = 64 * 1024
 BYTES_MAX = 256 * 1024
 COUNT_MAX = 100
 NESTING_MAX = 16
-WORK_MAX = 1_500
-"""For all patterns and schemas together: an instruction of a compiled pattern is one, and so is a
-value in a schema, again for each `$ref` to it. At worst, one takes 0.5 ms for 64 KB of output."""
-FLAWS_MAX = 20
 LINES_MAX = 8
-_EXPLAINED_MAX = 50_000  # work of a schema with alternatives times values in an artifact
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LENGTH_MAX)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
@@ -67,57 +61,60 @@ class Schema(_Rule, frozen=True, tag="schema"):
     message: Text | None = None
 
 
+Rule: TypeAlias = Contains | Regex | Length | Schema
+
+
+class When(msgspec.Struct, frozen=True):
+    """A rule that counts only where its condition holds."""
+
+    condition: Condition
+    rule: Rule
+
+
 class And(msgspec.Struct, frozen=True):
-    parts: "tuple[Criterion, ...]" = msgspec.field(name="and")
+    parts: "tuple[Criterion, ...]"
 
 
 class Or(msgspec.Struct, frozen=True):
-    parts: "tuple[Criterion, ...]" = msgspec.field(name="or")
+    parts: "tuple[Criterion, ...]"
 
 
 class Not(msgspec.Struct, frozen=True):
-    part: "Criterion" = msgspec.field(name="not")
+    part: "Criterion"
 
 
-Rule: TypeAlias = Contains | Regex | Length | Schema
-Criterion: TypeAlias = Rule | And | Or | Not
-
-
-class Flaw(msgspec.Struct, frozen=True):
-    """One thing that is wrong with criteria as they were written, and where (JSON pointer)."""
-
-    pointer: str
-    message: str
+Criterion: TypeAlias = Rule | When | And | Or | Not
 
 
 class Issue(msgspec.Struct, frozen=True):
     """One demand that is not met. `pointer` is its place in the criteria as `to_json` has them."""
 
-    rule: Literal["contains", "regex", "length", "schema", "or", "not"]
+    rule: Literal["contains", "regex", "length", "schema", "or", "not", "condition"]
     pointer: str
     message: str
     suggestion: str
 
 
+class _Handed(msgspec.Struct, frozen=True):
+    """What criteria are held against. `artifacts` have canonical forms."""
+
+    notes: str
+    artifacts: Sequence[Json]
+    context: Mapping[str, Json]
+
+
 def parse(value: Json, pointer: str = "") -> Criterion | tuple[Flaw, ...]:
     """The criteria, or everything that is wrong with them. `pointer` is where they stand."""
-    try:
-        content = canonical.encode(value)
-        if len(content) > BYTES_MAX:
-            return (Flaw(pointer, f"more than {BYTES_MAX} bytes"),)
-        plain = msgspec.json.decode(content)
-        canonical.encode(plain)  # 1e20 became an integer, which is not taken when it is read again
-    except NotCanonical as refused:
-        return (Flaw(pointer + refused.pointer, refused.reason),)
+    read = schemas.plain(value, pointer, bytes_max=BYTES_MAX)
+    if isinstance(read, Flaw):
+        return (read,)
     reading = _Reading()
-    criterion = _read(plain, pointer, reading)
+    criterion = _read(read[0], pointer, reading)
     if len(reading.rules) > COUNT_MAX:
         reading.refuse(pointer, f"more than {COUNT_MAX} rules")
     for at, rule in reading.rules[:COUNT_MAX]:
         _weigh(rule, at, reading)
-        if reading.work > WORK_MAX:
-            what = f"patterns and schemas may cost {WORK_MAX} in all; with this, they cost more"
-            reading.refuse(at, f"{what} (a schema that refers to itself has no end)")
+        if reading.refuse_excess(at):
             break
     if criterion is None or reading.flaws:
         return tuple(dict.fromkeys(reading.flaws))
@@ -126,7 +123,7 @@ def parse(value: Json, pointer: str = "") -> Criterion | tuple[Flaw, ...]:
 
 def unpack(content: bytes | msgspec.Raw) -> Criterion:
     """Criteria that `parse` took before; they are not weighed again."""
-    reading = _Reading()
+    reading = _Reading(is_known=True)
     criterion = _read(msgspec.json.decode(content), "", reading)
     assert not reading.flaws, f"these criteria were never taken: {reading.flaws}"
     return cast("Criterion", criterion)
@@ -134,58 +131,107 @@ def unpack(content: bytes | msgspec.Raw) -> Criterion:
 
 def to_json(criterion: Criterion) -> Json:
     """The one form of the criteria that is hashed, whichever way they were written."""
-    return msgspec.json.decode(msgspec.json.encode(criterion))
+    match criterion:
+        case And(parts):
+            return {"and": [to_json(part) for part in parts]}
+        case Or(parts):
+            return {"or": [to_json(part) for part in parts]}
+        case Not(part):
+            return {"not": to_json(part)}
+        case When(condition, rule):
+            written = cast("dict[str, Json]", to_json(rule))
+            return {**written, "condition": conditions.to_json(condition)}
+        case _:
+            return msgspec.json.decode(msgspec.json.encode(criterion))
 
 
 def check(
-    criterion: Criterion, *, notes: str, artifacts: Sequence[Json], pointer: str = ""
+    criterion: Criterion,
+    *,
+    notes: str,
+    artifacts: Sequence[Json],
+    context: Mapping[str, Json] = {},
+    pointer: str = "",
 ) -> tuple[Issue, ...]:
     """What of `criterion` is not met; nothing if all of it is. `artifacts` have canonical forms."""
+    return _check(criterion, _Handed(notes, artifacts, context), pointer) or ()
+
+
+def _check(criterion: Criterion, handed: _Handed, at: str) -> tuple[Issue, ...] | None:
+    """The issues, or None for what does not count.
+
+    Where all issues are troubles with a condition, nobody knows whether the criterion is met.
+    """
     match criterion:
-        case And(parts) | Or(parts):
-            how = "and" if isinstance(criterion, And) else "or"
-            found = [
-                check(part, notes=notes, artifacts=artifacts, pointer=f"{pointer}/{how}/{index}")
-                for index, part in enumerate(parts)
-            ]
-            if how == "and":
-                return tuple(issue for issues in found for issue in issues)
-            nearest = min(found, key=len)
-            message = "; nor: ".join(issues[0].message for issues in found if issues)
-            message = f"None of the {len(parts)} alternatives is met: {_clip(message, 1_000)}"
-            todo = " ".join(issue.suggestion for issue in nearest)
-            return (Issue("or", pointer, message, todo),) if nearest else ()
+        case When(condition, rule):
+            answer = conditions.evaluate(condition, handed.context)
+            if isinstance(answer, Trouble):
+                return (_troubled(answer, at),)
+            return _check(rule, handed, at) if answer else None
+        case And(parts):
+            found = _counted(parts, handed, f"{at}/and")
+            return tuple(issue for issues in found for issue in issues) if found else None
+        case Or(parts):
+            found = _counted(parts, handed, f"{at}/or")
+            return _none_met(found, at) if found else None
         case Not(part):
-            is_met = not check(part, notes=notes, artifacts=artifacts)
+            issues = _check(part, handed, f"{at}/not")
+            if issues is None or (issues and all(map(_is_trouble, issues))):
+                return issues
             message = f"This is so and must not be: {_words(part)}"
             todo = f"Make a change, so that this is not so: {_words(part)}."
-            return (Issue("not", pointer, message, todo),) if is_met else ()
+            return () if issues else (Issue("not", at, message, todo),)
         case _:
-            wrong = _wrong(criterion, notes, artifacts)
+            wrong = _wrong(criterion, handed.notes, handed.artifacts)
             kind: Any = criterion.__struct_config__.tag
-            return (Issue(kind, pointer, *wrong),) if wrong else ()
+            return (Issue(kind, at, *wrong),) if wrong else ()
+
+
+def _counted(parts: Sequence[Criterion], handed: _Handed, at: str) -> list[tuple[Issue, ...]]:
+    found = [_check(part, handed, f"{at}/{index}") for index, part in enumerate(parts)]
+    return [issues for issues in found if issues is not None]
+
+
+def _none_met(found: list[tuple[Issue, ...]], at: str) -> tuple[Issue, ...]:
+    """Of alternatives that count: nothing, if one is met."""
+    if not all(found):
+        return ()
+    if unknown := [issues for issues in found if all(map(_is_trouble, issues))]:
+        return tuple(issue for issues in unknown for issue in issues)
+    nearest = min(found, key=len)
+    message = clip("; nor: ".join(issues[0].message for issues in found), 1_000)
+    message = f"None of the {len(found)} alternatives is met: {message}"
+    return (Issue("or", at, message, " ".join(issue.suggestion for issue in nearest)),)
+
+
+def _troubled(trouble: Trouble, at: str) -> Issue:
+    message = f"Whether this rule counts cannot be said: {trouble.message}"
+    todo = f"Set `{trouble.var}` in the context to a value that can be compared."
+    return Issue("condition", f"{at}/condition{trouble.pointer}", message, todo)
+
+
+def _is_trouble(issue: Issue) -> bool:
+    return issue.rule == "condition"
 
 
 def requirements(criterion: Criterion) -> tuple[str, ...]:
     """What is demanded, in a few lines for the one who has to meet it."""
     parts = criterion.parts if isinstance(criterion, And) else (criterion,)
-    lines = [_clip(_words(part), 500) for part in parts]
+    lines = [clip(_words(part), 500) for part in parts]
     if len(lines) > LINES_MAX:
         left = len(lines) - LINES_MAX + 1
         lines[LINES_MAX - 1 :] = [f"and {left} more; you will be told which of them are not met"]
     return tuple(line[0].upper() + line[1:] for line in lines)
 
 
-class _Reading(msgspec.Struct):
+class _Reading(schemas.Weighing):
     """What was found so far."""
 
-    flaws: list[Flaw] = []
-    rules: list[tuple[str, Rule]] = []
-    work: int = 0
-
-    def refuse(self, at: str, message: str) -> None:
-        if len(self.flaws) < FLAWS_MAX:
-            self.flaws.append(Flaw(at, message))
+    rules: list[tuple[str, Rule | When]] = msgspec.field(
+        default_factory=list[tuple[str, Rule | When]]
+    )
+    is_known: bool = False
+    """These were read and weighed before."""
 
 
 def _read(value: Any, at: str, reading: _Reading, depth: int = 0) -> Criterion | None:
@@ -217,117 +263,61 @@ def _read_parts(
     return tuple(part for part in read if part)
 
 
-def _read_rule(value: dict[str, Any], at: str, reading: _Reading) -> Rule | None:
+def _read_rule(value: dict[str, Any], at: str, reading: _Reading) -> Rule | When | None:
+    condition = _read_condition(value.get("condition"), f"{at}/condition", reading)
     try:
-        rule = msgspec.convert(value, Rule)
+        rule = msgspec.convert({key: value[key] for key in value if key != "condition"}, Rule)
     except msgspec.ValidationError as error:
         # msgspec says "…what… - at `$.value`"; the place is left out when it is the whole rule.
         what, _, place = str(error).partition(" - at `$")
         return reading.refuse(at + place.rstrip("`").replace(".", "/"), what)
-    reading.rules.append((at, rule))
-    return rule
+    read = When(condition, rule) if condition else rule
+    reading.rules.append((at, read))
+    return read
 
 
-def _weigh(rule: Rule, at: str, reading: _Reading) -> None:
+def _read_condition(value: Json, at: str, reading: _Reading) -> Condition | None:
+    if value is None or reading.is_known:
+        return None if value is None else conditions.unpack(msgspec.json.encode(value))
+    parsed = conditions.parse(value, at)
+    if not isinstance(parsed, tuple):
+        return parsed
+    for flaw in parsed:
+        reading.refuse(flaw.pointer, flaw.message)
+    return None
+
+
+def _weigh(rule: Rule | When, at: str, reading: _Reading) -> None:
     """Refuse what makes no sense, and add up the work of the rest."""
     match rule:
+        case When(condition, inner):
+            for pattern in _patterns(conditions.to_json(condition)):
+                schemas.weigh_pattern(pattern, f"{at}/condition", reading)
+            _weigh(inner, at, reading)
         case Regex(pattern, flags):
-            _weigh_pattern(pattern, f"{at}/pattern", reading, flags)
+            schemas.weigh_pattern(pattern, f"{at}/pattern", reading, flags)
         case Length(None, None):
             reading.refuse(at, "wants `min` or `max`")
         case Length(int(least), int(most)) if least > most:
             reading.refuse(at, f"no text has at least {least} and at most {most} characters")
         case Schema(schema):
-            _weigh_schema(schema, f"{at}/schema", reading)
+            schemas.weigh(schema, f"{at}/schema", reading)
         case _:
             pass
 
 
-def _compile(pattern: str, flags: str, memory: int = 2 * 1024 * 1024) -> Any:
-    """The pattern, for an engine that takes linear time and comes without types."""
-    re2: Any = importlib.import_module("re2")
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # groups would keep it from its fast path
-    options.max_mem = memory  # of each; the last 128 are kept
-    try:
-        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
-    except re2.error as refused:
-        raise ValueError(refused.args[0].decode(errors="replace")) from None
-
-
-def _weigh_pattern(pattern: str, at: str, reading: _Reading, flags: str = "") -> None:
-    if len(reading.flaws) == FLAWS_MAX:
-        return
-    try:
-        # With so little memory, a pattern that is far too large is refused at once.
-        reading.work += _compile(pattern, flags, 128 * 1024).programsize
-    except ValueError as refused:
-        reading.refuse(at, f"cannot be searched for in linear time: {refused}")
-
-
-def _validator(schema: dict[str, Any]) -> Any:
-    """One that takes linear time for patterns, too, and never fetches anything."""
-    import jsonschema_rs as engine  # noqa: PLC0415
-
-    linear = engine.RegexOptions()
-    return engine.Draft202012Validator(schema, pattern_options=linear, offline=True, mask="it")
-
-
-def _weigh_schema(schema: dict[str, Json], base: str, reading: _Reading) -> None:
-    if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
-        return reading.refuse(base, f"more than {SCHEMA_BYTES_MAX} bytes")
-    flaw_count, defs = len(reading.flaws), schema.get("$defs")
-    waiting: list[tuple[str, Json]] = [(base, schema)]
-    while waiting:
-        for at, under, key, item in _pairs(*waiting.pop()):
-            reading.work += 1
-            if reading.work > WORK_MAX:
-                return None  # a recursive schema ends here, too
-            if under == "patternProperties":
-                _weigh_pattern(key, at, reading)
-            if key in ("unevaluatedItems", "unevaluatedProperties"):
-                reading.refuse(at, f"`{key}` is not taken: it costs twice as much at each level")
-            elif not isinstance(item, str):
-                continue
-            elif key == "pattern":
-                _weigh_pattern(item, at, reading)
-            elif key == "$ref":
-                name = item.removeprefix("#/$defs/")
-                is_local = name != item and not {*name} & {*"/~%"}  # what would be unescaped
-                if is_local and isinstance(defs, dict) and name in defs:
-                    waiting.append((f"{base}/$defs/{name}", defs[name]))
-                else:
-                    reading.refuse(at, "only #/$defs/name of the same schema is taken")
-            elif key == "$schema" and item.rstrip("#") != _DIALECT:
-                reading.refuse(at, f"only draft 2020-12 is taken: {_DIALECT}")
-            elif key == "$dynamicRef" or (key == "$id" and at != f"{base}/$id"):
-                reading.refuse(at, f"`{key}` is not taken here")
-    if len(reading.flaws) == flaw_count and (flaw := _first_error(schema)):
-        reading.refuse(base + flaw.pointer, flaw.message)
-    return None
-
-
-def _pairs(at: str, value: Json, under: str = "") -> Iterator[tuple[str, str, str, Json]]:
-    """All that is in a value, at any depth: where, in what, under which key, and what it is."""
-    items = enumerate(value) if isinstance(value, list) else ()
-    for key, item in value.items() if isinstance(value, dict) else items:
-        here = f"{at}/{escape(str(key))}"
-        yield here, under, str(key), item
-        yield from _pairs(here, item, str(key))
-
-
-def _first_error(schema: dict[str, Any], *artifacts: Json) -> Flaw | None:
-    """What is wrong with the schema itself, or else with an artifact under it."""
-    try:
-        validator = _validator(schema)
-        for artifact in artifacts:
-            validator.validate(artifact)
-    except ValueError as error:
-        place = "".join(f"/{escape(str(step))}" for step in getattr(error, "instance_path", ()))
-        found = _quote(getattr(error, "instance", None), 80)
-        return Flaw(place, f"{_clip(getattr(error, 'message', str(error)), 200)} (found {found})")
-    return None
+def _patterns(condition: Json) -> Iterator[str]:
+    """All patterns in a condition, as `conditions.to_json` has it."""
+    match condition:
+        case {"and": list(parts)} | {"or": list(parts)}:
+            for part in parts:
+                yield from _patterns(part)
+        case {"not": part}:
+            yield from _patterns(part)
+        case {"matches": str(pattern)}:
+            yield pattern
+        case _:
+            pass
 
 
 def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str] | None:
@@ -336,9 +326,9 @@ def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str]
     match rule:
         case Contains(value) if value not in notes:
             near = " with these capitals" if value.lower() in notes.lower() else ""
-            wrong = f"The notes do not contain {_quote(value)}{near}"
-            todo = f"Write this in the notes: {_quote(value)}"
-        case Regex(pattern, flags) if not _compile(pattern, flags).search(text):
+            wrong = f"The notes do not contain {quote(value, BYTES_MAX)}{near}"
+            todo = f"Write this in the notes: {quote(value, BYTES_MAX)}"
+        case Regex(pattern, flags) if not schemas.compile_pattern(pattern, flags).search(text):
             wrong = f"Nothing in the notes matches /{pattern}/{flags}"
             todo = f"Write something in the notes that matches /{pattern}/{flags}"
         case Length(int(least)) if size < least:
@@ -347,9 +337,9 @@ def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str]
         case Length(_, int(most)) if size > most:
             wrong = f"The notes have {size} characters; at most {most} are wanted"
             todo = f"Remove at least {size - most} characters."
-        case Schema(schema) if not any(map(_validator(schema).is_valid, artifacts)):
+        case Schema(schema) if not any(map(schemas.validator(schema), artifacts)):
             wrong = _why_none_fits(schema, artifacts)
-            todo = f"Hand in an artifact that satisfies this schema: {_quote(schema, 2_000)}"
+            todo = f"Hand in an artifact that satisfies this schema: {quote(schema, 2_000)}"
         case _:
             return None
     return (f"{rule.message.rstrip('.')}: {wrong}" if rule.message else wrong), todo
@@ -359,13 +349,9 @@ def _why_none_fits(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
     if not artifacts:
         return "There is no artifact; one is wanted that satisfies the schema"
     which = "The artifact" if len(artifacts) == 1 else f"The first of {len(artifacts)} artifacts"
-    if any(f'"{join}":' in _quote(schema) for join in ("anyOf", "oneOf")):
-        # On the way to the first error, all errors in the alternatives are collected: 10 µs each.
-        _weigh_schema(schema, "", reading := _Reading())
-        if reading.work * (_quote(artifacts[0]).count(",") + 1) > _EXPLAINED_MAX:
-            return f"{which} does not satisfy the schema"
-    error = _first_error(schema, artifacts[0])
-    assert error is not None, "it does not satisfy the schema"
+    error = schemas.first_error(schema, artifacts[0])
+    if error is None:
+        return f"{which} does not satisfy the schema"
     place = f" at {error.pointer}" if error.pointer else ""
     return f"{which} does not satisfy the schema{place}: {error.message}"
 
@@ -379,21 +365,15 @@ def _words(criterion: Criterion) -> str:
             return f"one of these: ({'; or '.join(map(_words, parts))})"
         case Not(part):
             return f"this is not so: ({_words(part)})"
+        case When(condition, rule):
+            return f"if {conditions.words(condition)}: {_words(rule)}"
         case Contains(value):
-            said = f"the notes contain {_quote(value)}"
+            said = f"the notes contain {quote(value, BYTES_MAX)}"
         case Regex(pattern, flags):
             said = f"something in the notes matches /{pattern}/{flags}"
         case Length(least, most):
             bounds = [f"at {word} {n}" for word, n in (("least", least), ("most", most)) if n]
             said = f"the notes have {' and '.join(bounds)} characters"
         case Schema(schema):
-            said = f"an artifact satisfies the JSON Schema {_quote(schema, 300)}"
+            said = f"an artifact satisfies the JSON Schema {quote(schema, 300)}"
     return f"{criterion.message.rstrip('.')} ({said})" if criterion.message else said
-
-
-def _quote(value: Any, length: int = SCHEMA_BYTES_MAX) -> str:
-    return _clip(msgspec.json.encode(value).decode(), length)
-
-
-def _clip(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,23 +1,28 @@
-"""The workflow file: its shape, and everything that can be wrong with one."""
+"""The workflow file as an author writes it. The published JSON Schema is generated from here."""
 
-import re
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
-from interlock.core.canonical import Json
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Wish
-from interlock.core.workflow import criteria
+from interlock.core.workflow.packs import Capability
 
 FILE_BYTES_MAX = 1024 * 1024  # a workflow is prose for an agent; a megabyte is somebody's accident
 STEPS_MAX = 2_000
-_WORKFLOW_ID = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?")
-_STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_SEMVER = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_ID_LENGTH_MAX = 64
+ITERATIONS_MAX = 1_000
 
-
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
+Prose = Annotated[str, Meta(min_length=1, max_length=64 * 1024)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$")]
+Count = Annotated[int, Meta(ge=1, le=ITERATIONS_MAX)]
+Condition = Annotated[
+    dict[str, Any],
+    Meta(description='{"var": "depth", "equals": "full"}, joined by and, or, not.'),
+]
+ModelTier = Literal["lightweight", "mid", "heavy"]
 UserOnlyReason = Literal[
     "needs_user_secret_or_token",
     "needs_user_account_access",
@@ -26,124 +31,290 @@ UserOnlyReason = Literal[
     "needs_user_approval",
     "needs_user_environment_action",
 ]
-Capability = Literal["delegation", "web_browsing"]
 
 
-class UserOnly(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class _Written(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Something that stands in a file: a field that nobody knows is a mistake, not a comment."""
+
+
+class UserOnly(_Written, frozen=True):
     """What only the user can give."""
 
     reason: UserOnlyReason
-    question: str
+    question: Line
 
 
-class Step(
-    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
-    id: StepId
-    title: str
-    prompt: str
-    notes_optional: bool = False
-    validation_criteria: Json = None
-    user_only: UserOnly | None = None
+class TextPart(_Written, frozen=True, tag_field="kind", tag="text"):
+    text: Prose
 
 
-class Workflow(
-    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
-    id: WorkflowId
+class RefPart(_Written, frozen=True, tag_field="kind", tag="ref"):
+    ref_id: Annotated[str, Meta(description="The name of a built-in text (interlock builtins).")]
+
+
+Words: TypeAlias = Prose | tuple[TextPart | RefPart, ...]
+
+
+class PromptBlocks(_Written, frozen=True):
+    goal: Words | None = None
+    constraints: tuple[Words, ...] = ()
+    procedure: tuple[Words, ...] = ()
+    output_required: dict[str, Words] = {}
+    verify: tuple[Words, ...] = ()
+
+
+class Fragment(_Written, frozen=True):
+    """A part of the prompt that is given only where its condition holds."""
+
+    id: Name
+    text: Prose
+    when: Condition | None = None
+
+
+class Function(_Written, frozen=True):
+    """A named way of doing something, told to the agent where a step refers to it."""
+
+    name: Name
+    definition: Prose
+    parameters: tuple[Any, ...] = ()
+    scope: Literal["workflow", "loop", "step"] | None = None
+
+
+class FunctionCall(_Written, frozen=True):
     name: str
-    description: str
-    version: str
-    steps: tuple[Step, ...]
-    tags: tuple[str, ...] = ()
-    capabilities: dict[Capability, Literal["required", "preferred"]] = {}
+    args: dict[str, Any] = {}
+
+
+class OutputContract(_Written, frozen=True):
+    contract_ref: Line
+    required: bool = True
+
+
+class When(_Written, frozen=True):
+    any_equals_level: Line
+    for_assessment: str | None = None
+
+
+class Effect(_Written, frozen=True):
+    kind: Literal["require_followup"]
+    guidance: Line
+
+
+class Consequence(_Written, frozen=True):
+    """What follows when an assessment comes out at a level."""
+
+    when: When
+    effect: Effect
+
+
+class Verification(_Written, frozen=True):
+    """A command that proves the step; the agent runs it, and hands in how it ended."""
+
+    command: Line
+    prompt: Prose | None = None
+
+
+class Audit(_Written, frozen=True):
+    prompt: Prose
+    rubric: Prose | tuple[Line, ...] | None = None
+
+
+class Call(_Written, frozen=True):
+    template_id: Annotated[str, Meta(description="The id of a routine.")]
+    args: dict[str, str | int | float | bool] = {}
+
+
+class Step(_Written, frozen=True, tag_field="type", tag="standard"):
+    id: StepId
+    title: Title
+    prompt: Prose | None = None
+    prompt_blocks: PromptBlocks | None = None
+    agent_role: Line | None = None
+    model_tier: ModelTier | None = None
+    guidance: tuple[Prose, ...] = ()
+    ask_for_files: bool = False
+    run_condition: Condition | None = None
+    require_confirmation: Annotated[
+        bool | dict[str, Any],
+        Meta(description='true, a condition, or an approval: {"kind": "human_approval", …}.'),
+    ] = False
+    output_contract: OutputContract | None = None
+    validation_criteria: Any = None
+    user_only: UserOnly | None = None
+    assessment_refs: tuple[str, ...] = ()
+    assessment_consequences: tuple[Consequence, ...] = ()
+    prompt_fragments: tuple[Fragment, ...] = ()
+    function_definitions: tuple[Function, ...] = ()
+    function_references: tuple[str, ...] = ()
+    function_calls: tuple[FunctionCall, ...] = ()
+    notes_optional: bool = False
+    verification: Verification | None = None
+    audit: Audit | None = None
+
+
+class ApprovalWish(_Written, frozen=True):
+    """The form of `requireConfirmation` that holds the run until somebody has answered."""
+
+    kind: Literal["human_approval", "coordinator_eval"]
+    condition: Condition | None = None
+    question: Line | None = None
+    timeout_minutes: Annotated[int, Meta(ge=1, le=60 * 24 * 30)] | None = None
+    on_timeout: Literal["deny", "grant"] = "deny"
+
+
+class ConditionSource(_Written, frozen=True):
+    kind: Literal["artifact_contract", "context_variable"]
+    contract_ref: str | None = None
+    loop_id: str | None = None
+    condition: Condition | None = None
+
+
+class LoopRule(_Written, frozen=True):
+    """How often the body is done. Where neither condition nor source is given, the agent says."""
+
+    type: Literal["while", "until", "for", "forEach"]
+    max_iterations: Count
+    condition: Condition | None = None
+    condition_source: ConditionSource | None = None
+    items: str | None = None
+    count: int | str | None = None
+    iteration_var: Name = "currentIteration"
+    item_var: Name = "currentItem"
+    index_var: Name = "currentIndex"
+
+
+class Loop(_Written, frozen=True, tag_field="type", tag="loop"):
+    id: StepId
+    title: Title
+    loop: LoopRule
+    body: "str | tuple[AnyStep, ...]"
+    run_condition: Condition | None = None
+    function_definitions: tuple[Function, ...] = ()
+
+
+class TemplateCall(_Written, frozen=True, tag_field="type", tag="template_call"):
+    id: StepId
+    template_call: Call
+    title: Title | None = None
+    run_condition: Condition | None = None
+
+
+class Delegation(_Written, frozen=True):
+    goal: Prose
+    workflow_id: str | None = None
+    run_condition: Condition | None = None
+    context_mapping: dict[str, Any] = {}
+    args: dict[str, Any] = {}
+    model_tier: ModelTier | None = None
+    allowed_tools: tuple[str, ...] = ()
+
+
+class Synthesis(_Written, frozen=True):
+    prompt: Prose
+    output_contract: OutputContract | None = None
+
+
+class Parallel(_Written, frozen=True, tag_field="type", tag="parallel"):
+    id: StepId
+    title: Title
+    parallel_delegations: tuple[Delegation, ...]
+    synthesis: Synthesis
+    prompt: Prose | None = None
+    run_condition: Condition | None = None
+
+
+AnyStep: TypeAlias = Step | Loop | TemplateCall | Parallel
+
+
+class Input(_Written, frozen=True):
+    """A value that a run begins with, or that a routine is called with."""
+
+    description: Line
+    required: bool = True
+    default: Any = None
+
+
+class LocalContract(_Written, frozen=True):
+    schema: dict[str, Any]
+    example: dict[str, Any]
+
+
+class Dimension(_Written, frozen=True):
+    id: Name
+    purpose: Line
+    levels: Annotated[tuple[Line, ...], Meta(min_length=2, max_length=10)]
+
+
+class Assessment(_Written, frozen=True):
+    """A judgement in dimensions, each of which has a few named levels."""
+
+    id: Name
+    purpose: Line
+    dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1, max_length=10)]
+
+
+class Reference(_Written, frozen=True):
+    """A file or an address that matters here. Its content is hashed at start, never fetched."""
+
+    id: Name
+    title: Line
+    source: Line
+    purpose: Line
+    authoritative: bool = False
+    resolve_from: Literal["workspace", "package"] = "workspace"
+
+
+class ExtensionPoint(_Written, frozen=True):
+    """A slot that a project fills: `{{bindings.slot}}` in prompts."""
+
+    slot_id: Name
+    purpose: Line
+    default: str | None = None
+    accepted_kinds: tuple[str, ...] = ()
+
+
+class Workflow(_Written, frozen=True):
+    id: Annotated[
+        WorkflowId,
+        Meta(
+            max_length=64,
+            pattern=r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$",
+            description="Use `name` or `namespace.name`, lower case.",
+        ),
+    ]
+    name: Title
+    description: Line
+    version: Annotated[
+        str,
+        Meta(
+            pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$",
+            description="Use three numbers, like 1.0.0.",
+        ),
+    ]
+    steps: "Annotated[tuple[AnyStep, ...], Meta(min_length=1, max_length=STEPS_MAX)]"
+    kind: Literal["workflow", "routine"] = "workflow"
+    about: Prose | None = None
+    examples: tuple[Line, ...] = ()
+    tags: tuple[Name, ...] = ()
+    inputs: dict[Name, Input] = {}
+    context_schema: dict[str, Any] | None = None
+    preconditions: tuple[Line, ...] = ()
+    clarification_prompts: tuple[Line, ...] = ()
+    meta_guidance: tuple[Line, ...] = ()
+    model_tier: ModelTier | None = None
     recommended_preferences: Wish | None = None
+    capabilities: dict[Capability, Literal["required", "preferred"]] = {}
+    features: tuple[str, ...] = ()
+    extension_points: tuple[ExtensionPoint, ...] = ()
+    references: tuple[Reference, ...] = ()
+    contracts: dict[str, LocalContract] = {}
+    assessments: tuple[Assessment, ...] = ()
+    function_definitions: tuple[Function, ...] = ()
+    validated_against_spec_version: int | None = None
 
-
-class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong with a workflow file, and where (JSON pointer)."""
-
-    pointer: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.pointer or 'the file'}: {self.message}"
-
-
-class Invalid(msgspec.Struct, frozen=True):
-    """The file is not a workflow. Every problem at once, so that one edit can mend them all."""
-
-    problems: tuple[Problem, ...]
-
-
-_decoder = msgspec.json.Decoder(Workflow)
-
-
-def parse(content: bytes) -> Workflow | Invalid:
-    if len(content) > FILE_BYTES_MAX:
-        return Invalid((Problem("", f"the file is larger than {FILE_BYTES_MAX} bytes"),))
-    try:
-        workflow = _decoder.decode(content)
-    except msgspec.ValidationError as error:
-        return Invalid((_from_validation(str(error)),))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Invalid((Problem("", f"not JSON: {error}"),))
-    problems = (*_wrong_header(workflow), *_wrong_steps(workflow.steps))
-    return Invalid(problems) if problems else workflow
-
-
-def _wrong_header(workflow: Workflow) -> list[Problem]:
-    problems: list[Problem] = []
-    if len(workflow.id) > _ID_LENGTH_MAX or not _WORKFLOW_ID.fullmatch(workflow.id):
-        problems.append(
-            Problem(
-                "/id", f"`{workflow.id}` is not an id: use `name` or `namespace.name`, lower case"
-            )
-        )
-    if not _SEMVER.fullmatch(workflow.version):
-        problems.append(Problem("/version", f"`{workflow.version}` is not a version like 1.0.0"))
-    for field in ("name", "description"):
-        if not getattr(workflow, field).strip():
-            problems.append(Problem(f"/{field}", "is empty"))
-    return problems
-
-
-def _wrong_steps(steps: tuple[Step, ...]) -> list[Problem]:
-    if not steps:
-        return [Problem("/steps", "a workflow has at least one step")]
-    if len(steps) > STEPS_MAX:
-        return [Problem("/steps", f"more than {STEPS_MAX} steps")]
-    problems: list[Problem] = []
-    seen: dict[str, int] = {}
-    for index, step in enumerate(steps):
-        here = f"/steps/{index}"
-        if len(step.id) > _ID_LENGTH_MAX or not _STEP_ID.fullmatch(step.id):
-            problems.append(
-                Problem(f"{here}/id", f"`{step.id}` is not a step id: lower case, no spaces")
-            )
-        if (first := seen.setdefault(step.id, index)) != index:
-            problems.append(
-                Problem(f"{here}/id", f"`{step.id}` is already the id of step {first + 1}")
-            )
-        problems.extend(
-            Problem(f"{here}/{field}", "is empty")
-            for field in ("title", "prompt")
-            if not getattr(step, field).strip()
-        )
-        problems.extend(_wrong_criteria(step, f"{here}/validationCriteria"))
-    return problems
-
-
-def _wrong_criteria(step: Step, here: str) -> list[Problem]:
-    if step.validation_criteria is None:
-        return []
-    parsed = criteria.parse(step.validation_criteria, here)
-    flaws = parsed if isinstance(parsed, tuple) else ()
-    return [Problem(flaw.pointer, flaw.message) for flaw in flaws]
-
-
-def _from_validation(message: str) -> Problem:
-    # msgspec says "…what… - at `$.steps[0].id`"; the place is left out when it is the whole file.
-    what, _, place = message.partition(" - at `$")
-    pointer = re.sub(r"[.\[]", "/", place.rstrip("`")).replace("]", "")
-    return Problem(pointer, what)
+    @property
+    def is_foreign(self) -> bool:
+        """Written for WorkRail: what it leaves unset is shown as such instead of stopping."""
+        return self.validated_against_spec_version is not None or self.id.startswith("wr.")

@@ -1,14 +1,18 @@
 """The prompt of a step, as the agent is given it. What is written here is stored with the node."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
-from interlock.core.workflow import criteria
+from interlock.core.workflow import conditions, contracts, criteria, interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.conditions import Trouble
+from interlock.core.workflow.definition import Assessment, Reference
+from interlock.core.workflow.header import is_address
+from interlock.core.workflow.interpret import Around, Entry, Position, Stuck
+from interlock.core.workflow.texts import HOLE, holes
 
 _NOTES_AT_FIRST = """\
 When you have done this step, write notes for it: what you did, found and decided, and what is \
@@ -16,7 +20,6 @@ still open. The notes are kept, and are what you (or another agent) will be show
 conversation is lost or shortened, so write what you would want to read then. Each step has its \
 own notes; do not repeat earlier ones."""
 _NOTES_LATER = "Finish with notes for this step: what you did, found and decided, and what is open."
-_HOLE = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
 class Unset(msgspec.Struct, frozen=True):
@@ -25,54 +28,208 @@ class Unset(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
+class Resolved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A reference as it was when the run began."""
+
+    id: str
+    digest: str | None = None
+    """`sha256:…` of its content; nothing for an address, which is never fetched."""
+    problem: str = ""
+    """Why it has no digest."""
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    text: str
+    confirms: bool = False
+    """Whether it asks for the user's yes."""
+    trace: tuple[Entry, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 def render(
     workflow: CompiledWorkflow,
-    cursor: int,
+    position: Position,
     *,
     context: Mapping[str, Json],
     preferences: Preferences,
-) -> str | Unset:
-    """The words for the step at `cursor`."""
-    step = workflow.steps[cursor]
-    if unset := tuple(
-        dict.fromkeys(key for key in holes(step.prompt) if _value(context, key) is None)
-    ):
+    opening: tuple[Resolved, ...] | None = None,
+) -> Rendered | Unset | Stuck:
+    """The words for the step at `position`. `opening` is given where the run begins there."""
+    step = interpret.step_at(workflow, position)
+    assert step is not None, "a prompt is for a step"
+    loops = interpret.around(workflow, position)
+    scope = interpret.scope(workflow, position, context)
+    chosen = _fragments(step, scope)
+    if isinstance(chosen, Stuck):
+        return chosen
+    fragments, trace = chosen
+    written = (step.agent_role, step.prompt, *fragments)
+    unset = tuple(
+        dict.fromkeys(
+            path
+            for text in written
+            for path in holes(text)
+            if conditions.look_up(scope, path) is None
+        )
+    )
+    if unset and not workflow.shows_unset:
         return Unset(unset)
-    parts = [_HOLE.sub(lambda hole: _shown(_value(context, hole[1])), step.prompt)]
-    if cursor == 0:
-        if "goal" not in holes(step.prompt):
-            parts.insert(0, f"Goal: {context['goal']}")
-        parts += _capabilities(workflow)
-    parts += _demands(step, preferences)
-    if not step.notes_optional:
-        parts.append(_NOTES_AT_FIRST if cursor == 0 else _NOTES_LATER)
-    return "\n\n".join(parts)
+    role, asked, *extra = (_filled(text, scope) for text in written)
+    confirms = asks_to_confirm(step, scope, preferences)
+    if isinstance(confirms, Stuck):
+        return confirms
+    parts = [
+        *_banner(loops, scope),
+        *(_opening(workflow, step, context, opening) if opening is not None else ()),
+        *((f"Your role: {role}",) if role else ()),
+        asked,
+        *_demands(step, preferences),
+        *_assessments(step.assessments),
+        *((_CONFIRM,) if confirms else ()),
+        *(() if step.notes_optional else (_NOTES_LATER if opening is None else _NOTES_AT_FIRST,)),
+        *extra,
+    ]
+    warnings = tuple(f"`{path}` is not set; the prompt says so in its place." for path in unset)
+    return Rendered("\n\n".join(parts), confirms, trace, warnings)
 
 
-def holes(text: str) -> tuple[str, ...]:
-    """The context paths that `text` speaks of."""
-    return tuple(_HOLE.findall(text))
+def reminder(workflow: CompiledWorkflow) -> str:
+    """What was said at the start and holds throughout, for whoever comes back after a break."""
+    return _listed("This holds throughout the workflow", workflow.guidance)
 
 
-def _value(context: Mapping[str, Json], path: str) -> Json:
-    value: Json = dict(context)
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+def asks_to_confirm(
+    step: CompiledStep, scope: Mapping[str, Json], preferences: Preferences
+) -> bool | Stuck:
+    """Whether the user is asked before the step is handed in: only where a run is guided."""
+    if preferences.autonomy != "guided" or isinstance(step.confirms, bool):
+        return step.confirms is True and preferences.autonomy == "guided"
+    held = conditions.evaluate(conditions.unpack(step.confirms), scope)
+    if isinstance(held, Trouble):
+        pointer = f"{step.pointer}/requireConfirmation{held.pointer}"
+        return Stuck(step.id, pointer, held.var, held.message)
+    return held
 
 
-def _shown(value: Json) -> str:
+_CONFIRM = "Before you hand this step in, show the user what came of it and wait for a yes."
+
+
+def _fragments(
+    step: CompiledStep, scope: Mapping[str, Json]
+) -> tuple[tuple[str, ...], tuple[Entry, ...]] | Stuck:
+    """The fragments that are part of the prompt now, and why."""
+    taken: list[str] = []
+    trace: list[Entry] = []
+    for fragment in step.fragments:
+        held = True
+        if fragment.when is not None:
+            condition = conditions.unpack(fragment.when)
+            answer = conditions.evaluate(condition, scope)
+            if isinstance(answer, Trouble):
+                pointer = f"{step.pointer}/promptFragments{answer.pointer}"
+                return Stuck(step.id, pointer, answer.var, answer.message)
+            held = answer
+            why = conditions.words(condition)
+            what = "fragment_given" if held else "fragment_left_out"
+            trace.append(Entry(what, f"{step.id}/{fragment.id}", why if held else f"not so: {why}"))
+        if held:
+            taken.append(fragment.text)
+    return tuple(taken), tuple(trace)
+
+
+def _filled(text: str, scope: Mapping[str, Json]) -> str:
+    return HOLE.sub(lambda hole: _shown(conditions.look_up(scope, hole[1]), hole[1]), text)
+
+
+def _shown(value: Json, path: str) -> str:
+    if value is None:
+        return f"(not set: {path})"
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _demands(step: CompiledStep, preferences: Preferences) -> list[str]:
-    parts: list[str] = []
+def _banner(loops: tuple[Around, ...], scope: Mapping[str, Json]) -> Iterator[str]:
+    for found in loops:
+        loop, number = found.loop, found.iteration
+        if loop.kind in ("for", "forEach"):
+            name = loop.items if loop.kind == "forEach" else str(loop.count)
+            value = conditions.look_up(scope, name)
+            total = len(value) if isinstance(value, list) else loop.count or loop.passes_max
+            yield f"“{loop.title}”: number {number} of {total}."
+        elif number == 1:
+            yield f"This is the first pass of “{loop.title}”, of at most {loop.passes_max}."
+        else:
+            last = " There is none after it." if number == loop.passes_max else ""
+            yield (
+                f"This is pass {number} of at most {loop.passes_max} of “{loop.title}”.{last}"
+                " Look only at what the passes before have left unresolved."
+            )
+
+
+def _opening(
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    context: Mapping[str, Json],
+    references: tuple[Resolved, ...],
+) -> Iterator[str]:
+    if "goal" not in holes(step.prompt):
+        yield f"Goal: {context['goal']}"
+    for title, lines in (
+        ("This holds throughout the workflow", workflow.guidance),
+        (
+            "It takes for granted; say so if something of this is not the case",
+            workflow.preconditions,
+        ),
+        ("Find out before you begin; ask the user what you cannot find", workflow.questions),
+    ):
+        if lines:
+            yield _listed(title, lines)
+    if workflow.references:
+        resolved = {found.id: found for found in references}
+        lines = tuple(_reference(found, resolved.get(found.id)) for found in workflow.references)
+        yield _listed("Read these where they matter", lines)
+    if workflow.capabilities:
+        wanted = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
+        yield (
+            f"This workflow uses: {wanted}. Find out whether you have it and hand in for each an"
+            ' artifact: {"kind": "capability_observation", "capability": "…", "status": "available"'
+            ' or "unavailable", "evidence": "…"}'
+        )
+
+
+def _reference(reference: Reference, resolved: Resolved | None) -> str:
+    weight = "; it decides where sources differ" if reference.authoritative else ""
+    state = f" ({resolved.problem})" if resolved and resolved.problem else ""
+    where = reference.source if is_address(reference.source) else f"`{reference.source}`"
+    return f"{reference.title}: {where}{state}, {reference.purpose}{weight}"
+
+
+def _demands(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
     if step.validation_criteria is not None:
         lines = criteria.requirements(criteria.unpack(step.validation_criteria.encode()))
-        parts.append("What you hand in is checked:\n" + "\n".join(f"- {line}" for line in lines))
+        yield _listed("What you hand in is checked", lines)
+    if step.contract is not None:
+        yield contracts.instructions(step.contract)
     if step.user_only is not None:
-        parts.append(_user_only(step.user_only.question, preferences))
-    return parts
+        yield _user_only(step.user_only.question, preferences)
+
+
+def _assessments(assessments: tuple[Assessment, ...]) -> Iterator[str]:
+    for found in assessments:
+        lines = (
+            f"{part.id} ({' / '.join(part.levels)}): {part.purpose}" for part in found.dimensions
+        )
+        example = msgspec.json.encode(assessment_example(found)).decode()
+        yield (
+            _listed(f"Assess `{found.id}`: {found.purpose}", tuple(lines))
+            + f"\nHand it in as an artifact: {example}"
+        )
+
+
+def assessment_example(assessment: Assessment) -> dict[str, Json]:
+    dimensions: dict[str, Json] = {
+        part.id: {"level": part.levels[-1], "rationale": "<why>"} for part in assessment.dimensions
+    }
+    return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
 
 
 def _user_only(question: str, preferences: Preferences) -> str:
@@ -88,12 +245,5 @@ def _user_only(question: str, preferences: Preferences) -> str:
     )
 
 
-def _capabilities(workflow: CompiledWorkflow) -> list[str]:
-    if not workflow.capabilities:
-        return []
-    wanted = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
-    return [
-        f"This workflow uses: {wanted}. Find out whether you have it and hand in for each an"
-        ' artifact: {"kind": "capability_observation", "capability": "…", "status": "available" or'
-        ' "unavailable", "evidence": "…"}'
-    ]
+def _listed(title: str, lines: tuple[str, ...]) -> str:
+    return "\n".join((f"{title}:", *(f"- {line}" for line in lines))) if lines else ""

@@ -91,7 +91,8 @@ class SqliteReader:
 
     def newest_step(self, node: NodeId) -> NodeId | None:
         raw = self._db.scalar(
-            "SELECT id FROM node WHERE parent = ? AND kind = 'step' ORDER BY seq DESC LIMIT 1",
+            "SELECT id FROM node WHERE parent = ? AND kind IN ('step', 'approval')"
+            " ORDER BY seq DESC LIMIT 1",
             (ids.raw(node),),
         )
         return ids.node_id(raw) if raw else None
@@ -140,6 +141,9 @@ class SqliteReader:
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
         return self._listed("WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,))
+
+    def with_approvals(self, *, limit: int) -> list[ResumeRow]:
+        return self._listed("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT ?", (limit,))
 
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
         marks = ", ".join("?" * len(sessions))

@@ -70,11 +70,13 @@ MIGRATIONS = (
         tip TEXT NOT NULL,
         git_branch TEXT,
         git_head TEXT,
-        is_archived INTEGER NOT NULL
+        is_archived INTEGER NOT NULL,
+        approvals INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX resume_stream ON resume (stream);
     CREATE INDEX resume_newest ON resume (is_archived, updated_ms);
     CREATE INDEX resume_branch ON resume (git_branch, updated_ms);
+    CREATE INDEX resume_approvals ON resume (updated_ms) WHERE approvals > 0;
     CREATE INDEX resume_head ON resume (git_head, updated_ms);
     CREATE VIRTUAL TABLE resume_words USING fts5 (
         title, recap, workflow, content = '', contentless_delete = 1, tokenize = 'unicode61'

@@ -184,7 +184,8 @@ class SqliteLog(SqliteReader):
         row = self._db.scalar(
             "INSERT OR REPLACE INTO resume (id, run, stream, updated_ms, title, workflow, status,"
             " step, steps_done, step_count, recap, workspace, tip, git_branch, git_head,"
-            " is_archived) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            " is_archived, approvals)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
                 known[0] if known else None,
                 run.run,
@@ -202,6 +203,7 @@ class SqliteLog(SqliteReader):
                 head.git_branch,
                 head.git_head,
                 int(head.is_archived),
+                len(run.approvals),
             ),
         )
         words = (run.goal, run.recap, run.workflow_id)

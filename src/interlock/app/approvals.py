@@ -1,0 +1,166 @@
+"""Approvals: which ones wait, and answering one. A deadline is decided by whoever looks first."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from interlock.app import place as places
+from interlock.app.context import App
+from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.core import ids
+from interlock.core.ids import ApprovalId, RunId, SessionId
+from interlock.core.session import approve, context
+from interlock.core.session.approve import Asked, Verdict
+from interlock.core.session.events import ApprovalRequested, ApprovalResolved
+from interlock.core.session.head import RunHead
+from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
+from interlock.store.failures import StreamMoved
+from interlock.store.log import LogReader
+
+LISTED_MAX = 1_000
+
+
+class Waiting(msgspec.Struct, frozen=True, rename="camel"):
+    """An approval that nobody has answered."""
+
+    approval: ApprovalId
+    session: SessionId
+    run: RunId
+    workflow: str
+    goal: str
+    step: str
+    question: str
+    notes: str
+    """What was handed in for the step that is to be approved."""
+    asked_ms: int
+    deadline_ms: int | None
+    on_timeout: str
+
+
+class Answered(msgspec.Struct, frozen=True, rename="camel"):
+    approval: ApprovalId
+    verdict: str
+    run: RunId
+    goes_on_at: str
+    """The title of the step that is pending now; empty where the run is complete."""
+
+
+class _Open(msgspec.Struct, frozen=True):
+    request: ApprovalRequested
+    node: Node
+    """Where the run waits."""
+    run: RunHead
+    asked_ms: int
+
+
+def waiting(app: App) -> list[Waiting]:
+    """Those that wait, oldest first. Those whose deadline has passed are decided now."""
+    found: list[Waiting] = []
+    for one in _open(app.reader):
+        verdict = approve.overdue(one.request, at_ms=app.clock.now_ms())
+        if verdict:
+            _record(app, one.node, verdict)
+        else:
+            found.append(_waiting(app.reader, one))
+    return sorted(found, key=lambda one: one.asked_ms)
+
+
+def answer(app: App, asked: str, verdict: Verdict) -> Answered | NoSuchApproval | ApprovalAnswered:
+    """Grant or deny the approval whose id is `asked` or begins so."""
+    found = [one for one in _open(app.reader) if asked and one.request.approval.startswith(asked)]
+    if len(found) != 1:
+        return NoSuchApproval(asked, tuple(one.request.approval for one in found))
+    chosen, late = found[0], approve.overdue(found[0].request, at_ms=app.clock.now_ms())
+    name = chosen.request.approval
+    resolved = _record(app, chosen.node, late or verdict)
+    if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
+        return ApprovalAnswered(name, resolved.verdict, resolved.by)
+    title = places.load(app.reader, resolved.to).created.step_title
+    return Answered(name, resolved.verdict, chosen.run.run, title or "")
+
+
+def settle(app: App, approval: ApprovalId, session: SessionId) -> bool:
+    """Decide an approval if its deadline has passed, and say whether that was so."""
+    requested = app.reader.recorded(session, approval_key(approval))
+    assert requested is not None, "it was shown a moment ago"
+    assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
+    assert requested.node is not None, "an approval is waited for at a node"
+    verdict = approve.overdue(requested.event, at_ms=app.clock.now_ms())
+    if verdict:
+        _record(app, places.load(app.reader, requested.node), verdict)
+    return verdict is not None
+
+
+def _record(app: App, node: Node, verdict: Verdict) -> ApprovalResolved:
+    """The answer to the approval at `node`: this one, or the one that somebody gave before."""
+    key = approval_resolved_key(ids.approval_id(node.id))
+    while True:
+        with app.log.snapshot():
+            known = app.log.recorded(node.session, key)
+            if known:
+                assert isinstance(known.event, ApprovalResolved), "its key is taken by an answer"
+                return known.event
+            stream = app.log.stream(node.session)
+            assert stream is not None, "a node lies in a session"
+            assert stream.head is not None, "a stored stream has a head"
+            workflow = app.pinned(stream.head.run(node.run).workflow_hash)
+            decided = approve.resolve(
+                stream,
+                _asked(app.log, node),
+                workflow,
+                verdict,
+                key=app.keyring.current(),
+                at_ms=app.clock.now_ms(),
+            )
+        try:
+            app.log.append(decided.plan)
+        except StreamMoved:
+            continue
+
+
+def _asked(reader: LogReader, node: Node) -> Asked:
+    request = places.approval_at(reader, node)
+    assert request is not None, "the node is an approval"
+    assert node.created.parent is not None, "an approval comes after a step"
+    step = places.load(reader, node.created.parent)
+    return Asked(
+        request,
+        node,
+        step,
+        places.prompt_of(reader, step),
+        context.decode(reader.blob(node.created.context)),
+    )
+
+
+def _open(reader: LogReader) -> Iterator[_Open]:
+    for row in reader.with_approvals(limit=LISTED_MAX):
+        stream = reader.stream(row.session)
+        assert stream is not None, "it was listed a moment ago"
+        assert stream.head is not None, "a stored stream has a head"
+        run = stream.head.run(row.run)
+        keys = [approval_key(name) for name in run.approvals]
+        for requested in reader.recorded_among(row.session, keys).values():
+            assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
+            assert requested.node is not None, "an approval is waited for at a node"
+            node = places.load(reader, requested.node)
+            yield _Open(requested.event, node, run, requested.at_ms)
+
+
+def _waiting(reader: LogReader, one: _Open) -> Waiting:
+    created, request = one.node.created, one.request
+    assert created.parent is not None, "an approval comes after a step"
+    assert created.attempt is not None, "which was handed in"
+    step = places.load(reader, created.parent)
+    return Waiting(
+        request.approval,
+        one.node.session,
+        one.run.run,
+        one.run.workflow_id,
+        one.run.goal,
+        request.step_id,
+        request.question,
+        places.notes_at(reader, step, created.attempt),
+        one.asked_ms,
+        request.deadline_ms,
+        request.on_timeout,
+    )

@@ -1,0 +1,82 @@
+"""Begin a workflow: a small file to edit, with the schema beside it that editors complete from."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.core.ids import WorkflowId
+from interlock.core.workflow.compiler import load
+from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.published import published_schema
+from interlock.workspace.catalogue import BUNDLED
+
+SCHEMA_NAME = "workflow.schema.json"
+
+
+class NotWritten(msgspec.Struct, frozen=True):
+    reason: str
+    hint: str
+
+
+def write_new(root: Path, workflow: WorkflowId, name: str | None) -> Path | NotWritten:
+    """A workflow in `root`/workflows, and the schema in `root`.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    content = _starter(workflow, name or workflow.partition(".")[2] or workflow)
+    wrong = load(content)
+    if isinstance(wrong, Invalid):
+        return NotWritten(str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case.")
+    if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith("interlock."):
+        return NotWritten(
+            f"`{workflow}` is the id of a workflow that comes with Interlock",
+            "Choose another name, like `my.name`.",
+        )
+    path = root / "workflows" / f"{workflow}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (root / SCHEMA_NAME).write_bytes(published_schema())
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return NotWritten(f"`{path}` is there already", "Edit it, or choose another name.")
+    return path
+
+
+def _starter(workflow: WorkflowId, name: str) -> bytes:
+    document = {
+        "$schema": f"../{SCHEMA_NAME}",
+        "id": workflow,
+        "name": name.replace("-", " ").capitalize(),
+        "description": "What it is for, in one sentence.",
+        "version": "0.1.0",
+        "steps": [
+            {
+                "id": "understand",
+                "title": "Understand the task",
+                "prompt": "Read what matters for this goal: {{goal}}. Say what is asked, what is"
+                " not, and how you will know that it is done.",
+            },
+            {
+                "id": "work",
+                "type": "loop",
+                "title": "Work in passes",
+                "loop": {"type": "while", "maxIterations": 5},
+                "body": [
+                    {
+                        "id": "do",
+                        "title": "Do the next part",
+                        "prompt": "Do the most important part that is left, and check it.",
+                    }
+                ],
+            },
+            {
+                "id": "finish",
+                "title": "Finish",
+                "prompt": "Check the whole against what you wrote at the start.",
+                "requireConfirmation": True,
+            },
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

@@ -1,0 +1,345 @@
+"""Add, list, fetch and remove the sources that workflow files are read from."""
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple, TypeAlias, assert_never
+
+import msgspec
+
+from interlock.app.context import Clock
+from interlock.store.failures import StoreBusy
+from interlock.store.lock import WriteLock
+from interlock.workspace import sources
+from interlock.workspace.checkout import (
+    SourceFailure,
+    UrlFault,
+    leads_below,
+    path_is_sound,
+    ref_is_sound,
+    url_fault,
+)
+from interlock.workspace.sources import Kind, Source
+
+__all__ = ["SourceFailure"]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A source as it is listed."""
+
+    name: str
+    kind: Kind
+    location: str
+    ref: str | None
+    path: str | None
+    directory: str
+    commit: str | None
+    synced_ms: int | None
+    files: int
+    problem: str | None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a sync. With an `error` what was there before is still in use."""
+
+    name: str
+    kind: Kind
+    before: str | None
+    commit: str | None
+    changed: int = 0
+    files: int = 0
+    error: str | None = None
+    hint: str | None = None
+
+
+class NameTaken(msgspec.Struct, frozen=True):
+    name: str
+    location: str
+
+
+class NameUnusable(msgspec.Struct, frozen=True):
+    name: str
+
+
+class LocationUnusable(msgspec.Struct, frozen=True):
+    location: str
+    fault: UrlFault | Literal["missing"]
+
+
+class RefUnusable(msgspec.Struct, frozen=True):
+    ref: str
+
+
+class PathUnusable(msgspec.Struct, frozen=True):
+    path: str
+
+
+class NoSuchSource(msgspec.Struct, frozen=True):
+    name: str
+    known: tuple[str, ...]
+
+
+AddRefusal: TypeAlias = NameTaken | NameUnusable | LocationUnusable | RefUnusable | PathUnusable
+SourceRefusal: TypeAlias = AddRefusal | NoSuchSource
+
+
+def list_sources(home: Path) -> tuple[Row, ...]:
+    return tuple(_row(home, source) for source in sources.load(home))
+
+
+def add_source(
+    home: Path,
+    location: str,
+    *,
+    name: str | None = None,
+    ref: str | None = None,
+    path: str | None = None,
+    clock: Clock,
+) -> Row | AddRefusal:
+    """Add a directory, or a repository that is fetched once.
+
+    Raises:
+        SourceFailure: it cannot be fetched or kept. Nothing was added.
+    """
+    asked = _asked(location, name=name, ref=ref, path=path)
+    if not isinstance(asked, Source):
+        return asked
+    with _changing(home):
+        known = sources.load(home)
+        for source in known:
+            if source.name == asked.name:
+                return NameTaken(source.name, source.location)
+        if asked.kind == "git":
+            asked = sources.fetch(home, asked, at_ms=clock.now_ms())
+        sources.save(home, (*known, asked))
+    return _row(home, asked)
+
+
+def sync_sources(home: Path, name: str | None, clock: Clock) -> tuple[Outcome, ...] | NoSuchSource:
+    """Fetch one source or all. The failure of one is its outcome, and the others go on."""
+    with _changing(home):
+        known = list(sources.load(home))
+        if name is not None and name not in {source.name for source in known}:
+            return NoSuchSource(name, tuple(source.name for source in known))
+        outcomes: list[Outcome] = []
+        for place, source in enumerate(known):
+            if name is not None and source.name != name:
+                continue
+            try:
+                if source.kind == "git":
+                    known[place] = sources.fetch(home, source, at_ms=clock.now_ms())
+                    sources.save(home, tuple(known))
+                outcomes.append(_compared(home, source, known[place]))
+            except SourceFailure as failure:
+                known[place] = source
+                outcomes.append(_failed(source, failure))
+    return tuple(outcomes)
+
+
+def remove_source(home: Path, name: str) -> Row | NoSuchSource:
+    """Read nothing from there any more. A directory that is a source stays as it is.
+
+    Raises:
+        SourceFailure: the list cannot be written, or something of a checkout is still there.
+    """
+    with _changing(home):
+        known = sources.load(home)
+        for source in known:
+            if source.name == name:
+                row = _row(home, source)
+                sources.save(home, tuple(other for other in known if other != source))
+                if source.kind == "git":
+                    sources.forget(home, name)
+                return row
+    return NoSuchSource(name, tuple(source.name for source in known))
+
+
+class Words(NamedTuple):
+    code: str
+    error: str
+    """What is true."""
+    hint: str
+    """What to do next."""
+
+
+def explain(refusal: SourceRefusal) -> Words:
+    match refusal:
+        case NameTaken():
+            return Words(
+                "source_exists",
+                f"There is a source `{refusal.name}` already: {refusal.location}",
+                f"Call this one otherwise with `--name`, or free the name with"
+                f" `interlock sources remove {refusal.name}`.",
+            )
+        case NameUnusable():
+            return Words(
+                "source_name",
+                f"`{_plain(refusal.name)}` cannot be the name of a source",
+                "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not"
+                " `bundled`, `user` or `project`.",
+            )
+        case LocationUnusable():
+            return Words("source_location", *_location_words(refusal))
+        case RefUnusable():
+            return Words(
+                "source_ref",
+                f"`{_plain(refusal.ref)}` cannot be a ref",
+                "Give a branch, a tag or a whole commit id.",
+            )
+        case PathUnusable():
+            return Words(
+                "source_path",
+                f"`{_plain(refusal.path)}` is no directory below the location",
+                "Give one from its top, without `..`, and not behind a link that leads out.",
+            )
+        case NoSuchSource():
+            known = ", ".join(f"`{name}`" for name in refusal.known) or "none"
+            return Words(
+                "unknown_source",
+                f"No source `{_plain(refusal.name)}`",
+                f"`interlock sources list` shows them: {known}.",
+            )
+        case _:
+            assert_never(refusal)
+
+
+def _location_words(refusal: LocationUnusable) -> tuple[str, str]:
+    # What stands before `@` may be a password; it is not repeated.
+    shown = _plain(refusal.location.rpartition("@")[2])
+    match refusal.fault:
+        case "option":
+            return f"`{shown}` begins with `-`, as options do", "Write a directory as `./-NAME`."
+        case "characters":
+            return "The location is too long or cannot be printed", "Give another one."
+        case "protocol":
+            protocol = re.split(r"::|://", refusal.location)[0]
+            return (
+                f"Nothing is fetched by `{_plain(protocol)}`",
+                "Use https://, ssh://, git@HOST:PATH, file:// or a directory.",
+            )
+        case "credentials":
+            return (
+                "The location carries a user's name or password",
+                "Leave out what stands before `@` and use a credential helper, or ssh.",
+            )
+        case "address":
+            return (
+                f"`{shown}` is no directory, and no address that git fetches from",
+                "Check how it is written: https://HOST/PATH, git@HOST:PATH or a directory.",
+            )
+        case "missing":
+            return f"There is no directory `{shown}`", "Check how it is written."
+        case _:
+            assert_never(refusal.fault)
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _asked(
+    location: str, *, name: str | None, ref: str | None, path: str | None
+) -> Source | AddRefusal:
+    found = _recognised(location, ref)
+    if isinstance(found, LocationUnusable):
+        return found
+    kind, place = found
+    chosen = _proposed(place) if name is None else name
+    if not sources.name_is_sound(chosen):
+        return NameUnusable(chosen)
+    if ref is not None and not ref_is_sound(ref):
+        return RefUnusable(ref)
+    if path is not None:
+        if not path_is_sound(path):
+            return PathUnusable(path)
+        path = str(PurePosixPath(path))
+        if kind == "directory" and not leads_below(Path(place), path):
+            return PathUnusable(path)
+    return Source(chosen, kind, place, ref, path)
+
+
+def _recognised(location: str, ref: str | None) -> tuple[Kind, str] | LocationUnusable:
+    fault = url_fault(location)
+    if fault in (None, "address"):
+        # Whoever names a ref means the repository, and a bare one holds no files to read.
+        local = os.path.abspath(os.path.expanduser(location))
+        if os.path.isdir(local):
+            is_git = ref is not None or sources.is_bare_repository(Path(local))
+            return "git" if is_git else "directory", local
+        if fault is None and location.startswith("/"):
+            return LocationUnusable(location, "missing")
+    return LocationUnusable(location, fault) if fault else ("git", location)
+
+
+def _proposed(location: str) -> str:
+    """The last word of a location, in the letters of a name."""
+    last = re.split(r"[/:]", location.rstrip("/"))[-1].removesuffix(".git").lower()
+    return re.sub(r"[^a-z0-9._-]+", "-", last).strip("-._")[:64]
+
+
+def _row(home: Path, source: Source) -> Row:
+    directory, files, problem = sources.directory_of(home, source), 0, None
+    try:
+        files = len(sources.workflow_files(directory))
+    except OSError as error:
+        problem = f"`{directory}` cannot be read: {error.strerror}"
+        if source.checkout:
+            problem += f"; `interlock sources sync {source.name}` fetches it again"
+    if files > sources.FILES_MAX:
+        files = sources.FILES_MAX
+        problem = f"more than {files} workflow files: only {files} are read"
+    checkout = source.checkout
+    return Row(
+        source.name,
+        source.kind,
+        source.location,
+        source.ref,
+        source.path,
+        str(directory),
+        checkout.commit if checkout else None,
+        checkout.synced_ms if checkout else None,
+        files,
+        problem,
+    )
+
+
+def _compared(home: Path, before: Source, after: Source) -> Outcome:
+    row, changed = _row(home, after), 0
+    old, new = sources.directory_of(home, before), sources.directory_of(home, after)
+    if new != old:
+        changed = sources.changed_files(old, new)
+    was = before.checkout.commit if before.checkout else None
+    if not new.is_dir():
+        hint = f"Restore it, or forget it with `interlock sources remove {row.name}`."
+        return Outcome(row.name, row.kind, was, row.commit, error=row.problem, hint=hint)
+    return Outcome(row.name, row.kind, was, row.commit, changed, row.files)
+
+
+def _failed(source: Source, failure: SourceFailure) -> Outcome:
+    commit = source.checkout.commit if source.checkout else None
+    return Outcome(source.name, source.kind, commit, commit, error=str(failure), hint=failure.hint)
+
+
+@contextmanager
+def _changing(home: Path) -> Generator[None]:
+    """One command at a time changes sources: another would sweep away what this one fetches."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceFailure(
+            f"The data home `{home}` cannot be made: {error.strerror}",
+            "Point INTERLOCK_HOME at a directory that you can write.",
+        ) from error
+    lock = WriteLock(home / "sources.lock")
+    try:
+        with lock.held():
+            yield
+    except StoreBusy as busy:
+        raise StoreBusy(
+            "Another `interlock sources` command is at work",
+            "Nothing was changed. Wait until it is done, then repeat this one.",
+        ) from busy
+    finally:
+        lock.close()

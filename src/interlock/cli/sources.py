@@ -1,0 +1,159 @@
+"""`interlock sources`: where workflow files are read from besides the usual places."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import click
+
+from interlock.app.context import SystemClock
+from interlock.app.home import data_home
+from interlock.app.sources import (
+    NoSuchSource,
+    Outcome,
+    Row,
+    SourceFailure,
+    SourceRefusal,
+    add_source,
+    explain,
+    list_sources,
+    remove_source,
+    sync_sources,
+)
+from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json, print_table
+
+COMMIT_SHOWN = 12
+
+
+@click.group()
+def sources() -> None:
+    """Read workflows from other directories and from git repositories"""
+
+
+@sources.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_command(*, as_json: bool) -> None:
+    """List the sources, and what is wrong with one"""
+    rows = list_sources(data_home())
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
+    now_ms = SystemClock().now_ms()
+    print_table([_cells(row, now_ms) for row in rows])
+
+
+@sources.command()
+@click.argument("location")
+@click.option("--name", help="What to call it; default: the last word of the location")
+@click.option("--ref", help="Branch, tag or commit of a repository; default: its HEAD")
+@click.option("--path", help="The directory below the location that holds the workflow files")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def add(
+    location: str, name: str | None, ref: str | None, path: str | None, *, as_json: bool
+) -> None:
+    """Add a directory or a git repository, which is fetched once
+
+    A directory is read where it lies. With --ref, or if it is a bare repository, it is fetched
+    like one from elsewhere.
+    """
+    with _failing(as_json=as_json):
+        added = add_source(
+            data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
+        )
+    if not isinstance(added, Row):
+        _refuse(added, as_json=as_json)
+    if as_json:
+        print_json(added)
+        return
+    at = f" at {added.commit[:COMMIT_SHOWN]}" if added.commit else ""
+    print(f"Added the {added.kind} source {added.name}{at}: {added.files} workflow files.")
+    if added.problem:
+        print(added.problem)
+    elif not added.files:
+        print(f"None lie in {added.directory}; `--path` would choose a directory below.")
+
+
+@sources.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def sync(name: str | None, *, as_json: bool) -> None:
+    """Fetch a source anew, or all of them
+
+    What cannot be fetched stays as it was, and the exit code is 1.
+    """
+    with _failing(as_json=as_json):
+        outcomes = sync_sources(data_home(), name, SystemClock())
+    if isinstance(outcomes, NoSuchSource):
+        _refuse(outcomes, as_json=as_json)
+    if as_json:
+        print_json(outcomes)
+    elif not outcomes:
+        print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
+    else:
+        for outcome in outcomes:
+            _tell(outcome)
+    if any(outcome.error for outcome in outcomes):
+        raise Stop(REFUSED)
+
+
+@sources.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def remove(name: str, *, as_json: bool) -> None:
+    """Read nothing from a source any more; a directory itself stays"""
+    with _failing(as_json=as_json):
+        removed = remove_source(data_home(), name)
+    if isinstance(removed, NoSuchSource):
+        _refuse(removed, as_json=as_json)
+    if as_json:
+        print_json({"removed": removed.name})
+    else:
+        print(f"Removed {removed.name}: {removed.location}")
+
+
+def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
+    return (
+        row.name,
+        row.kind,
+        f"{row.location} ({row.path})" if row.path else row.location,
+        row.ref or "-",
+        "-" if row.synced_ms is None else age(row.synced_ms, now_ms),
+        row.commit[:COMMIT_SHOWN] if row.commit else "-",
+        row.problem or f"{row.files} workflow files",
+    )
+
+
+def _tell(outcome: Outcome) -> None:
+    if outcome.error:
+        kept = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
+        complain(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{kept}")
+    elif outcome.commit is None or outcome.before is None:
+        print(f"{outcome.name}: a directory, read where it lies; {outcome.files} workflow files")
+    else:
+        before, commit = outcome.before[:COMMIT_SHOWN], outcome.commit[:COMMIT_SHOWN]
+        is_new = outcome.before != outcome.commit
+        moved = f"{before} -> {commit}" if is_new else f"{commit}, nothing new"
+        print(f"{outcome.name}: {moved}; {outcome.changed} workflow files changed")
+
+
+@contextmanager
+def _failing(*, as_json: bool) -> Generator[None]:
+    try:
+        yield
+    except SourceFailure as failure:
+        _end("source_failed", str(failure), failure.hint, as_json=as_json)
+
+
+def _refuse(refusal: SourceRefusal, *, as_json: bool) -> NoReturn:
+    words = explain(refusal)
+    _end(words.code, words.error, words.hint, as_json=as_json)
+
+
+def _end(code: str, error: str, hint: str, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"code": code, "error": error, "hint": hint})
+    else:
+        complain(error, hint)
+    raise Stop(REFUSED)

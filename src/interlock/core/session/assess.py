@@ -1,0 +1,107 @@
+"""Assessments that a step asks for: what the agent judged, and what follows from it."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.session.artifacts import Artifact
+from interlock.core.session.blockers import Blocker
+from interlock.core.workflow.compiled import CompiledStep
+from interlock.core.workflow.definition import Assessment
+from interlock.core.workflow.packs import plain_kind
+from interlock.core.workflow.prompt import assessment_example
+
+
+class Assessed(msgspec.Struct, frozen=True):
+    assessment: str
+    levels: dict[str, str]
+    """By dimension, in the author's spelling."""
+
+
+def assess(
+    step: CompiledStep, artifacts: tuple[Artifact, ...]
+) -> tuple[tuple[Assessed, ...], tuple[Blocker, ...]]:
+    """What was assessed, and what is missing, wrong or has a consequence."""
+    found: list[Assessed] = []
+    blockers: list[Blocker] = []
+    for wanted in step.assessments:
+        index = _which(wanted, artifacts, is_only=len(step.assessments) == 1)
+        if index is None:
+            blockers.append(_missing(wanted))
+            continue
+        levels, wrong = _levels(wanted, artifacts[index].value, f"/output/artifacts/{index}")
+        blockers += wrong
+        if not wrong:
+            found.append(Assessed(wanted.id, levels))
+    blockers += _consequences(step, found)
+    return tuple(found), tuple(blockers)
+
+
+def _which(wanted: Assessment, artifacts: tuple[Artifact, ...], *, is_only: bool) -> int | None:
+    """The artifact for an assessment. One that names none is for the only one there is."""
+    for index, artifact in enumerate(artifacts):
+        if plain_kind(artifact.kind) != "assessment":
+            continue
+        value = cast("dict[str, Any]", artifact.value)
+        if value.get("assessmentId", wanted.id if is_only else None) == wanted.id:
+            return index
+    return None
+
+
+def _levels(wanted: Assessment, value: Json, at: str) -> tuple[dict[str, str], list[Blocker]]:
+    given = value.get("dimensions") if isinstance(value, dict) else None
+    given = given if isinstance(given, dict) else {}
+    levels: dict[str, str] = {}
+    wrong: list[Blocker] = []
+    for part in wanted.dimensions:
+        said = given.get(part.id)
+        said = said.get("level") if isinstance(said, dict) else said
+        folded = {level.casefold(): level for level in part.levels}
+        level = folded.get(said.strip().casefold()) if isinstance(said, str) else None
+        if level is None:
+            shown = msgspec.json.encode(said).decode()[:80] if said is not None else "missing"
+            wrong.append(
+                Blocker(
+                    "invalid_output",
+                    f"{at}/dimensions/{part.id}",
+                    f"The level of `{part.id}` in assessment `{wanted.id}` is {shown}",
+                    f"It is one of: {', '.join(part.levels)}. {part.purpose}",
+                    about=wanted.id,
+                )
+            )
+        else:
+            levels[part.id] = level
+    return levels, wrong
+
+
+def _missing(wanted: Assessment) -> Blocker:
+    example = msgspec.json.encode(assessment_example(wanted)).decode()
+    return Blocker(
+        "missing_output",
+        "/output/artifacts",
+        f"The assessment `{wanted.id}` was not handed in",
+        f"Send it as an artifact like this: {example}",
+        about=wanted.id,
+    )
+
+
+def _consequences(step: CompiledStep, found: list[Assessed]) -> Iterator[Blocker]:
+    for consequence in step.consequences:
+        when = consequence.when
+        hit = [
+            f"`{dimension}` of `{assessed.assessment}`"
+            for assessed in found
+            if when.for_assessment in (None, assessed.assessment)
+            for dimension, level in assessed.levels.items()
+            if level.casefold() == when.any_equals_level.casefold()
+        ]
+        if hit:
+            yield Blocker(
+                "assessment_followup_required",
+                "/output/artifacts",
+                f"{', '.join(hit)} is {when.any_equals_level}",
+                consequence.effect.guidance,
+                about=when.for_assessment or "",
+            )

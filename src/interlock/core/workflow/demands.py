@@ -1,0 +1,222 @@
+"""What steps and loops demand, compiled: conditions, contracts, criteria, approvals."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.workflow import conditions, contracts, criteria, packs
+from interlock.core.workflow.compiled import Approval
+from interlock.core.workflow.contracts import Contract
+from interlock.core.workflow.definition import (
+    ApprovalWish,
+    Assessment,
+    LoopRule,
+    OutputContract,
+    Step,
+    Workflow,
+)
+from interlock.core.workflow.problems import Problem, Rule, nearest, warning
+from interlock.core.workflow.reading import collect
+
+Place = Callable[[str], str]
+"""From a place inside of a step to its pointer in the file."""
+
+
+class Repetition(msgspec.Struct, frozen=True):
+    """How often a loop goes round."""
+
+    condition: str | None = None
+    control_id: str = ""
+    items: str = ""
+    count: int | str = 0
+
+
+class Demands:
+    """Compiles what a step demands. Lives for one compilation and adds to its problems."""
+
+    def __init__(self, workflow: Workflow, problems: list[Problem]) -> None:
+        self._problems = problems
+        self._own = workflow
+        self._speaks = workflow
+        """The workflow whose steps are compiled now: the file's own, or a routine."""
+        self._local: dict[tuple[str, str], Contract | None] = {}
+        for name in workflow.contracts:
+            self._local_contract(name, f"/contracts/{canonical.escape(name)}")
+        self._known_assessments(workflow)
+
+    @contextmanager
+    def speaking_of(self, routine: Workflow) -> Generator[None]:
+        """Names of contracts and assessments are those of `routine` meanwhile."""
+        before, self._speaks = self._speaks, routine
+        yield
+        self._speaks = before
+
+    def condition(self, written: Any, at: str) -> str | None:
+        """A condition in its one form; nothing where there is none, or where it is wrong."""
+        if written is None:
+            return None
+        parsed = conditions.parse(written, at)
+        if isinstance(parsed, tuple):
+            self._problems += [Problem("condition", flaw.pointer, flaw.message) for flaw in parsed]
+            return None
+        self._undeclared(parsed, at)
+        return canonical.encode(conditions.to_json(parsed)).decode()
+
+    def criteria(self, step: Step, place: Place) -> str | None:
+        if step.validation_criteria is None:
+            return None
+        at = place("/validationCriteria")
+        parsed = criteria.parse(step.validation_criteria, at)
+        if isinstance(parsed, tuple):
+            self._problems += [Problem("criteria", flaw.pointer, flaw.message) for flaw in parsed]
+            return None
+        if step.output_contract:
+            what = "`outputContract` counts and the criteria do not"
+            self._problems.append(warning("criteria", at, what, "Leave out one of the two."))
+            return None
+        return canonical.encode(criteria.to_json(parsed)).decode()
+
+    def contract(self, wanted: OutputContract | None, at: str) -> Contract | None:
+        if wanted is None:
+            return None
+        name = packs.named(wanted.contract_ref)
+        found = self._local_contract(name, at) if name in self._speaks.contracts else None
+        found = found or contracts.built_in(name)
+        if found is None:
+            if name not in self._speaks.contracts:
+                known = (*packs.names(), *self._speaks.contracts)
+                what = f"there is no contract `{wanted.contract_ref}`"
+                self._error("contract", f"{at}/contractRef", what, nearest(name, known))
+            return None
+        return msgspec.structs.replace(found, is_required=wanted.required)
+
+    def confirms(self, step: Step, place: Place) -> bool | str:
+        written = step.require_confirmation
+        if isinstance(written, bool) or "kind" in written:
+            return written is True
+        return self.condition(written, place("/requireConfirmation")) or False
+
+    def approval(self, step: Step, place: Place) -> Approval | None:
+        written, at = step.require_confirmation, place("/requireConfirmation")
+        if isinstance(written, bool) or "kind" not in written:
+            return None
+        try:
+            wish = msgspec.convert(written, ApprovalWish)
+        except msgspec.ValidationError:
+            self._problems += collect(ApprovalWish, written, at)
+            return None
+        minutes = wish.timeout_minutes
+        return Approval(
+            wish.kind,
+            wish.question or f"Is “{step.title}” done as it should be, so that the run may go on?",
+            self.condition(wish.condition, f"{at}/condition"),
+            minutes * 60_000 if minutes else None,
+            wish.on_timeout,
+        )
+
+    def assessments(self, step: Step, place: Place) -> tuple[Assessment, ...]:
+        known = {found.id: found for found in self._speaks.assessments}
+        for index, name in enumerate(step.assessment_refs):
+            if name not in known:
+                what = f"there is no assessment `{name}`"
+                at = place(f"/assessmentRefs/{index}")
+                self._error("assessment", at, what, nearest(name, known))
+        chosen = tuple(known[name] for name in step.assessment_refs if name in known)
+        levels = {
+            level.casefold()
+            for found in chosen
+            for part in found.dimensions
+            for level in part.levels
+        }
+        for index, consequence in enumerate(step.assessment_consequences):
+            at, when = place(f"/assessmentConsequences/{index}/when"), consequence.when
+            if when.any_equals_level.casefold() not in levels:
+                what = f"no assessment of this step has the level `{when.any_equals_level}`"
+                self._error("assessment", f"{at}/anyEqualsLevel", what, nearest("", levels))
+            if when.for_assessment not in (None, *(found.id for found in chosen)):
+                what = f"this step has no assessment `{when.for_assessment}`"
+                self._error("assessment", f"{at}/forAssessment", what)
+        return chosen
+
+    def repetition(self, rule: LoopRule, at: str) -> Repetition:
+        if rule.type in ("while", "until"):
+            return self._until(rule, at)
+        for name, value in (
+            ("condition", rule.condition),
+            ("conditionSource", rule.condition_source),
+        ):
+            if value is not None:
+                self._error("loop", f"{at}/{name}", f"`{rule.type}` has no condition")
+        if rule.type == "forEach":
+            if not rule.items:
+                what = "`forEach` needs `items`: the name of a list in the context"
+                self._error("loop", at, what)
+            return Repetition(items=rule.items or "")
+        if rule.count is None:
+            self._error(
+                "loop", at, "`for` needs `count`: a number, or the name of one in the context"
+            )
+        elif isinstance(rule.count, int) and not 1 <= rule.count <= rule.max_iterations:
+            what = f"`count` is {rule.count}, and `maxIterations` allows 1 to {rule.max_iterations}"
+            self._error("loop", f"{at}/count", what)
+        return Repetition(count=rule.count or 0)
+
+    def _until(self, rule: LoopRule, at: str) -> Repetition:
+        source = rule.condition_source
+        if source is None or source.kind == "context_variable":
+            condition = source.condition if source else rule.condition
+            here = f"{at}/conditionSource/condition" if source else f"{at}/condition"
+            if condition is None:
+                return Repetition()
+            if not self._speaks.is_foreign:
+                what = "this loop is steered by a value that the agent has to keep right"
+                hint = "Leave the condition out: the agent then decides with `loop_control`."
+                self._problems.append(warning("style", here, what, hint))
+            return Repetition(self.condition(condition, here))
+        if packs.named(source.contract_ref or "loop_control") != "loop_control":
+            what = f"a loop is controlled by `loop_control`, not by `{source.contract_ref}`"
+            self._error("loop", f"{at}/conditionSource/contractRef", what)
+        if rule.condition is not None:
+            what = "`conditionSource` counts and the condition does not"
+            self._problems.append(warning("loop", f"{at}/condition", what))
+        return Repetition(control_id=source.loop_id or "")
+
+    def _local_contract(self, name: str, at: str) -> Contract | None:
+        key = (self._speaks.id, name)
+        if key not in self._local:
+            written = self._speaks.contracts[name]
+            found = contracts.local(name, written.schema, written.example, at)
+            if isinstance(found, tuple):
+                self._problems += [
+                    Problem("contract", flaw.pointer, flaw.message) for flaw in found
+                ]
+            self._local[key] = None if isinstance(found, tuple) else found
+        return self._local[key]
+
+    def _known_assessments(self, workflow: Workflow) -> None:
+        seen: set[str] = set()
+        for index, found in enumerate(workflow.assessments):
+            if found.id in seen:
+                what = f"the assessment `{found.id}` is defined twice"
+                self._error("assessment", f"/assessments/{index}/id", what)
+            seen.add(found.id)
+
+    def _undeclared(self, condition: conditions.Condition, at: str) -> None:
+        """Where the file says what the context holds, a condition on anything else is odd."""
+        schema = self._speaks.context_schema or {}
+        declared = {"goal", *self._speaks.inputs, *schema.get("properties", {})}
+        if not schema.get("properties") or self._speaks is not self._own:
+            return
+        for var in conditions.variables(condition):
+            if (name := var.partition(".")[0]) not in declared and name not in self._loop_variables:
+                what = f"`{name}` is not declared in `contextSchema`"
+                hint = nearest(name, declared)
+                self._problems.append(warning("condition", at, what, hint))
+
+    _loop_variables = ("currentIteration", "currentItem", "currentIndex")
+
+    def _error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+        self._problems.append(Problem(rule, at, message, suggestion))

@@ -1,0 +1,89 @@
+"""What a workflow says as a whole, compiled: its guidance, inputs, references, context schema."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.workflow import schemas
+from interlock.core.workflow.compiled import CompiledInput
+from interlock.core.workflow.definition import Reference, Workflow
+from interlock.core.workflow.problems import Problem
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+Text = Callable[[str, str], str]
+"""From a text of the file and its pointer to what is shown."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    guidance: tuple[str, ...]
+    preconditions: tuple[str, ...]
+    questions: tuple[str, ...]
+    inputs: tuple[CompiledInput, ...]
+    context_schema: str | None
+    references: tuple[Reference, ...]
+
+
+def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> Header:
+    problems += _wrong_names(workflow)
+    problems += _wrong_references(workflow)
+
+    def texts(field: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(text(line, f"/{field}/{index}") for index, line in enumerate(lines))
+
+    return Header(
+        guidance=texts("metaGuidance", workflow.meta_guidance),
+        preconditions=texts("preconditions", workflow.preconditions),
+        questions=texts("clarificationPrompts", workflow.clarification_prompts),
+        inputs=tuple(
+            CompiledInput(
+                name,
+                wanted.description,
+                None if wanted.default is None else canonical.encode(wanted.default).decode(),
+                wanted.required,
+            )
+            for name, wanted in sorted(workflow.inputs.items())
+        ),
+        context_schema=_context_schema(workflow, problems),
+        references=workflow.references,
+    )
+
+
+def is_address(source: str) -> bool:
+    """Whether a reference is an address somewhere else, which is shown and never fetched."""
+    return bool(_ADDRESS.match(source))
+
+
+def _wrong_names(workflow: Workflow) -> list[Problem]:
+    problems: list[Problem] = []
+    for field in ("name", "description"):
+        if not getattr(workflow, field).strip():
+            problems.append(Problem("value", f"/{field}", "is blank"))
+    return problems
+
+
+def _wrong_references(workflow: Workflow) -> list[Problem]:
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for index, found in enumerate(workflow.references):
+        at, parts = f"/references/{index}", found.source.split("/")
+        if found.id in seen:
+            problems.append(Problem("reference", f"{at}/id", f"`{found.id}` is there twice"))
+        seen.add(found.id)
+        if is_address(found.source):
+            continue
+        if parts[0] == "" or ".." in parts or "\\" in found.source:
+            what = "a reference is a path inside of the workspace, with `/` between its parts"
+            problems.append(Problem("reference", f"{at}/source", what))
+    return problems
+
+
+def _context_schema(workflow: Workflow, problems: list[Problem]) -> str | None:
+    if workflow.context_schema is None:
+        return None
+    weighing = schemas.Weighing()
+    schemas.weigh(workflow.context_schema, "/contextSchema", weighing)
+    problems += [Problem("context", flaw.pointer, flaw.message) for flaw in weighing.flaws]
+    return canonical.encode(workflow.context_schema).decode()

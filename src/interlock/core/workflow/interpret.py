@@ -1,0 +1,345 @@
+"""Where a run stands in its workflow, and where it goes from there. Values in, values out.
+
+A position is a frame for each block that the run is in: the steps of the workflow, then the body of
+each loop around the pending step. It is all that is remembered, so going on from a stored position
+is the same as never having stopped. Conditions are looked at once, on arrival; loops decide where a
+pass begins and nowhere else.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.workflow import conditions
+from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, CompiledWorkflow, Part
+from interlock.core.workflow.conditions import Trouble
+from interlock.core.workflow.packs import LoopControlArtifact
+
+DECISIONS_MAX = 10_000  # in one go: a file may loop over nothing a thousand times a thousand times
+_IN_ORDER = "next in order"
+_NOTHING_LEFT = "no step is left"
+_ENTRIES_MAX = 100  # of a trace; what is left out is counted
+
+Context: TypeAlias = Mapping[str, Json]
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True):
+    index: int
+    """Which part of the block; behind the last one where the block is done."""
+    iteration: int = 0
+    """The pass of the loop at `index`, counted from 1; 0 where no loop is there."""
+    stops: bool = False
+    """The agent has said that this pass is the last."""
+
+
+Position: TypeAlias = tuple[Frame, ...]
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that was decided, and why."""
+
+    what: Literal[
+        "skipped",
+        "chosen",
+        "loop_entered",
+        "loop_skipped",
+        "pass_begun",
+        "loop_ended",
+        "loop_bounded",
+        "complete",
+        "left_out",
+        "branched",
+        "blocked",
+        "passed",
+        "approval",
+        "fragment_given",
+        "fragment_left_out",
+    ]
+    about: str
+    """The step or loop, by id."""
+    why: str = ""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    position: Position
+    step: CompiledStep | None
+    """The step that is pending there; none where the run is complete."""
+    trace: tuple[Entry, ...] = ()
+    bounded: tuple[CompiledLoop, ...] = ()
+    """Loops that ended because of their bound and not because they were done."""
+
+
+class Stuck(msgspec.Struct, frozen=True):
+    """A decision that cannot be made. The run stays where it is."""
+
+    about: str
+    pointer: str
+    """Where in the workflow."""
+    var: str
+    message: str
+
+
+class Around(msgspec.Struct, frozen=True):
+    """A loop that a position is in, and the pass it is at."""
+
+    loop: CompiledLoop
+    iteration: int
+
+
+def begin(workflow: CompiledWorkflow, context: Context) -> Moved | Stuck:
+    """The first step of a run."""
+    return _Walk(workflow, (Frame(0),), context, None).seek()
+
+
+def go_on(
+    workflow: CompiledWorkflow,
+    position: Position,
+    context: Context,
+    control: LoopControlArtifact | None = None,
+) -> Moved | Stuck:
+    """Where the run goes when the step at `position` was accepted."""
+    loops = around(workflow, position)
+    frames = list(position)
+    if control and (target := loop_meant(loops, control)) is not None:
+        frames[target] = msgspec.structs.replace(frames[target], stops=control.decision == "stop")
+        control = None
+    frames[-1] = Frame(frames[-1].index + 1)
+    return _Walk(workflow, tuple(frames), context, control).seek()
+
+
+def is_plain(trace: tuple[Entry, ...]) -> bool:
+    """Whether it says no more than that the next step in order came next."""
+    return len(trace) == 1 and trace[0].why in (_IN_ORDER, _NOTHING_LEFT)
+
+
+def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | None:
+    """The step that is pending at `position`."""
+    block = workflow.steps
+    for frame in position[:-1]:
+        part = block[frame.index]
+        assert isinstance(part, CompiledLoop), "only a loop has a block of its own"
+        block = part.body
+    last = position[-1].index
+    part = block[last] if last < len(block) else None
+    assert not isinstance(part, CompiledLoop), "a run stands at a step, not at a loop"
+    return part
+
+
+def around(workflow: CompiledWorkflow, position: Position) -> tuple[Around, ...]:
+    """The loops that `position` is in, from the outermost on."""
+    found: list[Around] = []
+    block = workflow.steps
+    for frame in position[:-1]:
+        loop = block[frame.index]
+        assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
+        found.append(Around(loop, frame.iteration))
+        block = loop.body
+    return tuple(found)
+
+
+def scope(workflow: CompiledWorkflow, position: Position, context: Context) -> dict[str, Json]:
+    """What prompts and conditions at `position` see: the context and the loops' variables."""
+    return _with_loops(context, around(workflow, position))
+
+
+def loop_meant(loops: tuple[Around, ...], control: LoopControlArtifact) -> int | None:
+    """Which of the loops around a step its decision is about: the one named, or the innermost."""
+    for index in reversed(range(len(loops))):
+        loop = loops[index].loop
+        if loop.is_controlled and control.loop_id in (None, "", loop.id, loop.control_id):
+            return index
+    return None
+
+
+def _with_loops(context: Context, loops: tuple[Around, ...]) -> dict[str, Json]:
+    seen: dict[str, Json] = dict(context)
+    for found in loops:
+        loop, index = found.loop, found.iteration - 1
+        seen[loop.iteration_var] = found.iteration
+        if loop.kind == "forEach":
+            items = conditions.look_up(context, loop.items)
+            seen[loop.index_var] = index
+            is_there = isinstance(items, list) and index < len(items)
+            seen[loop.item_var] = items[index] if is_there and isinstance(items, list) else None
+    return seen
+
+
+class _Open(msgspec.Struct):
+    """A block that the walk is in; `loop` is the one whose body it is."""
+
+    block: tuple[Part, ...]
+    index: int
+    loop: CompiledLoop | None = None
+    iteration: int = 0
+    stops: bool = False
+
+
+class _Walk:
+    """One search for the next step. Lives for one call, so it may change."""
+
+    def __init__(
+        self,
+        workflow: CompiledWorkflow,
+        position: Position,
+        context: Context,
+        control: LoopControlArtifact | None,
+    ) -> None:
+        self._context = context
+        self._control = control
+        """A decision that was made before its loop began."""
+        self._trace: list[Entry] = []
+        self._left_out = 0
+        self._bounded: list[CompiledLoop] = []
+        self._open = [_Open(workflow.steps, position[0].index)]
+        for outer, frame in pairwise(position):
+            loop = self._open[-1].block[outer.index]
+            assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
+            opened = _Open(loop.body, frame.index, loop, outer.iteration, outer.stops)
+            self._open.append(opened)
+
+    def seek(self) -> Moved | Stuck:
+        for _ in range(DECISIONS_MAX):
+            here = self._open[-1]
+            if here.index < len(here.block):
+                found = self._arrive(here, here.block[here.index])
+            elif here.loop is None:
+                self._note("complete", "", _NOTHING_LEFT)
+                found = self._moved(None)
+            else:
+                found = self._end_pass(here, here.loop)
+            if found is not None:
+                return found
+        here = next(reversed(self._open))
+        about = here.loop.id if here.loop else ""
+        pointer = here.loop.pointer if here.loop else ""
+        what = f"no step was found in {DECISIONS_MAX} decisions: its loops go round over nothing"
+        return Stuck(about, pointer, "", what)
+
+    def _arrive(self, here: _Open, part: Part) -> Moved | Stuck | None:
+        why = _IN_ORDER
+        if part.run_condition is not None:
+            condition = conditions.unpack(part.run_condition)
+            held = conditions.evaluate(condition, self._scope())
+            if isinstance(held, Trouble):
+                return _stuck(part, "runCondition", held)
+            why = conditions.words(condition)
+            if not held:
+                what = "loop_skipped" if isinstance(part, CompiledLoop) else "skipped"
+                self._note(what, part.id, f"not so: {why}")
+                here.index += 1
+                return None
+        if isinstance(part, CompiledStep):
+            self._note("chosen", part.id, why)
+            return self._moved(part)
+        return self._enter(here, part)
+
+    def _enter(self, here: _Open, loop: CompiledLoop) -> Stuck | None:
+        more = self._wants_more(loop, passes=0, stops=self._is_stopped_beforehand(loop))
+        if isinstance(more, Stuck):
+            return more
+        wants, why = more
+        if not wants:
+            self._note("loop_skipped", loop.id, why)
+            here.index += 1
+            return None
+        self._note("loop_entered", loop.id, why)
+        self._open.append(_Open(loop.body, 0, loop, 1))
+        return None
+
+    def _end_pass(self, here: _Open, loop: CompiledLoop) -> Stuck | None:
+        more = self._wants_more(loop, passes=here.iteration, stops=here.stops)
+        if isinstance(more, Stuck):
+            return more
+        wants, why = more
+        if wants and here.iteration < loop.passes_max:
+            here.iteration, here.index, here.stops = here.iteration + 1, 0, False
+            self._note("pass_begun", loop.id, f"pass {here.iteration}: {why}")
+            return None
+        if wants:
+            self._bounded.append(loop)
+            self._note("loop_bounded", loop.id, f"{loop.passes_max} passes were made; {why}")
+        else:
+            self._note("loop_ended", loop.id, f"after {here.iteration} passes: {why}")
+        self._open.pop()
+        self._open[-1].index += 1
+        return None
+
+    def _wants_more(
+        self, loop: CompiledLoop, *, passes: int, stops: bool
+    ) -> tuple[bool, str] | Stuck:
+        """Whether another pass is wanted after so many, and why."""
+        if loop.is_controlled:
+            if stops:
+                return False, "the agent decided to stop"
+            return True, "the agent decided to go on" if passes else "the first pass is always made"
+        if loop.kind in ("for", "forEach"):
+            total = self._total(loop)
+            if isinstance(total, Stuck):
+                return total
+            return passes < total, f"{passes} of {total} are done"
+        assert loop.condition is not None, "the other loops have a condition"
+        condition = conditions.unpack(loop.condition)
+        loops = (*self._loops(but=loop), Around(loop, passes + 1))
+        held = conditions.evaluate(condition, _with_loops(self._context, loops))
+        if isinstance(held, Trouble):
+            return _stuck(loop, "loop", held)
+        words = conditions.words(condition)
+        return held == (loop.kind == "while"), words if held else f"not so: {words}"
+
+    def _total(self, loop: CompiledLoop) -> int | Stuck:
+        """How many passes `for` and `forEach` ask for now."""
+        name = loop.items if loop.kind == "forEach" else loop.count
+        if isinstance(name, int):
+            return name
+        value = conditions.look_up(self._scope(), name)
+        if loop.kind == "forEach":
+            if isinstance(value, list):
+                return len(value)
+            return Stuck(loop.id, f"{loop.pointer}/loop/items", name, f"`{name}` is not a list")
+        text: Any = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+        if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
+            return text
+        what = f"`{name}` is not a whole number"
+        return Stuck(loop.id, f"{loop.pointer}/loop/count", name, what)
+
+    def _is_stopped_beforehand(self, loop: CompiledLoop) -> bool:
+        control, self._control = self._control, None
+        if control is None or not loop.is_controlled:
+            self._control = control
+            return False
+        names = (None, "", loop.id, loop.control_id)
+        return control.decision == "stop" and control.loop_id in names
+
+    def _loops(self, *, but: CompiledLoop | None = None) -> tuple[Around, ...]:
+        return tuple(
+            Around(found.loop, found.iteration)
+            for found in self._open
+            if found.loop is not None and found.loop is not but
+        )
+
+    def _scope(self) -> dict[str, Json]:
+        return _with_loops(self._context, self._loops())
+
+    def _note(self, what: Any, about: str, why: str) -> None:
+        if len(self._trace) < _ENTRIES_MAX:
+            self._trace.append(Entry(what, about, why))
+        else:
+            self._left_out += 1
+
+    def _moved(self, step: CompiledStep | None) -> Moved:
+        trace = tuple(self._trace)
+        if self._left_out:
+            trace = (*trace, Entry("left_out", "", f"{self._left_out} more decisions"))
+        inner = [*self._open[1:], None]
+        position = tuple(
+            Frame(opened.index, next_.iteration, next_.stops) if next_ else Frame(opened.index)
+            for opened, next_ in zip(self._open, inner, strict=True)
+        )
+        return Moved(position, step, trace, tuple(self._bounded))
+
+
+def _stuck(part: Part, place: str, trouble: Trouble) -> Stuck:
+    return Stuck(part.id, f"{part.pointer}/{place}{trouble.pointer}", trouble.var, trouble.message)

@@ -1,0 +1,43 @@
+"""Names of functions and features: what they stand for, and those that stand for nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from interlock.core.workflow.builtins import FEATURES, plain
+from interlock.core.workflow.definition import Function, Step, Workflow
+from interlock.core.workflow.problems import Problem, nearest
+
+
+def known_features(workflow: Workflow, problems: list[Problem]) -> tuple[str, ...]:
+    names = [plain(written, "features") for written in workflow.features]
+    for index, name in enumerate(names):
+        if name not in FEATURES:
+            what = f"there is no feature `{workflow.features[index]}`"
+            hint = nearest(name, FEATURES)
+            problems.append(Problem("feature", f"/features/{index}", what, hint))
+    return tuple(dict.fromkeys(name for name in names if name in FEATURES))
+
+
+def functions_by_name(
+    written: tuple[Function, ...], at: str, problems: list[Problem]
+) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    for index, function in enumerate(written):
+        if function.name in found:
+            what = f"`{function.name}` is defined twice"
+            problems.append(Problem("function", f"{at}/{index}/name", what))
+        found[function.name] = function
+    return found
+
+
+def known_functions(
+    step: Step, functions: Mapping[str, Function], place: Callable[[str], str]
+) -> Iterator[Problem]:
+    references = enumerate(step.function_references)
+    calls = enumerate(step.function_calls)
+    for name, at in (
+        *((name, f"/functionReferences/{index}") for index, name in references),
+        *((call.name, f"/functionCalls/{index}/name") for index, call in calls),
+    ):
+        if name.removesuffix("()") not in functions:
+            what = f"there is no function `{name}`"
+            yield Problem("function", place(at), what, nearest(name, functions))

@@ -1,0 +1,191 @@
+"""Operators: what each takes in a condition, what it answers for a value, and how it is said.
+
+An unset variable is null. `equals`, `not_equals`, `in`, and `contains` for a list, mind neither
+capitals nor whether a number or a boolean is written as text; `equalsExactly` minds both. Numbers,
+and texts that are numbers, are ordered as numbers; other texts as texts without capitals.
+"""
+
+import importlib
+import math
+import re
+from operator import ge, gt, le, lt
+from typing import Any, Literal, cast
+
+import msgspec
+
+from interlock.core.canonical import Json
+
+SAID_LENGTH_MAX = 500
+_NUMBER_LENGTH_MAX = 40  # longer digits are an identifier, and Python balks at thousands of them
+
+Order = Literal["gt", "gte", "lt", "lte"]
+Search = Literal["contains", "startsWith", "endsWith", "matches"]
+Operator = Literal["equals", "not_equals", "equalsExactly", "in", "exists"] | Order | Search
+
+_PHRASES: dict[Operator, str] = {
+    "equals": "is",
+    "not_equals": "is not",
+    "equalsExactly": "is exactly",
+    "gt": "is more than",
+    "gte": "is at least",
+    "lt": "is less than",
+    "lte": "is at most",
+    "contains": "contains",
+    "startsWith": "starts with",
+    "endsWith": "ends with",
+    "matches": "matches",
+    "in": "is one of",
+    "exists": "is set",
+}
+OPERATORS: tuple[Operator, ...] = tuple(_PHRASES)
+_ORDERS = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
+# As JSON has it: 007 is a name.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def wanted_instead(operator: Operator, value: Json) -> str | None:
+    """What the operator wants, if `value` is not of that kind."""
+    match operator:
+        case "exists":
+            return None if isinstance(value, bool) else "true or false"
+        case "in":
+            return None if isinstance(value, list) else "a list"
+        case "startsWith" | "endsWith" | "matches":
+            return None if isinstance(value, str) else "a text"
+        case "gt" | "gte" | "lt" | "lte":
+            return "a number or a text" if _ordered(value) is None else None
+        case _:
+            return None
+
+
+def instructions(pattern: str) -> int | str:
+    """How many the pattern has, compiled, or why it is not taken."""
+    try:
+        # With so little memory, a pattern that is far too large is refused at once.
+        return _compile(pattern, 128 * 1024).programsize
+    except ValueError as refused:
+        return str(refused)
+
+
+def compare(value: Json, operator: Operator, wanted: Json) -> bool | None:
+    """The answer for the value of a variable; None if the question makes no sense for it."""
+    match operator:
+        case "equals" | "not_equals":
+            return _is_same(_fold(value), _fold(wanted)) == (operator == "equals")
+        case "equalsExactly":
+            return _is_same(value, wanted)
+        case "in":
+            folded = _fold(value)
+            return any(_is_same(folded, _fold(item)) for item in cast("list[Json]", wanted))
+        case "exists":
+            return (value is not None) == wanted
+        case _ if value is None:
+            return False
+        case "gt" | "gte" | "lt" | "lte":
+            one, other = _ordered(value), _ordered(wanted)
+            if one is None or other is None or isinstance(one, str) != isinstance(other, str):
+                return None
+            return _ORDERS[operator](one, other)
+        case "contains" if isinstance(value, list):
+            folded = _fold(wanted)
+            return any(_is_same(_fold(item), folded) for item in value)
+        case _ if not isinstance(value, str) or not isinstance(wanted, str):
+            return None
+        case "contains":
+            return wanted.casefold() in value.casefold()
+        case "startsWith":
+            return value.casefold().startswith(wanted.casefold())
+        case "endsWith":
+            return value.casefold().endswith(wanted.casefold())
+        case "matches":
+            return bool(_compile(wanted).search(value.encode(errors="replace")))
+
+
+def answerable_for(operator: Operator, wanted: Json) -> str:
+    """What a variable must be, so that the question makes sense."""
+    match operator:
+        case "gt" | "gte" | "lt" | "lte":
+            return "a text that is no number" if isinstance(_ordered(wanted), str) else "a number"
+        case "contains":
+            return "a text or a list" if isinstance(wanted, str) else "a list"
+        case _:
+            return "a text"
+
+
+def phrase(operator: Operator, wanted: Json) -> str:
+    """What is said of the variable: `is at least 5`."""
+    match operator, wanted:
+        case "exists", _:
+            return "is set" if wanted else "is not set"
+        case "in", list():
+            shown = ", ".join(map(quote, wanted)) or "nothing"
+        case "matches", str() if wanted.isprintable():
+            shown = f"/{wanted}/"
+        case _:
+            shown = quote(wanted)
+    return f"{_PHRASES[operator]} {clip(shown)}"
+
+
+def quote(value: Json, length: int = SAID_LENGTH_MAX) -> str:
+    return clip(msgspec.json.encode(value).decode(), length)
+
+
+def clip(text: str, length: int = SAID_LENGTH_MAX) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _compile(pattern: str, memory: int = 2 * 1024 * 1024) -> Any:
+    """The pattern, for an engine that takes linear time and comes without types."""
+    re2: Any = importlib.import_module("re2")
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True  # groups would keep it from its fast path
+    options.max_mem = memory  # of each; the last 128 are kept
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as refused:
+        raise ValueError(refused.args[0].decode(errors="replace")) from None
+
+
+def _fold(value: Json) -> Json:
+    if not isinstance(value, str):
+        return value
+    if (number := _number(value)) is not None:
+        return number
+    folded = value.casefold()
+    return folded == "true" if folded in ("true", "false") else folded
+
+
+def _ordered(value: Json) -> int | float | str | None:
+    """As it is compared with more and less, if it is."""
+    match value:
+        case bool():
+            return None
+        case int() | float():
+            return value
+        case str():
+            number = _number(value)
+            return value.casefold() if number is None else number
+        case _:
+            return None
+
+
+def _number(text: str) -> int | float | None:
+    if len(text) > _NUMBER_LENGTH_MAX or not (found := _NUMBER.fullmatch(text)):
+        return None
+    # An integer stays one: as a double it would equal its neighbours.
+    number = float(text) if found.lastindex else int(text)
+    return number if math.isfinite(number) else None
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    """As JSON values; for Python, true is 1."""
+    match one, other:
+        case (bool(), _) | (_, bool()):
+            return one is other
+        case list(), list():
+            return len(one) == len(other) and all(map(_is_same, one, other))
+        case dict(), dict():
+            return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+        case _:
+            return one == other

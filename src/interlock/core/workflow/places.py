@@ -1,0 +1,162 @@
+"""Places: from a JSON pointer to the line and column where its value begins in a JSON text."""
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias, cast
+
+import msgspec
+
+from interlock.core.canonical import escape
+
+REPEATED_MAX = 20
+REPEATED_LENGTH_MAX = 100_000  # of all pointers but the last: one can be as long as the text
+_TWICE = 2
+
+_SPACE = r"[ \t\n\r]*+"
+_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
+# What is one step for the loop below, so that it takes few: an item (with its key, with the comma
+# after it) as far as its opening bracket, or a closing bracket with the comma after it. Anything
+# else is the last group. Nothing here goes back over what it has read, so the time is linear.
+_PIECE = re.compile(
+    rf"{_SPACE}(?:"
+    rf"(?:({_STRING}){_SPACE}:{_SPACE})?+()"
+    rf"(?:([\[{{])|(?:{_STRING}|{_NUMBER}|true|false|null){_SPACE}(,)?)"
+    rf"|([\]}}]){_SPACE}(,)?"
+    rf"|(.?))",
+    re.DOTALL,
+)
+_KEY, _START, _OPENING, _COMMA, _CLOSING, _CLOSING_COMMA, _OTHER = range(1, 8)
+_CLOSINGS, _COMMAS = (_CLOSING, _CLOSING_COMMA), (_COMMA, _CLOSING_COMMA)
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """A place in a text. Both count from 1; `column` counts characters."""
+
+    line: int
+    column: int
+
+
+class _Wanted(msgspec.Struct):
+    """A value that was asked for, or that lies on the way to one."""
+
+    parts: "dict[str, _Wanted]" = {}
+    start: int = -1
+    within: int = -1
+    """Where the value around it starts: if a key is repeated, parts of the first do not count."""
+
+
+_Around: TypeAlias = tuple[_Wanted | None, dict[str, int] | None, str | int]
+"""A list or object: what is wanted in it, how often it has which key, and which item comes now."""
+
+
+def locate(text: str, pointers: Iterable[str]) -> dict[str, Spot]:
+    """Where the value of each pointer begins, or else that of its nearest ancestor there is.
+
+    Of a repeated key the last counts, as for all who decode it. In text that is not JSON, what
+    stands before the first mistake is found; without a value at all, it is the first character.
+    """
+    paths = {pointer: _steps(pointer) for pointer in pointers}
+    root = _Wanted()
+    for path in paths.values():
+        wanted = root
+        for step in path:
+            wanted = wanted.parts.setdefault(step, _Wanted())
+    _scan(text, root)
+    starts = {pointer: _nearest(root, path) for pointer, path in paths.items()}
+    spots = _spots(text, sorted({*starts.values()}))
+    return {pointer: spots[start] for pointer, start in starts.items()}
+
+
+def repeated_keys(text: str) -> tuple[str, ...]:
+    """Pointers of keys that one object has more than once, as far as the text is JSON."""
+    return tuple(dict.fromkeys(_scan(text, _Wanted())))
+
+
+def _steps(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def _scan(text: str, root: _Wanted) -> list[str]:
+    """Write down where `root` and its parts start; return the first repeated keys."""
+    repeated: list[str] = []
+    outer: list[_Around] = []
+    # We begin in a list of which the whole text is the one item.
+    here: _Wanted | None = _Wanted({"0": root})
+    keys: dict[str, int] | None = None
+    step: str | int = 0
+    may_go_on, may_close = True, False
+    for piece in _PIECE.finditer(text):
+        kind = piece.lastindex
+        if kind == _OTHER:
+            break
+        if kind in _CLOSINGS:
+            if not may_close or not outer or (piece[_CLOSING] == "]") != (keys is None):
+                break
+            here, keys, step = outer.pop()
+        else:
+            if not may_go_on or ((key := piece[_KEY]) is None) != (keys is None):
+                break
+            if keys is not None:
+                if (name := _name(key)) is None:
+                    break
+                step, keys[name] = name, keys.get(name, 0) + 1
+                if keys[name] == _TWICE and _is_room(repeated):
+                    repeated.append(_pointer(outer, step))
+            part = None
+            if here and (part := here.parts.get(str(step))):
+                part.start, part.within = piece.start(_START), here.start
+            if kind == _OPENING:
+                outer.append((here, keys, step))
+                here = part if part and part.parts else None
+                keys, step = ({}, "") if piece[_OPENING] == "{" else (None, 0)
+                may_go_on = may_close = True
+                continue
+        if keys is None:
+            step = cast("int", step) + 1
+        may_close = kind not in _COMMAS
+        may_go_on = not may_close and bool(outer)
+    return repeated
+
+
+def _is_room(repeated: list[str]) -> bool:
+    return len(repeated) < REPEATED_MAX and sum(map(len, repeated)) < REPEATED_LENGTH_MAX
+
+
+def _name(key: str) -> str | None:
+    if "\\" not in key:
+        return key[1:-1]
+    try:
+        return msgspec.json.decode(key)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None  # half of a surrogate pair: nobody decodes such a text
+
+
+def _pointer(outer: list[_Around], step: str | int) -> str:
+    # The outermost is the list that we made up.
+    steps = [*(around[2] for around in outer[1:]), step]
+    return "".join(f"/{escape(str(step))}" for step in steps)
+
+
+def _nearest(root: _Wanted, path: list[str]) -> int:
+    found = root
+    for step in path:
+        part = found.parts[step]
+        if part.start < 0 or part.within != found.start:
+            break
+        found = part
+    return max(found.start, 0)
+
+
+def _spots(text: str, offsets: list[int]) -> dict[int, Spot]:
+    """The offsets ascend, and none is between the two characters of a line break."""
+    spots: dict[int, Spot] = {}
+    line, line_start, at = 1, 0, 0
+    for offset in offsets:
+        breaks = text.count("\n", at, offset) + text.count("\r", at, offset)
+        line += breaks - text.count("\r\n", at, offset)
+        if breaks:
+            line_start = max(text.rfind("\n", at, offset), text.rfind("\r", at, offset)) + 1
+        spots[offset] = Spot(line, offset - line_start + 1)
+        at = offset
+    return spots

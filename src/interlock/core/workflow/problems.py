@@ -1,0 +1,77 @@
+"""Problems: everything that is wrong, or merely odd, with a workflow file, and where."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+Rule = Literal[
+    "json",
+    "size",
+    "repeated-key",
+    "field",
+    "value",
+    "id",
+    "prompt",
+    "condition",
+    "criteria",
+    "contract",
+    "loop",
+    "assessment",
+    "function",
+    "reference",
+    "feature",
+    "template",
+    "binding",
+    "context",
+    "unreachable",
+    "reserved",
+    "no-meaning",
+    "style",
+]
+
+
+class Problem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One of them. Those that are only warnings do not keep a workflow from running."""
+
+    rule: Rule
+    pointer: str
+    """The JSON pointer (RFC 6901) of the value; empty for the whole file."""
+    message: str
+    """What is true."""
+    suggestion: str = ""
+    """What to do about it, where that is not plain."""
+    severity: Severity = "error"
+    line: int = 0
+    """Counted from 1, as is the column; 0 where the place is not known."""
+    column: int = 0
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, column {self.column}, " if self.line else ""
+        hint = f". {self.suggestion}" if self.suggestion else ""
+        return f"{where}{self.pointer or 'the file'}: {self.message}{hint}"
+
+
+class Invalid(msgspec.Struct, frozen=True):
+    """The file is not a workflow. Every problem at once, so that one edit can mend them all."""
+
+    problems: tuple[Problem, ...]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to suggest instead of a name that is not known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    return f"Known are: {', '.join(names)}." if names else ""
+
+
+def warning(rule: Rule, pointer: str, message: str, suggestion: str = "") -> Problem:
+    return Problem(rule, pointer, message, suggestion, "warning")
+
+
+def errors_of(problems: "list[Problem] | tuple[Problem, ...]") -> tuple[Problem, ...]:
+    return tuple(found for found in problems if found.severity == "error")

@@ -1,0 +1,73 @@
+"""The JSON Schema of workflow files, for editors; generated from the types that read them."""
+
+from typing import Any, cast
+
+import msgspec
+
+from interlock.core.workflow import builtins, conditions, packs
+from interlock.core.workflow.definition import ApprovalWish, Workflow
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_JOINED = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
+
+
+def published_schema() -> bytes:
+    (_, approval), defs = msgspec.json.schema_components([Workflow, ApprovalWish])
+    workflow = defs.pop("Workflow")
+    workflow["properties"]["$schema"] = {"type": "string"}
+    for name in ("Step", "TemplateCall"):
+        # What a step is, is plain without saying: its type may be left out.
+        defs[name]["required"].remove("type")
+    defs["Condition"] = _condition()
+    defs["Step"]["properties"]["requireConfirmation"] = {
+        "anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/Condition"}, approval]
+    }
+    defs["OutputContract"]["properties"]["contractRef"] |= {"examples": list(packs.names())}
+    defs["RefPart"]["properties"]["refId"] |= {"examples": list(builtins.PASSAGES)}
+    workflow["properties"]["features"]["items"] |= {"examples": list(builtins.FEATURES)}
+    schema = {
+        "$schema": DIALECT,
+        "title": "Interlock workflow",
+        **_plain(workflow),
+        "$defs": _plain(defs),
+    }
+    return msgspec.json.format(msgspec.json.encode(schema), indent=1) + b"\n"
+
+
+def _condition() -> dict[str, Any]:
+    operators: dict[str, Any] = {name: {} for name in conditions.OPERATORS}
+    return {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"var": {"type": "string"}, **operators},
+                "required": ["var"],
+                "additionalProperties": False,
+                "maxProperties": 2,
+            },
+            *(
+                {
+                    "type": "object",
+                    "properties": {join: _JOINED if join != "not" else _JOINED["items"]},
+                    "required": [join],
+                    "additionalProperties": False,
+                }
+                for join in ("and", "or", "not")
+            ),
+        ]
+    }
+
+
+_CONDITIONS = ("runCondition", "when", "condition")
+
+
+def _plain(node: Any, name: str = "") -> Any:
+    """Without what only OpenAPI reads, and with conditions where conditions belong."""
+    if isinstance(node, list):
+        return [_plain(item) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    parts = cast("dict[str, Any]", node)
+    if name in _CONDITIONS and "anyOf" in node:
+        return {"anyOf": [{"$ref": "#/$defs/Condition"}, {"type": "null"}], "default": None}
+    return {key: _plain(value, key) for key, value in parts.items() if key != "discriminator"}

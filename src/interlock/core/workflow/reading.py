@@ -1,0 +1,215 @@
+"""Read a workflow file: the whole of it, or everything that is wrong with its form."""
+
+import re
+import types
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.canonical import NotCanonical, escape
+from interlock.core.workflow import places
+from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
+from interlock.core.workflow.foreign import Folded, fold
+from interlock.core.workflow.problems import Invalid, Problem, nearest
+
+PROBLEMS_MAX = 50  # of one file; who has more begins with these
+
+Written = TypeVar("Written", bound=msgspec.Struct)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file that has the form of a workflow. What it says may still make no sense."""
+
+    workflow: Workflow
+    text: str
+    warnings: tuple[Problem, ...] = ()
+
+
+def read(content: bytes) -> Source | Invalid:
+    if len(content) > FILE_BYTES_MAX:
+        size = f"the file has {len(content)} bytes or more; {FILE_BYTES_MAX} are taken"
+        return Invalid((Problem("size", "", size, "Split it, or move texts into references."),))
+    try:
+        text = content.decode("utf-8-sig")
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Invalid((_not_json(content, error),))
+    try:
+        canonical.encode(document)
+    except NotCanonical as refused:
+        return placed(text, (Problem("value", refused.pointer, refused.reason),))
+    if not isinstance(document, dict):
+        return Invalid((Problem("json", "", "a workflow is a JSON object"),))
+    folded = Folded()
+    problems = [
+        Problem("repeated-key", pointer, "this key stands here twice; only one would count")
+        for pointer in places.repeated_keys(text)
+    ]
+    inner = fold(cast("dict[str, Any]", document), folded)
+    workflow: Workflow | None = None
+    try:
+        workflow = msgspec.convert(inner, Workflow)
+    except msgspec.ValidationError:
+        problems += islice(collect(Workflow, inner, ""), PROBLEMS_MAX)
+        assert problems, "what cannot be read has a reason"
+    if problems or workflow is None:
+        renamed = (_as_written(found, folded) for found in (*problems, *folded.warnings))
+        return placed(text, tuple(renamed))
+    return Source(workflow, text, tuple(folded.warnings))
+
+
+def placed(text: str, problems: tuple[Problem, ...]) -> Invalid:
+    """The same problems, each with its line and column, in the order of the file."""
+    return Invalid(with_places(text, problems))
+
+
+def with_places(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    if not problems:
+        return ()
+    spots = places.locate(text, {found.pointer for found in problems})
+    found = [
+        msgspec.structs.replace(
+            problem, line=spots[problem.pointer].line, column=spots[problem.pointer].column
+        )
+        if problem.pointer in spots
+        else problem
+        for problem in dict.fromkeys(problems)
+    ]
+    return tuple(sorted(found, key=lambda problem: (problem.line, problem.column)))
+
+
+def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]:
+    """Everything that keeps `value` from being a `cls`, field by field."""
+    if not isinstance(value, dict):
+        yield Problem("value", at, f"an object is wanted, not {_kind_of(value)}")
+        return
+    given = cast("dict[str, Any]", value)
+    fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
+    tag = cls.__struct_config__.tag_field
+    for name in given.keys() - fields.keys() - {tag}:
+        what = f"there is no field `{name}` here"
+        yield Problem("field", f"{at}/{escape(name)}", what, nearest(name, fields))
+    for name, field in fields.items():
+        if name in given:
+            yield from _collect_value(field.type, given[name], f"{at}/{escape(name)}")
+        elif field.required:
+            yield Problem("field", at, f"`{name}` is missing")
+
+
+def _collect_value(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        inner = list(_collect_parts(wanted, value, at))
+        if inner:
+            yield from inner
+        else:
+            # msgspec says "…what… - at `$.steps[0].id`"; inside of a field, the place is enough.
+            what = _in_words(str(error).partition(" - at `")[0])
+            yield Problem("value", at, what, _described(wanted))
+
+
+def _collect_parts(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
+    """The problems of the parts of a value, where it is one that has parts."""
+    options = _options(wanted)
+    structs = [found for found in options if _is_struct(found)]
+    if structs and isinstance(value, dict):
+        chosen = _chosen(structs, cast("dict[str, Any]", value))
+        if chosen is None:
+            tags = ", ".join(f"`{found.__struct_config__.tag}`" for found in structs)
+            field = structs[0].__struct_config__.tag_field
+            yield Problem("value", f"{at}/{field}", f"one of these is wanted: {tags}")
+        else:
+            yield from collect(chosen, value, at)
+    for option in options:
+        origin, inner = get_origin(option), get_args(option)
+        if origin is tuple and isinstance(value, list):
+            for index, item in enumerate(cast("list[Any]", value)):
+                yield from _collect_value(inner[0], item, f"{at}/{index}")
+        elif origin is dict and isinstance(value, dict):
+            for name, item in cast("dict[str, Any]", value).items():
+                yield from _collect_value(inner[1], item, f"{at}/{escape(name)}")
+
+
+def _options(wanted: Any) -> tuple[Any, ...]:
+    if get_origin(wanted) is Annotated:
+        return _options(get_args(wanted)[0])
+    if get_origin(wanted) in (Union, types.UnionType):
+        return tuple(option for part in get_args(wanted) for option in _options(part))
+    return (wanted,)
+
+
+def _is_struct(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, msgspec.Struct)
+
+
+def _chosen(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
+    if len(structs) == 1:
+        return structs[0]
+    field = structs[0].__struct_config__.tag_field
+    assert field is not None, "one of several is told by its tag"
+    return next((s for s in structs if s.__struct_config__.tag == value.get(field)), None)
+
+
+def _described(wanted: Any) -> str:
+    """What the type says about itself, where it says something."""
+    metas = get_args(wanted)[1:] if get_origin(wanted) is Annotated else ()
+    return next((meta.description for meta in metas if meta.description), "")
+
+
+def _in_words(message: str) -> str:
+    """What msgspec says, for somebody who does not know Python."""
+    if message.endswith("of length >= 1"):
+        return "it is empty"
+    what, _, value = message.partition("got ")
+    for theirs, ours in _WORDS.items():
+        what, value = (re.sub(rf"\b{theirs}\b", ours, part) for part in (what, value))
+    message = f"{what}got {value}" if value else what
+    return message[:1].lower() + message[1:].replace("`", "").replace(" | ", " or ")
+
+
+_WORDS = {
+    "str matching regex": "a text like",
+    "str": "a text",
+    "array": "a list",
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+    "object": "an object",
+}
+
+
+def _kind_of(value: Any) -> str:
+    kinds = {"list": "a list", "str": "a text", "bool": "true or false", "NoneType": "null"}
+    return kinds.get(type(value).__name__, "a number")
+
+
+def _not_json(content: bytes, error: Exception) -> Problem:
+    if isinstance(error, UnicodeDecodeError):
+        line = content.count(b"\n", 0, error.start) + 1
+        return Problem("json", "", f"line {line} is not UTF-8 text: {error.reason}")
+    if isinstance(error, RecursionError):
+        return Problem("json", "", "it is nested too deeply")
+    # msgspec counts bytes: "JSON is malformed: … (byte 17)".
+    _, _, byte = str(error).rpartition("(byte ")
+    what = str(error).removeprefix("JSON is malformed: ")
+    if not byte.rstrip(")").isdigit():
+        return Problem("json", "", f"this is not JSON: {what}")
+    before = content[: int(byte.rstrip(")"))]
+    last = before.rpartition(b"\n")[2].decode(errors="replace")
+    what = what.rpartition(" (byte")[0]
+    return Problem(
+        "json",
+        "",
+        f"this is not JSON: {what}",
+        line=before.count(b"\n") + 1,
+        column=len(last) + 1,
+    )
+
+
+def _as_written(problem: Problem, folded: Folded) -> Problem:
+    pointer = folded.written_as.get(problem.pointer, problem.pointer)
+    return msgspec.structs.replace(problem, pointer=pointer)

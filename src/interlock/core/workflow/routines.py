@@ -1,0 +1,74 @@
+"""Calls of routines: which routine is meant, and its steps with the arguments put in."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.ids import WorkflowId
+from interlock.core.workflow.definition import AnyStep, TemplateCall, Workflow
+
+EXPANDED_BYTES_MAX = 4 * 1024 * 1024  # of one workflow, when all its routines are written out
+_ARGUMENT = re.compile(r"\{([A-Za-z_][\w-]*)\}")
+
+
+def named(called: str, routines: Mapping[WorkflowId, Workflow]) -> Workflow | None:
+    """The routine that a call means, under our name for it or under WorkRail's."""
+    name = called.removeprefix("wr.templates.routine.")
+    names = (called, f"wr.routine-{name}", f"routine-{name}") if name != called else (called,)
+    known = (WorkflowId(found) for found in names)
+    return next((routines[found] for found in known if found in routines), None)
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    given: dict[str, str]
+    unknown: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def arguments_of(step: TemplateCall, routine: Workflow) -> Arguments:
+    given = {name: _text(value) for name, value in step.template_call.args.items()}
+    # A routine of other origin does not say what it takes.
+    unknown = given.keys() - routine.inputs.keys() if routine.inputs else ()
+    missing: list[str] = []
+    for name, wanted in routine.inputs.items():
+        if name not in given and wanted.default is not None:
+            given[name] = _text(wanted.default)
+        elif name not in given and wanted.required:
+            missing.append(name)
+    return Arguments(given, tuple(sorted(unknown)), tuple(missing))
+
+
+def expanded_size(routine: Workflow, given: Mapping[str, str]) -> int:
+    """How many bytes the routine's steps have once the arguments are in."""
+    text = msgspec.json.encode(routine.steps).decode()
+    return len(text) + sum(len(given.get(name, "")) for name in _ARGUMENT.findall(text))
+
+
+def with_arguments(step: AnyStep, given: Mapping[str, str]) -> AnyStep | None:
+    """A routine's step with `{name}` replaced in every text; None if it is no step any more."""
+    if not given:
+        return step
+    try:
+        return msgspec.convert(_filled(msgspec.to_builtins(step), given), type(step))
+    except msgspec.ValidationError:
+        return None
+
+
+def _filled(value: Any, given: Mapping[str, str]) -> Any:
+    match value:
+        case str():
+            return _ARGUMENT.sub(lambda found: given.get(found[1], found[0]), value)
+        case list() | tuple():
+            return [_filled(item, given) for item in cast("list[Any]", value)]
+        case dict():
+            items = cast("dict[str, Any]", value).items()
+            return {name: _filled(item, given) for name, item in items}
+        case _:
+            return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else canonical.encode(value).decode()

@@ -1,0 +1,319 @@
+"""Foreign JSON Schemas (2020-12): what one may cost, what is wrong with a value, what it declares.
+
+Patterns and schemas are programs of strangers: what they may cost is weighed before they are taken,
+patterns are searched for in linear time, and nothing is ever fetched.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.canonical import Json, NotCanonical, escape
+from interlock.core.workflow.conditions import Flaw
+from interlock.core.workflow.operators import clip, quote
+
+BYTES_MAX = 64 * 1024
+WORK_MAX = 1_500
+"""For all patterns and schemas together: an instruction of a compiled pattern is one, and so is a
+value in a schema, again for each `$ref` to it. At worst, one takes 0.5 ms for 64 KB of output."""
+FLAWS_MAX = 20
+ERRORS_MAX = 20
+_EXPLAINED_MAX = 50_000  # work of a schema times values: at worst so many errors, of 10 µs each
+_COPIED_MAX = 1_000_000  # with each error goes a copy of what is wrong: 0.1 µs and 100 bytes each
+_VISITED_MAX = 10_000
+_REFS_MAX = 16
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NOTES = frozenset(
+    ("$schema", "$id", "$defs", "$comment", "title", "description", "default", "examples")
+)
+"""Keywords that demand nothing."""
+_DOUBTFUL = frozenset(
+    ("allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "additionalProperties")
+)
+
+Node: TypeAlias = dict[str, Any]
+
+
+class SchemaError(msgspec.Struct, frozen=True):
+    """One thing that a value lacks, and where (JSON pointer; of a missing field, its own)."""
+
+    pointer: str
+    message: str
+
+
+class Weighing(msgspec.Struct):
+    """What patterns and schemas cost together so far, and what is wrong with them."""
+
+    flaws: list[Flaw] = []
+    work: int = 0
+
+    def refuse(self, at: str, message: str) -> None:
+        if len(self.flaws) < FLAWS_MAX:
+            self.flaws.append(Flaw(at, message))
+
+    def refuse_excess(self, at: str) -> bool:
+        """Whether all of it costs too much, with what stands at `at` as the last straw."""
+        if self.work > WORK_MAX:
+            what = f"patterns and schemas may cost {WORK_MAX} in all; with this, they cost more"
+            self.refuse(at, f"{what} (a schema that refers to itself has no end)")
+        return self.work > WORK_MAX
+
+
+def plain(value: Json, at: str, *, bytes_max: int) -> tuple[Json] | Flaw:
+    """The value as its canonical form will be read, in a tuple: a value may be anything."""
+    try:
+        content = canonical.encode(value)
+        if len(content) > bytes_max:
+            return Flaw(at, f"more than {bytes_max} bytes")
+        read = msgspec.json.decode(content)
+        canonical.encode(read)  # 1e20 became an integer, which is not taken when it is read again
+    except NotCanonical as refused:
+        return Flaw(at + refused.pointer, refused.reason)
+    return (read,)
+
+
+def weigh(schema: Node, base: str, weighing: Weighing) -> None:
+    """Add what the schema costs, and everything that is wrong with it."""
+    if len(msgspec.json.encode(schema)) > BYTES_MAX:
+        return weighing.refuse(base, f"more than {BYTES_MAX} bytes")
+    flaw_count, defs = len(weighing.flaws), schema.get("$defs")
+    waiting: list[tuple[str, Json]] = [(base, schema)]
+    while waiting:
+        for at, under, key, item in _pairs(*waiting.pop()):
+            weighing.work += 1
+            if weighing.work > WORK_MAX:
+                return None  # a recursive schema ends here, too
+            if under == "patternProperties":
+                weigh_pattern(key, at, weighing)
+            if key in ("unevaluatedItems", "unevaluatedProperties"):
+                weighing.refuse(at, f"`{key}` is not taken: it costs twice as much at each level")
+            elif not isinstance(item, str):
+                continue
+            elif key == "pattern":
+                weigh_pattern(item, at, weighing)
+            elif key == "$ref":
+                name = item.removeprefix("#/$defs/")
+                is_local = name != item and not {*name} & {*"/~%"}  # what would be unescaped
+                if is_local and isinstance(defs, dict) and name in defs:
+                    waiting.append((f"{base}/$defs/{name}", cast("dict[str, Json]", defs)[name]))
+                else:
+                    weighing.refuse(at, "only #/$defs/name of the same schema is taken")
+            elif key == "$schema" and item.rstrip("#") != _DIALECT:
+                weighing.refuse(at, f"only draft 2020-12 is taken: {_DIALECT}")
+            elif key == "$dynamicRef" or (key == "$id" and at != f"{base}/$id"):
+                weighing.refuse(at, f"`{key}` is not taken here")
+    if len(weighing.flaws) == flaw_count and (flaw := _error(schema)):
+        weighing.refuse(base + flaw.pointer, flaw.message)
+    return None
+
+
+def weigh_pattern(pattern: str, at: str, weighing: Weighing, flags: str = "") -> None:
+    if len(weighing.flaws) == FLAWS_MAX:
+        return
+    try:
+        # With so little memory, a pattern that is far too large is refused at once.
+        weighing.work += compile_pattern(pattern, flags, 128 * 1024).programsize
+    except ValueError as refused:
+        weighing.refuse(at, f"cannot be searched for in linear time: {refused}")
+
+
+def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024) -> Any:
+    """The pattern, for an engine that takes linear time and comes without types."""
+    re2: Any = importlib.import_module("re2")
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True  # groups would keep it from its fast path
+    options.max_mem = memory  # of each; the last 128 are kept
+    try:
+        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
+    except re2.error as refused:
+        raise ValueError(refused.args[0].decode(errors="replace")) from None
+
+
+def validator(schema: Node) -> Callable[[Json], bool]:
+    """Whether a value satisfies a schema that was weighed."""
+    return _validator(schema).is_valid
+
+
+def first_error(schema: Node, value: Json) -> SchemaError | None:
+    """What is wrong with a value that does not satisfy the schema, if that is not costly to say."""
+    if _has_alternatives(schema) and _is_costly(schema, value):
+        return None
+    return _error(schema, value)
+
+
+def errors(schema: Node, value: Json) -> tuple[SchemaError, ...]:
+    """What is wrong with the value: at most `ERRORS_MAX`, and one where more are costly to find."""
+    judge = _validator(schema)
+    if judge.is_valid(value):
+        return ()
+    if not _is_costly(schema, value):
+        return tuple(_said(error) for error in islice(judge.iter_errors(value), ERRORS_MAX))
+    if not _has_alternatives(schema):
+        try:
+            judge.validate(value)
+        except ValueError as error:
+            return (_said(error),)
+    return (SchemaError("", "it does not satisfy the schema"),)
+
+
+def declared(schema: Node, pointer: str) -> Node | None:
+    """What the schema says of the value at a place, where it says so plainly."""
+    node = resolve(schema, schema)
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        below = None if node is None else _below(node, key)
+        if below is None and node is not None and key.isdecimal():
+            below = _below(node, int(key))
+        node = resolve(below, schema)
+    return node
+
+
+def resolve(node: Any, schema: Node) -> Node | None:
+    """A part of `schema`, joined with what it refers to, where that is plain."""
+    for _ in range(_REFS_MAX):
+        if not isinstance(node, dict):
+            return {} if node is True else None
+        node = cast("Node", node)
+        if "$ref" not in node:
+            return node
+        target = schema.get("$defs", {}).get(str(node["$ref"]).removeprefix("#/$defs/"))
+        node = _joined({key: item for key, item in node.items() if key != "$ref"}, target)
+    return None
+
+
+def extras(schema: Node, value: Json) -> tuple[str, ...]:
+    """Where the value has members that the schema does not declare; in doubt, nowhere."""
+    found: list[str] = []
+    waiting: list[tuple[str, Node | None, Json]] = [("", resolve(schema, schema), value)]
+    visits = 0
+    while waiting and len(found) < ERRORS_MAX and visits < _VISITED_MAX:
+        at, node, here = waiting.pop()
+        if node is None or not isinstance(here, dict | list):
+            continue
+        is_closed = "properties" in node and not _DOUBTFUL & node.keys()
+        patterns = [compile_pattern(pattern) for pattern in node.get("patternProperties", ())]
+        items = here.items() if isinstance(here, dict) else enumerate(here)
+        for key, item in islice(items, _VISITED_MAX // (1 + len(patterns))):
+            visits += 1 + len(patterns)
+            below, place = _below(node, key), f"{at}/{escape(str(key))}"
+            is_named = any(pattern.search(str(key).encode()) for pattern in patterns)
+            if below is not None:
+                waiting.append((place, resolve(below, schema), item))
+            elif isinstance(key, str) and is_closed and not is_named:
+                found.append(place)
+    return tuple(sorted(found[:ERRORS_MAX]))
+
+
+def _validator(schema: Node) -> Any:
+    """One that takes linear time for patterns, too, and never fetches anything."""
+    import jsonschema_rs as engine  # noqa: PLC0415
+
+    linear = engine.RegexOptions()
+    return engine.Draft202012Validator(schema, pattern_options=linear, offline=True, mask="it")
+
+
+def _pairs(at: str, value: Json, under: str = "") -> Iterator[tuple[str, str, str, Json]]:
+    """All that is in a value, at any depth: where, in what, under which key, and what it is."""
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, item in value.items() if isinstance(value, dict) else items:
+        here = f"{at}/{escape(str(key))}"
+        yield here, under, str(key), item
+        yield from _pairs(here, item, str(key))
+
+
+def _error(schema: Node, *values: Json) -> SchemaError | None:
+    """What is wrong with the schema itself, or else with a value under it."""
+    try:
+        judge = _validator(schema)
+        for value in values:
+            judge.validate(value)
+    except ValueError as error:
+        place = _pointer(getattr(error, "instance_path", ()))
+        return SchemaError(place, _found(error, getattr(error, "message", str(error))))
+    return None
+
+
+def _said(error: Any) -> SchemaError:
+    """An error of the engine, in words that name what is allowed and the place to change."""
+    place = _pointer(error.instance_path)
+    match error.kind.name:
+        case "required":
+            return SchemaError(f"{place}/{escape(error.kind.property)}", "it is missing")
+        case "enum":
+            allowed = ", ".join(quote(option) for option in error.kind.options)
+            return SchemaError(place, _found(error, f"it is not one of {allowed}", 600))
+        case _:
+            return SchemaError(place, _found(error, error.message))
+
+
+def _found(error: Any, message: str, length: int = 200) -> str:
+    return f"{clip(message, length)} (found {quote(getattr(error, 'instance', None), 80)})"
+
+
+def _pointer(steps: Sequence[str | int]) -> str:
+    return "".join(f"/{escape(str(step))}" for step in steps)
+
+
+def _has_alternatives(schema: Node) -> bool:
+    """On the way to a first error, all errors in alternatives are collected."""
+    text = msgspec.json.encode(schema)
+    return b'"anyOf":' in text or b'"oneOf":' in text
+
+
+def _is_costly(schema: Node, value: Json) -> bool:
+    """Whether all errors together, which the engine collects before it tells one, are too many."""
+    weigh(schema, "", weighing := Weighing())
+    count, copied = _extent(value)
+    if b'"propertyNames":' in msgspec.json.encode(schema):
+        copied *= count  # for each name that is wrong, the engine copies the whole object
+    return weighing.work * count > _EXPLAINED_MAX or weighing.work * copied > _COPIED_MAX
+
+
+def _extent(root: Json) -> tuple[int, int]:
+    """How many values there are, and what a copy of each of them would come to, in 32 bytes."""
+    count, copied = 0, 0
+    waiting: list[tuple[int, Json]] = [(1, root)]
+    while waiting:
+        level, value = waiting.pop()
+        count += 1
+        # A value is copied with each of those that it stands in.
+        copied += level * (1 + (len(value) // 32 if isinstance(value, str) else 0))
+        if isinstance(value, dict):
+            copied += level * sum(1 + len(key) // 32 for key in value)
+            waiting += ((level + 1, item) for item in value.values())
+        elif isinstance(value, list):
+            waiting += ((level + 1, item) for item in value)
+    return count, copied
+
+
+def _joined(node: Node, target: Any) -> Any:
+    """Both demands as one, where that is plain."""
+    if not isinstance(target, dict):
+        return None
+    target = cast("Node", target)
+    both = (node.keys() & target.keys()) - NOTES - {"properties", "required", "type"}
+    if both or ("type" in node and node["type"] != target.get("type", node["type"])):
+        return None
+    joined = {**target, **node}
+    if "properties" in node and "properties" in target:
+        joined["properties"] = {**target["properties"], **node["properties"]}
+    if "required" in node and "required" in target:
+        joined["required"] = [*target["required"], *node["required"]]
+    return joined
+
+
+def _below(node: Node, step: str | int) -> Any:
+    """What is said of a member or an item, if something is."""
+    if isinstance(step, int):
+        return None if "prefixItems" in node else node.get("items")
+    if step in node.get("properties", ()):
+        return node["properties"][step]
+    if "patternProperties" in node:
+        return None
+    more = node.get("additionalProperties")
+    return cast("Node", more) if isinstance(more, dict) else None

@@ -1,0 +1,269 @@
+"""A checkout of a git repository: where it may come from, and how it is made without harm."""
+
+import os
+import re
+import time
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:  # 10 ms that only a fetch has to pay
+    import subprocess
+
+UrlFault = Literal["option", "characters", "protocol", "credentials", "address"]
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+FETCH_SECONDS_MAX = 120.0  # for one source, from the first word with its server to the last file
+TREE_FILES_MAX, TREE_BYTES_MAX = 20_000, 256 * 1024 * 1024  # a small pack can unfold to anything
+TREE_DEPTH_MAX = 64  # what is checked out is removed again, by a function that calls itself
+_OUTPUT_BYTES_MAX = 4 * 1024 * 1024
+_SAID_BYTES_MAX, _SAID_LINES_MAX, _SAID_MAX = 4096, 3, 400
+_LOCATION_MAX, _WORD_MAX = 2048, 255
+
+_HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
+_SCP = re.compile(rf"(?:{_USER.pattern}@)?[A-Za-z0-9][A-Za-z0-9._-]*:(?!-).+")
+_SCP_PASSWORD = re.compile(r"[^/@:]+:[^/@]*@")
+_NOT_IN_REF = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-+/.]|[/.]$|/\.|\.lock(?:/|$)|^@$")
+
+_SAFE = (
+    "core.hooksPath=/dev/null",
+    "core.symlinks=false",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",  # it would go on in the background, in a directory that is removed
+)
+# Stronger than any .gitattributes: what was committed is what is written, and no program sees it.
+_ATTRIBUTES = "* -text !filter -ident !working-tree-encoding\n"
+# How a user reaches a server. The others of this kind say which repository git is in, or whose.
+_KEPT = {
+    "GIT_ASKPASS",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+}
+
+
+class SourceFailure(Exception):
+    """A source cannot be fetched or kept. `hint` says what a person can do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) -> str:
+    """Fetch one commit into the empty directory `draft` and write its files to `tree` there.
+
+    Returns the commit. With a `path` only what lies below it is written.
+
+    Raises:
+        SourceFailure: git is missing, says no or takes too long, or there is too much.
+        OSError: the directory cannot be written.
+    """
+    deadline = time.monotonic() + FETCH_SECONDS_MAX
+    tree = draft / "tree"
+    tree.mkdir()
+    git = _Git(draft, location, deadline)
+    git.run("init", "--quiet", "--template=")
+    (draft / "git" / "info").mkdir(exist_ok=True)
+    (draft / "git" / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
+    options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
+    git.run("fetch", *options, "--", location, ref or "HEAD", is_local=False)
+    commit = git.run("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}").decode().strip()
+    assert COMMIT.fullmatch(commit), "git names commits so"
+    listed = git.run(
+        "ls-tree", "-r", "-l", "-z", "--full-tree", "--", commit, *((path,) if path else ())
+    )
+    _refuse_too_much(location, listed)
+    if listed:
+        git.run("checkout", "--quiet", "--force", commit, "--", path or ".")
+    if path and not leads_below(tree, path):
+        raise SourceFailure(
+            f"`{location}` has no directory `{path}` at commit {commit[:12]}",
+            "`--path` names a directory of the repository, from its top.",
+        )
+    return commit
+
+
+def _refuse_too_much(location: str, listed: bytes) -> None:
+    records = [record.partition(b"\t") for record in listed.split(b"\0") if record]
+    sizes = [head.split()[-1] for head, _, _ in records]
+    size = sum(int(word) for word in sizes if word.isdigit())  # a submodule has none
+    depth = max((name.count(b"/") for _, _, name in records), default=0)
+    is_cut = len(listed) > _OUTPUT_BYTES_MAX
+    if is_cut or len(records) > TREE_FILES_MAX or size > TREE_BYTES_MAX or depth > TREE_DEPTH_MAX:
+        raise SourceFailure(
+            f"`{location}` holds too much: more than {TREE_FILES_MAX} files,"
+            f" {TREE_BYTES_MAX // 1024 // 1024} MiB or {TREE_DEPTH_MAX} levels",
+            "Choose a directory of it with `--path`: nothing else is then written.",
+        )
+
+
+class _Git:
+    """Runs git in one draft, until one deadline."""
+
+    def __init__(self, draft: Path, location: str, deadline: float) -> None:
+        self._draft, self._location, self._deadline = draft, location, deadline
+
+    def run(self, *arguments: str, is_local: bool = True) -> bytes:
+        """What git prints, and a byte more than the limit if it is more than that."""
+        draft, said = self._draft, self._draft / "said"
+        settings = [word for setting in _SAFE for word in ("-c", setting)]
+        where = ["--git-dir", str(draft / "git"), "--work-tree", str(draft / "tree")]
+        # What a server says goes to a file: it may talk without end.
+        with said.open("wb") as errors:
+            process = _start(
+                ["git", *where, *settings, *arguments], draft / "tree", errors, is_local=is_local
+            )
+            code, output = _finish(process, self._deadline)
+        if code == 0 or len(output) > _OUTPUT_BYTES_MAX:
+            return output
+        if time.monotonic() >= self._deadline:
+            raise SourceFailure(
+                f"`{self._location}` did not arrive within {FETCH_SECONDS_MAX:.0f} s",
+                "Try again later, or fetch it yourself and add the directory.",
+            )
+        raise SourceFailure(
+            f"git cannot fetch `{self._location}`: {_last_words(said)}",
+            "Check the address, the ref and your access: `git ls-remote LOCATION` asks the same.",
+        )
+
+
+def _start(
+    command: list[str], directory: Path, errors: IO[bytes], *, is_local: bool
+) -> "subprocess.Popen[bytes]":
+    import subprocess  # noqa: PLC0415
+
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=directory,
+            env=_environment(is_local=is_local),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # no terminal to ask at, and one group to end
+        )
+    except FileNotFoundError as error:
+        raise SourceFailure(
+            "git is not installed, or not in PATH",
+            "Install git. A source that is a directory needs none.",
+        ) from error
+
+
+def _finish(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, bytes]:
+    import threading  # noqa: PLC0415
+
+    assert process.stdout is not None, "it is piped"
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _end, (process,))
+    timer.start()
+    try:
+        output = process.stdout.read(_OUTPUT_BYTES_MAX + 1)
+        if len(output) <= _OUTPUT_BYTES_MAX:
+            process.wait()
+    finally:
+        timer.cancel()
+        _end(process)
+        process.stdout.close()
+    return process.wait(), output
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """With those that it started: they would write on in a directory that is removed."""
+    import signal  # noqa: PLC0415
+
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _environment(*, is_local: bool) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in _KEPT
+    }
+    kept |= {
+        "GIT_ALLOW_PROTOCOL": "" if is_local else "https:ssh:file",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+    if is_local:  # only what talks to a server needs the user's proxies and credential helpers
+        kept |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return kept
+
+
+def _last_words(said: Path) -> str:
+    """The end of what git said, without what a server could play on a terminal with."""
+    with said.open("rb") as file:
+        file.seek(max(0, said.stat().st_size - _SAID_BYTES_MAX))
+        text = file.read().decode(errors="replace").partition("\nPlease make sure")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    words = "; ".join(line.removeprefix("fatal: ") for line in lines[-_SAID_LINES_MAX:])
+    shown = "".join(char if char.isprintable() else "?" for char in words)
+    return shown[-_SAID_MAX:] or "it does not say why"
+
+
+def ref_is_sound(ref: str) -> bool:
+    """What `git check-ref-format` takes, and what is no refspec and no option."""
+    is_short = 0 < len(ref) <= _WORD_MAX
+    return is_short and ref.isprintable() and _NOT_IN_REF.search(ref) is None
+
+
+def path_is_sound(path: str) -> bool:
+    """Whether it leads to a directory below, and not into git's own."""
+    parts = PurePosixPath(path).parts
+    is_short = len(path) <= _WORD_MAX
+    is_below = not path.startswith("/") and ".." not in parts
+    is_ours = not parts or ".git" in path.lower().split("/")
+    return is_short and is_below and path.isprintable() and not is_ours
+
+
+def leads_below(base: Path, path: str) -> bool:
+    """Whether the directory `path` is there and lies, links followed, below `base`."""
+    found = (base / path).resolve()
+    return found.is_dir() and found.is_relative_to(base.resolve())
+
+
+def url_fault(location: str) -> UrlFault | None:
+    """Why git is not asked to fetch from there."""
+    if location.startswith("-"):
+        return "option"
+    if not location.isprintable() or len(location) > _LOCATION_MAX:
+        return "characters"
+    scheme, separator, rest = location.partition("://")
+    if separator and "/" not in scheme:
+        return _authority_fault(scheme, rest)
+    if "::" in location.partition("/")[0]:  # a remote helper: `ext::sh -c …`
+        return "protocol"
+    if location.startswith("/"):
+        return None
+    if _SCP_PASSWORD.match(location):
+        return "credentials"
+    return None if _SCP.fullmatch(location) else "address"
+
+
+def _authority_fault(scheme: str, rest: str) -> UrlFault | None:
+    if scheme not in ("https", "ssh", "file"):
+        return "protocol"
+    if scheme == "file":
+        return None if rest.startswith("/") else "address"
+    authority, _, path = rest.partition("/")
+    user, _, host = authority.rpartition("@")
+    # A name alone is what a token looks like, and https needs none.
+    if ":" in user or (user and scheme == "https"):
+        return "credentials"
+    is_sound = _HOST.fullmatch(host) and (not user or _USER.fullmatch(user))
+    return None if is_sound and path else "address"

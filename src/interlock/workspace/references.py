@@ -1,0 +1,41 @@
+"""What a workflow refers to in the workspace: whether it is there, and a hash of its content."""
+
+import hashlib
+from pathlib import Path
+
+from interlock.core.workflow.definition import Reference
+from interlock.core.workflow.header import is_address
+from interlock.core.workflow.prompt import Resolved
+
+BYTES_MAX = 64 * 1024 * 1024  # what is larger is not something that an agent reads
+
+
+def resolve(
+    references: tuple[Reference, ...], *, workspace: Path, package: Path
+) -> tuple[Resolved, ...]:
+    """Each reference as it is now. Addresses are left alone: nothing is ever fetched.
+
+    `package` is the directory of the workflow file, for references that go along with it.
+    """
+    roots = {"workspace": workspace, "package": package}
+    return tuple(_resolve(found, roots[found.resolve_from]) for found in references)
+
+
+def _resolve(reference: Reference, root: Path) -> Resolved:
+    if is_address(reference.source):
+        return Resolved(reference.id)
+    try:
+        path, root = (root / reference.source).resolve(), root.resolve()
+        if not path.is_relative_to(root):
+            return Resolved(reference.id, problem="it leads out of the workspace")
+        if path.is_dir():
+            return Resolved(reference.id)
+        if not path.is_file():
+            return Resolved(reference.id, problem="it is not there")
+        if path.stat().st_size > BYTES_MAX:
+            return Resolved(reference.id, problem=f"it has more than {BYTES_MAX} bytes")
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+        return Resolved(reference.id, problem=f"it cannot be read: {error}")
+    return Resolved(reference.id, f"sha256:{digest}")

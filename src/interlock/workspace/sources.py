@@ -1,0 +1,253 @@
+"""Workflow sources: directories and git repositories that a user added, fetched by command only."""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from interlock.workspace.checkout import (
+    COMMIT,
+    SourceFailure,
+    check_out,
+    path_is_sound,
+    ref_is_sound,
+    url_fault,
+)
+from interlock.workspace.failures import SettingsBroken
+
+Kind = Literal["directory", "git"]
+FILES_MAX = 500  # workflow files in one directory
+_STORED_BYTES_MAX = 4 * 1024 * 1024
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_RESERVED = {"bundled", "user", "project"}  # a workflow says that it comes from there
+_CHECKOUT = re.compile(rf"(?:{COMMIT.pattern})-[0-9a-f]{{8}}")
+
+
+class SourcesBroken(SettingsBroken):
+    """`sources.json` cannot be read, or Interlock did not write it so."""
+
+
+class Checkout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is in use of a repository. Never changed in place: a sync makes another."""
+
+    commit: str
+    directory: str
+    synced_ms: int
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    kind: Kind
+    location: str
+    ref: str | None = None
+    path: str | None = None
+    """The directory below the location that holds the workflow files."""
+    checkout: Checkout | None = None
+
+
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    v: Literal[1]
+    sources: tuple[Source, ...]
+
+
+def directories(home: Path) -> list[tuple[str, Path]]:
+    """Name and directory of every source, in the order in which they were added.
+
+    Nothing is fetched, and a directory need not be there.
+
+    Raises:
+        SourcesBroken: `sources.json` cannot be used.
+    """
+    return [(source.name, directory_of(home, source)) for source in load(home)]
+
+
+def directory_of(home: Path, source: Source) -> Path:
+    """Where the workflow files of a source lie."""
+    base = Path(source.location)
+    if source.checkout:
+        base = _place(home, source.name) / source.checkout.directory
+    return base / source.path if source.path else base
+
+
+def load(home: Path) -> tuple[Source, ...]:
+    """The sources that were added, none if there is no file.
+
+    Raises:
+        SourcesBroken: the file is there but is not what it should be.
+    """
+    path = _stored_at(home)
+    try:
+        with path.open("rb") as file:
+            content = file.read(_STORED_BYTES_MAX + 1)
+        if len(content) > _STORED_BYTES_MAX:
+            raise SourcesBroken(f"`{path}` cannot be used: it is larger than Interlock writes it")
+        sources = msgspec.json.decode(content, type=_Stored).sources
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except (OSError, ValueError, RecursionError) as error:  # not to be opened, not JSON, not ours
+        raise SourcesBroken(f"`{path}` cannot be used: {error}") from error
+    # Names become paths that are removed, locations arguments of git: nothing is taken on trust.
+    for number, source in enumerate(sources):
+        is_twice = source.name in {other.name for other in sources[:number]}
+        if fault := "its name is there twice" if is_twice else _fault(source):
+            raise SourcesBroken(f"`{path}` cannot be used: `$.sources[{number}]`: {fault}")
+    return sources
+
+
+def save(home: Path, sources: tuple[Source, ...]) -> None:
+    """Replace what is stored, whole or not at all, whenever the power fails.
+
+    Raises:
+        SourceFailure: nothing was written.
+    """
+    path = _stored_at(home)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    content = msgspec.json.format(msgspec.json.encode(_Stored(1, sources)), indent=2) + b"\n"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        draft.replace(path)
+        directory = os.open(home, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise SourceFailure(
+            f"`{path}` cannot be written: {error.strerror}",
+            "Check the disk and that the directory belongs to you.",
+        ) from error
+
+
+def fetch(home: Path, source: Source, *, at_ms: int) -> Source:
+    """The source at its newest commit. What was in use stays so until the caller saves this one.
+
+    Raises:
+        SourceFailure: nothing was changed.
+    """
+    assert source.kind == "git", f"`{source.name}` is a repository"
+    place = _place(home, source.name)
+    mark = os.urandom(4).hex()  # a checkout that was damaged gives way to another of its commit
+    draft = place / f".fetching-{mark}"
+    try:
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
+        _sweep(place, source.checkout)
+        try:
+            draft.mkdir(mode=0o700)
+            commit = check_out(draft, source.location, ref=source.ref, path=source.path)
+            checkout = Checkout(commit, f"{commit}-{mark}", at_ms)
+            (draft / "tree").rename(place / checkout.directory)
+        finally:
+            _remove(draft)
+            if not any(place.iterdir()):
+                place.rmdir()
+    except OSError as error:
+        raise SourceFailure(
+            f"`{error.filename or place}` cannot be used: {error.strerror or error}",
+            "Check the disk and that the directory belongs to you.",
+        ) from error
+    return msgspec.structs.replace(source, checkout=checkout)
+
+
+def forget(home: Path, name: str) -> None:
+    """Remove the checkouts of a source that is no longer stored.
+
+    Raises:
+        SourceFailure: something of it is still there.
+    """
+    try:
+        _remove(_place(home, name))
+    except OSError as error:
+        raise SourceFailure(
+            f"`{name}` is no longer a source, but `{error.filename}` cannot be removed:"
+            f" {error.strerror}",
+            "Remove it by hand.",
+        ) from error
+
+
+def workflow_files(directory: Path) -> list[str]:
+    """The names of the workflow files in a directory; more than `FILES_MAX` says: too many.
+
+    Raises:
+        OSError: the directory cannot be read.
+    """
+    names: list[str] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(".json") and os.path.isfile(entry.path):
+                names.append(entry.name)
+            if len(names) > FILES_MAX:
+                break
+    return sorted(names)
+
+
+def changed_files(before: Path, after: Path) -> int:
+    """How many workflow files came, went or have other content."""
+    import filecmp  # noqa: PLC0415 (only a sync compares)
+
+    try:
+        old = set(workflow_files(before))
+    except OSError:
+        old = set[str]()
+    new = set(workflow_files(after))
+    common = sorted(old & new)
+    _, differing, unread = filecmp.cmpfiles(before, after, common, shallow=False)
+    return len(old ^ new) + len(differing) + len(unread)
+
+
+def is_bare_repository(directory: Path) -> bool:
+    parts = ((directory / "HEAD").is_file(), (directory / "objects").is_dir())
+    return all(parts) and (directory / "refs").is_dir()
+
+
+def name_is_sound(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
+
+
+def _fault(source: Source) -> str | None:
+    if not name_is_sound(source.name):
+        return "the name is not one"
+    if source.path is not None and not path_is_sound(source.path):
+        return "the path leads elsewhere"
+    if source.kind == "directory":
+        is_sound = source.location.startswith("/") and source.location.isprintable()
+        return None if is_sound and not source.checkout else "the location is no directory's"
+    if url_fault(source.location):
+        return "the location is not one that is fetched from"
+    if source.ref is not None and not ref_is_sound(source.ref):
+        return "the ref is not one"
+    if not source.checkout or not _CHECKOUT.fullmatch(source.checkout.directory):
+        return "the checkout is not one"
+    return None if COMMIT.fullmatch(source.checkout.commit) else "the commit is not one"
+
+
+def _stored_at(home: Path) -> Path:
+    return home / "sources.json"
+
+
+def _place(home: Path, name: str) -> Path:
+    assert name_is_sound(name), "a source's name is checked before anything is done with it"
+    return home / "sources" / name
+
+
+def _sweep(place: Path, used: Checkout | None) -> None:
+    """Remove what nobody uses: the checkout before the last, and what a killed fetch left."""
+    for found in place.iterdir():
+        if used is None or found.name != used.directory:
+            _remove(found)
+
+
+def _remove(path: Path) -> None:
+    import shutil  # noqa: PLC0415
+
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)

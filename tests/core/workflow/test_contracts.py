@@ -1,0 +1,321 @@
+"""Contracts: what is taken, what is a breach, and that doing as one is told leads to acceptance."""
+
+import copy
+import json
+import re
+from typing import Any, cast
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.canonical import Json
+from interlock.core.workflow import contracts, packs
+from interlock.core.workflow.contracts import Breach, Contract, built_in, check, instructions, local
+
+Schema = dict[str, Any]
+TICKET: Schema = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "minLength": 5, "maxLength": 40, "description": "For people."},
+        "size": {"enum": ["small", "large"]},
+        "links": {"type": "array", "items": {"$ref": "#/$defs/link"}, "minItems": 1},
+        "estimate": {"type": ["integer", "null"], "minimum": 1},
+    },
+    "required": ["title", "size", "links"],
+    "$defs": {
+        "link": {
+            "properties": {"to": {"type": "string"}, "why": {"enum": ["blocks", "follows"]}},
+            "required": ["to", "why"],
+        }
+    },
+}
+OWN: dict[str, tuple[Schema, Any]] = {
+    "ticket": (
+        TICKET,
+        {
+            "title": "<what is to be done>",
+            "size": "small",
+            "links": [{"to": "<ticket>", "why": "blocks"}],
+        },
+    ),
+    "count": ({"properties": {"n": {"type": "integer"}}, "required": ["n"]}, {"n": 3}),
+    "closed": (
+        {"properties": {"say": {"pattern": "^.{3,}$"}}, "additionalProperties": False},
+        {"kind": "closed", "say": "<say it>"},
+    ),
+    "referring": (
+        {
+            "$ref": "#/$defs/it",
+            "$defs": {"it": {"properties": {"a": {"const": True}}, "required": ["a"]}},
+        },
+        {"a": True},
+    ),
+    "either": (
+        {"anyOf": [{"required": ["yes"]}, {"required": ["no"]}]},
+        {"no": "<why not>"},
+    ),
+    "anything": ({}, {}),
+}
+
+
+def own(name: str) -> Contract:
+    made = local(name, *OWN[name], "")
+    assert not isinstance(made, tuple), made
+    return made
+
+
+def pack(name: str) -> Contract:
+    made = built_in(name)
+    assert made is not None
+    return made
+
+
+ALL: dict[str, Contract] = {
+    **{name: pack(name) for name in packs.names()},
+    **{name: own(name) for name in OWN},
+}
+
+
+def decoded(text: str) -> Any:
+    return msgspec.json.decode(text)
+
+
+def filled(example: str) -> Any:
+    """The example with words of the same length in place of each <…>."""
+    return json.loads(re.sub(r"<[^<>]+>", lambda blank: "w" * len(blank[0]), example))
+
+
+def repair(sent: list[Any], found: tuple[Breach, ...]) -> list[Any]:
+    """One who sends what is shown in the first breach, with some words of its own."""
+    shown = re.search(r"(?:Add this to|A whole one)[^:]*: (\{.*\})$", found[0].suggestion)
+    assert shown, "the first breach shows a whole artifact"
+    kept = [value for index, value in enumerate(sent) if index != found[0].index]
+    return [*kept, filled(shown[1])]
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a value but the whole."""
+    keys: list[Any] = list(value) if isinstance(value, dict) else []
+    keys = list(range(len(cast("Any", value)))) if isinstance(value, list) else keys
+    below = [(*path, key) for key in keys]
+    return below + [place for one in below for place in paths(value[one[-1]], one)]
+
+
+def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy with something else at a place, or nothing."""
+    value = copy.deepcopy(value)
+    here = value
+    for step in path[:-1]:
+        here = here[step]
+    if new is ...:
+        del here[path[-1]]
+    else:
+        here[path[-1]] = new
+    return value
+
+
+def wrong_starts(contract: Contract) -> list[list[Any]]:
+    """No artifact, the wrong kind, blanks left, and each place missing or wrong."""
+    example, good = decoded(contract.example), filled(contract.example)
+    spoilt = [changed(good, path, ...) for path in paths(good) if path != ("kind",)]
+    spoilt += [changed(good, path, "no such thing") for path in paths(good) if path != ("kind",)]
+    spoilt += [changed(good, path, {"a": [1]}) for path in paths(good) if path != ("kind",)]
+    others: list[list[Any]] = [
+        [],
+        [{"kind": "other"}],
+        [7, {**good, "kind": "wr.other"}],
+        [example],
+    ]
+    return others + [[one] for one in spoilt]
+
+
+@pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
+def test_one_who_does_what_is_suggested_is_accepted(contract: Contract) -> None:
+    refused = 0
+    for sent in wrong_starts(contract):
+        found, _ = check(contract, sent)
+        refused += bool(found)
+        if found:
+            assert check(contract, repair(sent, found)) == ((), ())
+
+    assert refused >= 3
+
+
+def required(schema: Schema, name: str) -> list[str]:
+    return [field for field in schema["required"] if field != "kind"] or [name]
+
+
+@pytest.mark.parametrize("name", packs.names())
+def test_each_required_field_of_a_pack_that_is_missing_is_named(name: str) -> None:
+    contract = pack(name)
+    for field in required(decoded(contract.schema), name):
+        [breach], _ = check(contract, [changed(filled(contract.example), (field,), ...)])
+
+        assert breach.pointer == f"/output/artifacts/0/{field}"
+        assert breach.message == f"`/{field}` of the artifact of kind `{name}`: it is missing"
+        assert breach.suggestion.startswith("Send there: ")
+
+
+def enums(schema: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], list[Any]]]:
+    """The places in an example whose values are from a list, and the list."""
+    if "enum" in schema:
+        return [(path, schema["enum"])]
+    below = [((*path, key), part) for key, part in schema.get("properties", {}).items()]
+    below += [((*path, 0), schema["items"])] if "items" in schema else []
+    return [found for place, part in below for found in enums(part, place)]
+
+
+@pytest.mark.parametrize("name", packs.names())
+def test_a_value_that_is_not_from_its_list_can_be_mended_by_what_the_breach_says(name: str) -> None:
+    contract, good = pack(name), filled(pack(name).example)
+    present = [(path, options) for path, options in enums(decoded(contract.schema)) if path[1:]]
+    present += [
+        (path, options) for path, options in enums(decoded(contract.schema)) if path[0] in good
+    ]
+    for path, options in present:
+        if path not in paths(good) or path == ("kind",):
+            continue
+        [breach], _ = check(contract, [changed(good, path, "nonsense")])
+        offered = re.match(r'Send there: (?:one of )?("[^"]*"|\d+)', breach.suggestion)
+
+        assert breach.pointer == f"/output/artifacts/0/{'/'.join(map(str, path))}"
+        assert all(json.dumps(option) in breach.message for option in options)
+        assert offered
+        assert check(contract, [changed(good, path, json.loads(offered[1]))]) == ((), ())
+
+
+@pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
+def test_words_of_the_example_that_were_not_replaced_are_a_breach(contract: Contract) -> None:
+    blanks = re.findall(r"<[^<>]+>", contract.example)
+    found, _ = check(contract, [decoded(contract.example)])
+
+    assert sorted(breach.message.partition("it still says ")[2] for breach in found) == sorted(
+        blanks
+    )
+    assert all("Put your own words there." in breach.suggestion for breach in found)
+
+
+def test_blanks_are_found_in_other_places_and_between_spaces() -> None:
+    good = filled(pack("review_verdict").example)
+    finding = {"severity": "nit", "summary": " <the review in one line>\n"}
+    [breach], _ = check(pack("review_verdict"), [{**good, "findings": [finding]}])
+
+    assert breach.pointer == "/output/artifacts/0/findings/0/summary"
+    assert check(pack("review_verdict"), [{**good, "summary": "use <b>, not <i>"}]) == ((), ())
+
+
+def test_what_was_sent_and_what_is_needed_is_told() -> None:
+    sent: list[Json] = [{"kind": "wr.gap"}, {"kind": "gap"}, {"kind": "gap"}, {"kind": 7}, "words"]
+
+    [breach], _ = check(pack("loop_control"), sent)
+    [none], _ = check(pack("loop_control"), [])
+
+    need = "An artifact of kind `loop_control` is needed; sent: "
+    assert breach == Breach(
+        is_missing=True,
+        index=None,
+        pointer="/output/artifacts",
+        message=f"{need}`wr.gap`, `gap`, 2 without a kind",
+        suggestion="Add this to output.artifacts, with your own words in place of each <…>: "
+        '{"decision":"continue","kind":"loop_control","reason":"<why>"}',
+    )
+    assert none.message == f"{need}none"
+
+
+def test_the_place_is_that_in_the_call_and_the_first_of_the_kind_counts() -> None:
+    bad = {"kind": "wr.gap", "severity": "huge", "summary": "x"}
+    sent: list[Any] = [{"kind": "other"}, bad, {"kind": "gap"}]
+    [breach], _ = check(pack("gap"), sent)
+
+    assert breach.index == 1
+    assert breach.pointer == "/output/artifacts/1/severity"
+    assert breach.message == (
+        "`/severity` of the artifact of kind `gap`: "
+        'it is not one of "critical", "info", "warning" (found "huge")'
+    )
+    assert breach.suggestion.startswith('Send there: one of "critical", "info", "warning". A whole')
+
+
+def test_of_several_of_a_kind_one_that_passes_is_enough() -> None:
+    good = filled(pack("gap").example)
+
+    assert check(pack("gap"), [{"kind": "gap"}, decoded(pack("gap").example), good]) == ((), ())
+
+
+def test_what_is_not_required_may_be_left_out_but_must_be_right() -> None:
+    contract = msgspec.structs.replace(pack("gap"), is_required=False)
+
+    assert check(contract, [{"kind": "other"}]) == ((), ())
+    assert check(contract, [{"kind": "gap"}])[0]
+    assert instructions(contract).startswith("You may hand in an artifact of kind `gap`")
+
+
+def test_a_field_that_nobody_reads_is_a_warning_and_no_breach() -> None:
+    good = {**filled(pack("gap").example), "sevrity": "high"}
+
+    assert check(pack("gap"), [0, good]) == (
+        (),
+        ("`/output/artifacts/1/sevrity` is not a field of `gap`: it is kept and not read",),
+    )
+
+
+LEAVES: st.SearchStrategy[Json] = st.none() | st.integers(0, 1) | st.text("a<>", max_size=3)
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a/~"), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@given(st.sampled_from(sorted(ALL)), st.data())
+def test_a_changed_example_passes_or_each_breach_has_a_place(
+    name: str, data: st.DataObject
+) -> None:
+    contract, value = ALL[name], filled(ALL[name].example)
+    for _ in range(data.draw(st.integers(1, 3))):
+        where = [path for path in paths(value) if path != ("kind",)] or [("more",)]
+        path = data.draw(st.sampled_from(where))
+        new = data.draw(VALUES | st.just(...) if path in paths(value) else VALUES)
+        value = changed(value, path, new)
+
+    found, _ = check(contract, [None, value])
+
+    assert contracts.schemas.validator(decoded(contract.schema))(value) == (found == ())
+    for breach in found:
+        parent: Any = {"output": {"artifacts": [None, value]}}
+        *steps, _last = breach.pointer.split("/")[1:]
+        for step in steps:
+            key = step.replace("~1", "/").replace("~0", "~")
+            parent = parent[int(key)] if isinstance(parent, list) else parent[key]
+        assert isinstance(parent, dict | list)
+        assert breach.message
+        assert breach.suggestion
+
+
+@pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
+def test_the_instructions_name_the_kind_and_show_an_example_in_one_line(contract: Contract) -> None:
+    head, *fields, last = instructions(contract).splitlines()
+
+    assert f"`{contract.name}`" in head
+    assert fields[0] == f'- `kind` (required): "{contract.name}"'
+    assert decoded(last[last.index("{") :]) == decoded(contract.example)
+    assert len(instructions(contract).encode()) <= 4096
+
+
+def test_the_instructions_tell_each_field_with_its_limits() -> None:
+    assert (
+        instructions(own("ticket"))
+        == """\
+Hand in an artifact of kind `ticket` in output.artifacts. Its fields:
+- `kind` (required): "ticket"
+- `links` (required): list, not empty, each object with `to`, `why`
+  - `to` (required): text
+  - `why` (required): one of "blocks", "follows"
+- `size` (required): one of "small", "large"
+- `title` (required): text, 5 to 40 characters (For people.)
+- `estimate` (optional): whole number, at least 1
+For example, with your own words in place of each <…>: {"kind":"ticket","links":[{"to":"<ticket>",\
+"why":"blocks"}],"size":"small","title":"<what is to be done>"}"""
+    )

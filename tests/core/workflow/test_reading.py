@@ -1,0 +1,176 @@
+"""The workflow file: what is taken, and how what is wrong is said."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.workflow.compiled import unpack
+from interlock.core.workflow.compiler import Compiled, compile_workflow, load
+from interlock.core.workflow.definition import FILE_BYTES_MAX
+from interlock.core.workflow.problems import Invalid, Problem
+from tests.scenes import linear
+
+GOOD: dict[str, Any] = json.loads(msgspec.json.encode(linear(2)))
+
+
+def loaded(**changes: object) -> Compiled | Invalid:
+    return load(json.dumps({**GOOD, **changes}, indent=1).encode())
+
+
+def problems(**changes: object) -> list[tuple[str, str]]:
+    found = loaded(**changes)
+    assert isinstance(found, Invalid)
+    return [(problem.pointer, problem.message) for problem in found.problems]
+
+
+def test_a_plain_workflow_is_taken() -> None:
+    found = loaded()
+
+    assert isinstance(found, Compiled)
+    assert found.workflow == linear(2)
+    assert found.warnings == ()
+
+
+def test_a_step_needs_one_prompt() -> None:
+    twice = {"id": "b", "title": "B", "prompt": "B.", "promptBlocks": {"goal": "B."}}
+
+    assert problems(steps=[{"id": "a", "title": "A"}, twice]) == [
+        ("/steps/0", "a step has either `prompt` or `promptBlocks`"),
+        ("/steps/1", "a step has either `prompt` or `promptBlocks`"),
+    ]
+
+
+def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
+    found = loaded(stepz=[])
+
+    assert isinstance(found, Invalid)
+    assert found.problems == (
+        Problem(
+            "field",
+            "/stepz",
+            "there is no field `stepz` here",
+            "Did you mean `steps`?",
+            line=20,
+            column=11,
+        ),
+    )
+
+
+def test_all_problems_of_the_form_are_told_at_once() -> None:
+    step = {"id": "a", "title": "", "prompt": 3, "guidence": []}
+    loop = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}, "body": [step]}
+
+    found = problems(id="Not An Id", version="one", steps=[step, loop, {"type": "odd"}])
+
+    assert [pointer for pointer, _ in found[:2]] == ["/id", "/version"]
+    assert found[2:] == [
+        ("/steps/0/title", "it is empty"),
+        ("/steps/0/prompt", "expected a text or null, got a number"),
+        ("/steps/0/guidence", "there is no field `guidence` here"),
+        ("/steps/1/loop", "`maxIterations` is missing"),
+        ("/steps/1/loop/type", "invalid enum value 'dance'"),
+        ("/steps/1/body/0/title", "it is empty"),
+        ("/steps/1/body/0/prompt", "expected a text or null, got a number"),
+        ("/steps/1/body/0/guidence", "there is no field `guidence` here"),
+        (
+            "/steps/2/type",
+            "one of these is wanted: `standard`, `loop`, `template_call`, `parallel`",
+        ),
+    ]
+
+
+def test_all_problems_of_the_meaning_are_told_at_once() -> None:
+    step = {
+        "id": "A b",
+        "title": "A",
+        "prompt": "A {{bindings.lost}}",
+        "runCondition": {"var": "x", "is": 1},
+        "outputContract": {"contractRef": "nobody"},
+        "assessmentRefs": ["none"],
+        "validationCriteria": {"type": "length"},
+        "functionReferences": ["gone()"],
+    }
+    loop = {"id": "a", "type": "loop", "title": "L", "body": "away"}
+    loop["loop"] = {"type": "for", "maxIterations": 3, "count": 9}
+    call = {"id": "c", "templateCall": {"templateId": "nothing"}}
+
+    rules = [
+        (problem.rule, problem.pointer)
+        for problem in _invalid(loaded(steps=[step, loop, call], features=["magic"])).problems
+    ]
+
+    assert rules == [
+        ("id", "/steps/0/id"),
+        ("binding", "/steps/0/prompt"),
+        ("condition", "/steps/0/runCondition/is"),
+        ("contract", "/steps/0/outputContract/contractRef"),
+        ("assessment", "/steps/0/assessmentRefs/0"),
+        ("criteria", "/steps/0/validationCriteria"),
+        ("function", "/steps/0/functionReferences/0"),
+        ("loop", "/steps/1/body"),
+        ("loop", "/steps/1/loop/count"),
+        ("template", "/steps/2/templateCall/templateId"),
+        ("feature", "/features/0"),
+    ]
+
+
+def _invalid(found: Compiled | Invalid) -> Invalid:
+    assert isinstance(found, Invalid)
+    return found
+
+
+def test_every_problem_has_its_line_and_column() -> None:
+    content = b'{\n  "id": "x",\n  "nmae": 1\n}'
+
+    found = _invalid(load(content)).problems
+
+    assert ("/nmae", 3, 11) in [(p.pointer, p.line, p.column) for p in found]
+
+
+def test_broken_json_is_placed() -> None:
+    [problem] = _invalid(load(b'{\n  "id": "x",\n  oops\n}')).problems
+
+    assert (problem.line, problem.column) == (3, 3)
+
+
+def test_a_key_that_stands_twice_is_not_dropped_in_silence() -> None:
+    content = json.dumps(GOOD).replace('"name"', '"id": "other", "name"').encode()
+
+    assert [problem.rule for problem in _invalid(load(content)).problems] == ["repeated-key"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"{}" + b" " * FILE_BYTES_MAX, b"null", b'"\\ud800"'],
+)
+def test_what_is_not_a_workflow_is_refused_in_words(content: bytes) -> None:
+    assert _invalid(load(content)).problems[0].message
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_have_an_answer(content: bytes) -> None:
+    assert isinstance(load(content), Compiled | Invalid)
+
+
+def test_a_byte_order_mark_does_no_harm() -> None:
+    assert isinstance(load(b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), Compiled)
+
+
+def test_a_compiled_workflow_comes_back_from_its_bytes() -> None:
+    pinned = compile_workflow(linear(3))
+
+    assert unpack(pinned.content) == pinned.workflow
+
+
+def test_the_hash_changes_with_the_words() -> None:
+    changed = json.loads(json.dumps(GOOD))
+    changed["steps"][1]["prompt"] = "Other."
+
+    found = loaded(steps=changed["steps"])
+
+    assert isinstance(found, Compiled)
+    assert found.pinned.hash != compile_workflow(linear(2)).hash
