@@ -63,7 +63,7 @@ def unblock(app: App, asked: str) -> RunHead | NoSuchRun | NothingToUnblock:
     if isinstance(found, NoSuchRun):
         return found
     run, stream = found
-    if run.status != "waiting":
+    if not run.is_waiting:
         return NothingToUnblock(run.run)
     _record(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
     return run

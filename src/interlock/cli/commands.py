@@ -14,6 +14,7 @@ from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop
 
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
+    "builtins": "interlock.cli.builtins:builtins",
     "demo": "interlock.cli.demo:demo",
     "gaps": "interlock.cli.gaps:gaps",
     "keys": "interlock.cli.keys:keys",

@@ -118,7 +118,7 @@ def _send_back(
     blocker = Blocker(
         "approval_denied",
         "/output",
-        f"The approval was denied: {reason}",
+        f"Approval {asked.request.approval} was denied: {reason}",
         "Do the step again so that this is settled, and hand it in anew.",
         about=asked.request.approval,
     )

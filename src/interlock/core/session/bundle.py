@@ -33,6 +33,8 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.plan import Draft, Plan, Stream, plan
 from interlock.core.tokens import Key
+from interlock.core.workflow import interpret
+from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.compiled import unpack as unpack_workflow
 
 BUNDLE_VERSION = 1
@@ -197,7 +199,8 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
         if isinstance(event, NEEDS_RUN) and envelope.run is None:
             return BundleRefused(here, "it belongs to no run")
     for number, envelope in enumerate(envelopes):
-        if envelope.node not in {None, *nodes}:
+        leads_to = getattr(envelope.event, "to", None)
+        if not {envelope.node, leads_to} <= {None, *nodes}:
             return BundleRefused(f"events/{number}", "its node was never made")
     return None if runs else BundleRefused("events", "no run ever began")
 
@@ -206,7 +209,9 @@ def _refuse_unreadable(
     envelopes: list[Envelope], blobs: Mapping[BlobRef, str]
 ) -> BundleRefused | None:
     """Each blob must be what its event takes it for, or the session would break later."""
-    for event in (envelope.event for envelope in envelopes):
+    workflows: dict[RunId | None, CompiledWorkflow] = {}
+    for number, envelope in enumerate(envelopes):
+        event = envelope.event
         readers: dict[BlobRef, Callable[[bytes], object]] = {}
         if isinstance(event, RunStarted):
             readers[BlobRef(event.workflow_hash)] = unpack_workflow
@@ -217,6 +222,13 @@ def _refuse_unreadable(
                 read(blobs[ref].encode())
             except msgspec.MsgspecError as error:
                 return BundleRefused(f"blobs/{ref}", f"it cannot be read: {error}")
+        if isinstance(event, RunStarted):
+            content = blobs[BlobRef(event.workflow_hash)].encode()
+            workflows[envelope.run] = unpack_workflow(content)
+        if isinstance(event, NodeCreated):
+            workflow = workflows[envelope.run]
+            if not interpret.is_position(workflow, event.position):
+                return BundleRefused(f"events/{number}", "its workflow has no such place")
     return None
 
 

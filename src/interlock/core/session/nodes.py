@@ -109,7 +109,8 @@ def make_node(
     number = step.number if step else workflow.step_count + 1
     title = step.title if step else None
     if approval:
-        step, title = None, f"approval of {approval.step_id}"
+        # The step after it is not shown before it may be done.
+        step, title, prompt = None, f"approval of {approval.step_id}", ""
     checkpoint = place.node if place.kind == "checkpoint" else None
     stored = answers.frame(msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint))
     content = canonical.encode(stored)

@@ -115,6 +115,22 @@ def is_plain(trace: tuple[Entry, ...]) -> bool:
     return len(trace) == 1 and trace[0].why in (_IN_ORDER, _NOTHING_LEFT)
 
 
+def is_position(workflow: CompiledWorkflow, position: Position) -> bool:
+    """Whether a run of this workflow can stand there: for positions that came from elsewhere."""
+    block = workflow.steps
+    for depth, frame in enumerate(position, start=1):
+        is_last = depth == len(position)
+        if not 0 <= frame.index < len(block):
+            return is_last and depth == 1 and frame.index == len(block)
+        part = block[frame.index]
+        if is_last or isinstance(part, CompiledStep):
+            return is_last and isinstance(part, CompiledStep)
+        if not 1 <= frame.iteration <= part.passes_max:
+            return False
+        block = part.body
+    return False
+
+
 def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | None:
     """The step that is pending at `position`."""
     block = workflow.steps

@@ -83,6 +83,7 @@ def render(
         *(_opening(workflow, step, context, opening) if opening is not None else ()),
         *((f"Your role: {role}",) if role else ()),
         asked,
+        *_decision(step, loops),
         *_demands(step, preferences),
         *_assessments(step.assessments),
         *((_CONFIRM,) if confirms else ()),
@@ -201,6 +202,18 @@ def _reference(reference: Reference, resolved: Resolved | None) -> str:
     state = f" ({resolved.problem})" if resolved and resolved.problem else ""
     where = reference.source if is_address(reference.source) else f"`{reference.source}`"
     return f"{reference.title}: {where}{state}, {reference.purpose}{weight}"
+
+
+def _decision(step: CompiledStep, loops: tuple[Around, ...]) -> Iterator[str]:
+    """What `loop_control` is about, where the step owes it."""
+    if step.contract is None or step.contract.name != "loop_control":
+        return
+    controlled = [found.loop for found in loops if found.loop.is_controlled]
+    if controlled:
+        yield (
+            f"End with a decision: does “{controlled[-1].title}” need another pass? Stop if you"
+            " cannot say what it would settle."
+        )
 
 
 def _demands(step: CompiledStep, preferences: Preferences) -> Iterator[str]:

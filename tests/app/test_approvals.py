@@ -1,0 +1,248 @@
+"""Approvals: a run waits until somebody answers, and whoever answers first has answered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.app import approvals
+from interlock.app.advance import advance
+from interlock.app.approvals import Answered as Answer
+from interlock.app.bundle import Exported, export, import_as_new
+from interlock.app.context import App
+from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.rehydrate import rehydrate
+from interlock.app.sessions import check_stream
+from interlock.app.start import Start, start
+from interlock.core.ids import WorkflowId
+from interlock.core.preferences import Wish
+from interlock.core.session.answer import Answered
+from interlock.core.session.approve import Verdict
+from interlock.core.session.decide import ApprovalPending
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.workflow_tools import TOOLS
+from tests.mcp.agent import Agent
+from tests.scenes import handed_in, output
+
+GRANT, DENY = Verdict("granted", "user"), Verdict("denied", "user", "The plan has no tests")
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.ms = 1_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def waiting_app(app: App, clock: Hands) -> App:
+    return msgspec.structs.replace(app, clock=clock)
+
+
+def planned(workspace: Path, **approval: Any) -> None:
+    """A workflow with a plan that must be approved, and a build after it."""
+    wanted = {"kind": "human_approval", "question": "Is the plan good?", **approval}
+    plan = {"id": "plan", "title": "Plan", "prompt": "Plan it.", "requireConfirmation": wanted}
+    build = {"id": "build", "title": "Build", "prompt": "Build {{what}}."}
+    document = {
+        "id": "planned",
+        "name": "Planned",
+        "description": "Plan, then build",
+        "version": "1.0.0",
+        "inputs": {"what": {"description": "What is built", "default": "the shed"}},
+        "steps": [plan, build],
+    }
+    directory = workspace / ".interlock" / "workflows"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "planned.json").write_text(json.dumps(document))
+
+
+def begun(app: App, workspace: Path, wish: Wish = Wish()) -> Answered:  # noqa: B008 (frozen)
+    asked = Start(WorkflowId("planned"), goal="Build it", workspace=workspace, preferences=wish)
+    answered = start(app, asked)
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def at_approval(app: App, workspace: Path, **approval: Any) -> Answered:
+    planned(workspace, **approval)
+    answered = handed_in(app, begun(app, workspace), "The plan: three slices")
+    assert answered.answer.kind == "approval"
+    return answered
+
+
+def shown(app: App, token: str) -> Answered:
+    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def test_the_run_waits_and_says_how_it_is_answered(app: App, tmp_path: Path) -> None:
+    answered = at_approval(app, tmp_path)
+    answer = answered.answer
+
+    assert answer.pending is None
+    assert "Build the shed" not in answered.text, "the next step is not shown yet"
+    assert not answer.is_complete
+    assert answer.next_intent == "await_user_confirmation"
+    assert answer.approval is not None
+    assert answer.approval.question == "Is the plan good?"
+    assert f"interlock approvals grant {answer.approval.id}" in answered.text
+    assert answer.next_call is not None
+    assert answer.next_call.params["intent"] == "rehydrate"
+    (listed,) = approvals.waiting(app)
+    assert (listed.approval, listed.step) == (answer.approval.id, "plan")
+    assert listed.notes == "The plan: three slices"
+
+
+def test_nothing_can_be_handed_in_while_it_waits(app: App, tmp_path: Path) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+
+    refusal = advance(app, answer.continue_token, output("done anyway"))
+
+    assert refusal == ApprovalPending(answer.approval.id)
+    assert shown(app, answer.continue_token).answer.approval == answer.approval
+
+
+def test_a_granted_run_goes_on_with_the_token_that_was_held(app: App, tmp_path: Path) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+
+    done = approvals.answer(app, answer.approval.id[:7], GRANT)
+
+    assert done == Answer(answer.approval.id, "granted", answer.run, "Build")
+    following = shown(app, answer.continue_token)
+    assert following.answer.pending is not None
+    assert following.answer.pending.step_id == "build"
+    assert "Build the shed." in following.text
+    assert "The plan: three slices" in following.answer.recap
+    last = handed_in(app, following)
+    assert last.answer.is_complete
+    assert approvals.waiting(app) == []
+    assert check_stream(app.reader, answer.session).state == "healthy"
+
+
+def test_a_denied_step_is_done_again_and_the_reason_is_told(app: App, tmp_path: Path) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+
+    approvals.answer(app, answer.approval.id, DENY)
+
+    again = shown(app, answer.continue_token)
+    assert again.answer.kind == "blocked"
+    assert again.answer.pending is not None
+    assert again.answer.pending.step_id == "plan"
+    assert "The plan has no tests" in again.text
+    second = handed_in(app, again, "The plan: three slices, each with a test")
+    assert second.answer.kind == "approval"
+    assert second.answer.approval is not None
+    assert second.answer.approval.id != answer.approval.id
+
+
+def test_whoever_answers_first_has_answered(app: App, tmp_path: Path) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+    approvals.answer(app, answer.approval.id, GRANT)
+
+    refusal = approvals.answer(app, answer.approval.id, DENY)
+
+    assert isinstance(refusal, NoSuchApproval), "it no longer waits"
+    assert shown(app, answer.continue_token).answer.kind == "ok"
+
+
+def test_the_answer_that_asked_is_replayed_as_it_was(app: App, tmp_path: Path) -> None:
+    planned(tmp_path)
+    first = begun(app, tmp_path)
+    asked = handed_in(app, first, "The plan")
+    assert asked.answer.approval is not None
+    approvals.answer(app, asked.answer.approval.id, GRANT)
+
+    assert handed_in(app, first, "The plan") == asked
+
+
+@pytest.mark.parametrize(("on_timeout", "step"), [("deny", "plan"), ("grant", "build")])
+def test_a_deadline_is_decided_by_whoever_looks_first(
+    waiting_app: App, clock: Hands, tmp_path: Path, on_timeout: str, step: str
+) -> None:
+    answer = at_approval(waiting_app, tmp_path, timeoutMinutes=5, onTimeout=on_timeout).answer
+    assert answer.approval is not None
+    agent = Agent(Protocol(waiting_app, TOOLS))
+    clock.ms += 4 * 60_000
+    assert agent.ok("continue_workflow", continueToken=answer.continue_token)["kind"] == "approval"
+    clock.ms += 2 * 60_000
+
+    seen = agent.ok("continue_workflow", continueToken=answer.continue_token)
+
+    assert seen["pending"]["stepId"] == step
+    assert approvals.waiting(waiting_app) == []
+    refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
+    assert isinstance(refusal, NoSuchApproval)
+
+
+def test_the_list_decides_what_is_overdue(waiting_app: App, clock: Hands, tmp_path: Path) -> None:
+    answer = at_approval(waiting_app, tmp_path, timeoutMinutes=1).answer
+    clock.ms += 61_000
+
+    assert approvals.waiting(waiting_app) == []
+    assert shown(waiting_app, answer.continue_token).answer.kind == "blocked"
+
+
+def test_an_answer_that_comes_too_late_says_so(
+    waiting_app: App, clock: Hands, tmp_path: Path
+) -> None:
+    answer = at_approval(waiting_app, tmp_path, timeoutMinutes=1).answer
+    assert answer.approval is not None
+    clock.ms += 61_000
+
+    refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
+
+    assert refusal == ApprovalAnswered(answer.approval.id, "denied", "timeout")
+
+
+def test_a_condition_decides_whether_anybody_is_asked(app: App, tmp_path: Path) -> None:
+    planned(tmp_path, condition={"var": "risk", "equals": "high"})
+    first = begun(app, tmp_path).answer.continue_token
+
+    low = advance(app, first, output("a plan", context={"risk": "low"}))
+    high = advance(app, first, output("another plan", context={"risk": "HIGH"}))
+
+    assert isinstance(low, Answered)
+    assert isinstance(high, Answered)
+    assert (low.answer.kind, high.answer.kind) == ("ok", "approval")
+
+
+def test_an_agent_that_never_stops_goes_on_with_a_critical_gap(app: App, tmp_path: Path) -> None:
+    planned(tmp_path)
+    first = begun(app, tmp_path, Wish("full_auto_never_stop"))
+
+    answered = handed_in(app, first, "The plan")
+
+    assert answered.answer.kind == "ok"
+    assert answered.answer.gaps.critical == 1
+
+
+def test_an_approval_goes_along_with_a_bundle(app: App, tmp_path: Path) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+    exported = export(app, answer.session)
+    assert isinstance(exported, Exported)
+    imported = import_as_new(app, exported.document)
+    assert isinstance(imported, str)
+
+    names = [one.approval for one in approvals.waiting(app) if one.session == imported]
+
+    assert len(names) == 1
+    assert names[0] != answer.approval.id
+    assert isinstance(approvals.answer(app, names[0], GRANT), Answer)
+    assert len(approvals.waiting(app)) == 1
