@@ -1,17 +1,18 @@
 """Look through the workflows that can be started, at one of them, or at any file."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.compiler import Compiled, compile_source
-from interlock.core.workflow.definition import FILE_BYTES_MAX
 from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.reading import read
 from interlock.workspace.catalogue import Broken, Entry, Place
+
+if TYPE_CHECKING:
+    from interlock.core.workflow.compiler import Compiled
 
 __all__ = ["Broken", "Entry", "Listing", "Place", "check_file", "find_workflow", "list_workflows"]
 
@@ -42,17 +43,13 @@ def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | No
     return NoSuchWorkflow(workflow, tuple(entry.workflow.id for entry in entries), tuple(broken))
 
 
-def check_file(app: App, workspace: Path, path: Path) -> Compiled | Invalid:
+def check_file(app: App, workspace: Path, path: Path) -> "Compiled | Invalid":
     """A file wherever it lies, as it would be if it lay in the project.
 
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open("rb") as file:
-        source = read(file.read(FILE_BYTES_MAX + 1))
-    if isinstance(source, Invalid):
-        return source
-    return compile_source(source, app.catalogue.library(workspace, source.workflow.id))
+    return app.catalogue.check(workspace, path)
 
 
 def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:

@@ -59,13 +59,13 @@ def begin_with_checkpoint(
     begun = begin_run(
         app,
         Start(
-            WorkflowId(mark.CHECKPOINTS.workflow.id),
+            WorkflowId(mark.checkpoints().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
             session=session,
             request_id=request_id,
         ),
-        mark.CHECKPOINTS,
+        mark.checkpoints(),
         tool="checkpoint_workflow",
     )
     if not isinstance(begun, Answered):

@@ -23,8 +23,6 @@ from interlock.workspace.checkout import (
 )
 from interlock.workspace.sources import Kind, Source
 
-__all__ = ["SourceFailure"]
-
 
 class Row(msgspec.Struct, frozen=True):
     """A source as it is listed."""

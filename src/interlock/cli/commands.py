@@ -22,6 +22,7 @@ _COMMANDS = {
     "preferences": "interlock.cli.preferences:preferences",
     "run": "interlock.cli.run:run",
     "session": "interlock.cli.session:session",
+    "sources": "interlock.cli.sources:sources",
     "store": "interlock.cli.store:store",
     "workflow": "interlock.cli.workflow:workflow",
 }

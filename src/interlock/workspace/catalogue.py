@@ -3,18 +3,21 @@
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.blocks import Library
 from interlock.core.workflow.compiled import Pinned
-from interlock.core.workflow.compiler import Compiled, compile_source
-from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.problems import Invalid, Problem
-from interlock.core.workflow.reading import Source, read, with_places
-from interlock.workspace import sources
 from interlock.workspace.settings import Bindings, bindings_in, bound_to
+
+if TYPE_CHECKING:
+    # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
+    from interlock.core.workflow.blocks import Library
+    from interlock.core.workflow.compiler import Compiled
+    from interlock.core.workflow.definition import Workflow
+    from interlock.core.workflow.reading import Source
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
@@ -31,7 +34,7 @@ class Place(msgspec.Struct, frozen=True):
 class Entry(msgspec.Struct, frozen=True):
     """A workflow that can be started."""
 
-    workflow: Workflow
+    workflow: "Workflow"
     pinned: Pinned
     place: Place
     warnings: tuple[Problem, ...] = ()
@@ -60,16 +63,12 @@ class Catalogue:
     def entries(self, workspace: Path) -> tuple[list[Entry], list[Broken]]:
         """What can be started in `workspace`, by id, and what is broken there."""
         found, broken = self._sources(workspace)
-        routines = {
-            name: chosen[-1][1].workflow
-            for name, chosen in found.items()
-            if is_routine(chosen[-1][1].workflow)
-        }
+        routines = _routines(found)
         bindings = self._bindings(workspace)
         entries: list[Entry] = []
         for name in sorted(found):
             *shadowed, (place, source) = found[name]
-            library = Library(routines, bound(name, bindings))
+            library = _library(routines, name, bindings)
             compiled = self._compile(place.path, source, library)
             if isinstance(compiled, Invalid):
                 broken.append(Broken(place, compiled.problems))
@@ -79,23 +78,27 @@ class Catalogue:
             entries.append(Entry(workflow, pinned, place, compiled.warnings, shadows))
         return entries, broken
 
-    def library(self, workspace: Path, workflow: WorkflowId) -> Library:
-        """What a file that is not in the catalogue could build on here."""
+    def check(self, workspace: Path, path: Path) -> "Compiled | Invalid":
+        """A file wherever it lies, as it would be in `workspace`.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        source = _read(path)
+        if isinstance(source, Invalid):
+            return source
         found, _ = self._sources(workspace)
-        chosen = (candidates[-1][1].workflow for candidates in found.values())
-        routines = {routine.id: routine for routine in chosen if is_routine(routine)}
-        return Library(routines, bound(workflow, self._bindings(workspace)))
+        bindings = self._bindings(workspace)
+        library = _library(_routines(found), source.workflow.id, bindings)
+        return self._compile(path, source, library)
 
     def _bindings(self, workspace: Path) -> list[Bindings]:
         """What the user, and then the project, has put into slots."""
         configs = (self._home / "config.toml", workspace / ".interlock" / "config.toml")
         return [bindings_in(path) for path in configs]
 
-    def _sources(
-        self, workspace: Path
-    ) -> tuple[dict[WorkflowId, list[tuple[Place, Source]]], list[Broken]]:
-        """Every file by the id it has; the last one of each counts."""
-        found: dict[WorkflowId, list[tuple[Place, Source]]] = {}
+    def _sources(self, workspace: Path) -> tuple["_Found", list[Broken]]:
+        found: _Found = {}
         broken: list[Broken] = []
         reserved: set[WorkflowId] = set()
         for origin, directory in self._directories(workspace):
@@ -105,7 +108,7 @@ class Catalogue:
                 broken.append(Broken(Place(origin, directory), (Problem("size", "", what),)))
             for path in files[:FILES_MAX]:
                 place, source = Place(origin, path), self._load(path)
-                if isinstance(source, Source) and origin != "bundled":
+                if not isinstance(source, Invalid) and origin != "bundled":
                     source = _unless_reserved(source, reserved)
                 if isinstance(source, Invalid):
                     broken.append(Broken(place, source.problems))
@@ -117,13 +120,15 @@ class Catalogue:
 
     def _directories(self, workspace: Path) -> Iterator[tuple[str, Path]]:
         # Later ones win: a project may replace what a user or a source brought along.
+        from interlock.workspace import sources  # noqa: PLC0415 (5 ms, for the same reason)
+
         yield "bundled", BUNDLED
         yield "user", self._home / "workflows"
         for name, directory in sources.directories(self._home):
             yield f"source {name}", directory
         yield "project", workspace / ".interlock" / "workflows"
 
-    def _load(self, path: Path) -> Source | Invalid:
+    def _load(self, path: Path) -> "Source | Invalid":
         try:
             found = path.stat()
             if not stat.S_ISREG(found.st_mode):
@@ -132,14 +137,15 @@ class Catalogue:
             known = self._read.get(path)
             if known and known[0] == stamp:
                 return known[1]
-            with path.open("rb") as file:
-                loaded = read(file.read(FILE_BYTES_MAX + 1))
+            loaded = _read(path)
         except OSError as error:
             return Invalid((Problem("json", "", f"it cannot be read: {error.strerror}"),))
         self._read[path] = (stamp, loaded)
         return loaded
 
-    def _compile(self, path: Path, source: Source, library: Library) -> Compiled | Invalid:
+    def _compile(self, path: Path, source: "Source", library: "Library") -> "Compiled | Invalid":
+        from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
+
         known = self._compiled.get(path)
         if known and known[0] is source and known[1] == library:
             return known[2]
@@ -148,22 +154,46 @@ class Catalogue:
         return compiled
 
 
-def bound(workflow: WorkflowId, bindings: list[Bindings]) -> dict[str, str]:
-    return {slot: text for found in bindings for slot, text in bound_to(workflow, found).items()}
+_Found: TypeAlias = "dict[WorkflowId, list[tuple[Place, Source]]]"
+"""Every file by the id it has; the last one of each counts."""
 
 
-def is_routine(workflow: Workflow) -> bool:
+def _read(path: Path) -> "Source | Invalid":
+    from interlock.core.workflow.definition import FILE_BYTES_MAX  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.reading import read  # noqa: PLC0415
+
+    with path.open("rb") as file:
+        return read(file.read(FILE_BYTES_MAX + 1))
+
+
+def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
+    chosen = (candidates[-1][1].workflow for candidates in found.values())
+    return {workflow.id: workflow for workflow in chosen if is_routine(workflow)}
+
+
+def _library(
+    routines: "dict[WorkflowId, Workflow]", workflow: WorkflowId, bindings: list[Bindings]
+) -> "Library":
+    from interlock.core.workflow.blocks import Library  # noqa: PLC0415 (see above)
+
+    bound = {slot: text for file in bindings for slot, text in bound_to(workflow, file).items()}
+    return Library(routines, bound)
+
+
+def is_routine(workflow: "Workflow") -> bool:
     """WorkRail's routines do not say that they are; their names do."""
     name = workflow.id.removeprefix("wr.")
     return workflow.kind == "routine" or name.startswith("routine-")
 
 
-def _unless_reserved(source: Source, reserved: set[WorkflowId]) -> Source | Invalid:
+def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | Invalid":
     name = source.workflow.id
     if name not in reserved and not name.startswith("interlock."):
         return source
     what = f"`{name}` is the id of a workflow that comes with Interlock"
     problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
+    from interlock.core.workflow.reading import with_places  # noqa: PLC0415 (see above)
+
     return Invalid(with_places(source.text, (problem,)))
 
 

@@ -3,8 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from interlock.core.workflow.definition import Reference
-from interlock.core.workflow.header import is_address
+from interlock.core.workflow.parts import Reference
 from interlock.core.workflow.prompt import Resolved
 
 BYTES_MAX = 64 * 1024 * 1024  # what is larger is not something that an agent reads
@@ -22,7 +21,7 @@ def resolve(
 
 
 def _resolve(reference: Reference, root: Path) -> Resolved:
-    if is_address(reference.source):
+    if reference.is_address:
         return Resolved(reference.id)
     try:
         path, root = (root / reference.source).resolve(), root.resolve()

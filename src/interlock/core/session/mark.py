@@ -1,32 +1,39 @@
 """Checkpoints: a durable marker with notes that hangs beside a node and moves nothing."""
 
+from functools import cache
+
 from interlock.core import ids
 from interlock.core.ids import NodeId, StepId, WorkflowId
 from interlock.core.session.decide import Decided, Handed, output_event, run_of
 from interlock.core.session.nodes import Node, Place, make_node, output_key
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.tokens import Key
-from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.core.workflow.compiler import compile_workflow
-from interlock.core.workflow.definition import Step, Workflow
+from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
 
-CHECKPOINTS = compile_workflow(
-    Workflow(
-        id=WorkflowId("interlock.checkpoints"),
-        name="Checkpoints",
-        description="For an agent that follows no workflow: one open step, marked as it goes",
-        version="1.0.0",
-        steps=(
-            Step(
-                StepId("work"),
-                "Work",
-                "No workflow is followed here. Work as you think best and call checkpoint_workflow"
-                " with this token whenever something is worth keeping: what you did, found and"
-                " decided. Hand this step in when the work is done.",
-            ),
-        ),
+
+@cache
+def checkpoints() -> Pinned:
+    """The workflow of an agent that follows none."""
+    # The compiler costs 20 ms to import, and most servers never need this.
+    from interlock.core.workflow.compiler import compile_workflow  # noqa: PLC0415
+    from interlock.core.workflow.definition import Step, Workflow  # noqa: PLC0415
+
+    work = Step(
+        StepId("work"),
+        "Work",
+        "No workflow is followed here. Work as you think best and call checkpoint_workflow with"
+        " this token whenever something is worth keeping: what you did, found and decided. Hand"
+        " this step in when the work is done.",
     )
-)
+    return compile_workflow(
+        Workflow(
+            id=WorkflowId("interlock.checkpoints"),
+            name="Checkpoints",
+            description="For an agent that follows no workflow: one open step, marked as it goes",
+            version="1.0.0",
+            steps=(work,),
+        )
+    )
 
 
 def checkpoint(

@@ -2,62 +2,47 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Meta
 
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.workflow.packs import Capability
+from interlock.core.workflow.parts import (
+    Assessment,
+    Consequence,
+    Line,
+    ModelTier,
+    Name,
+    Reference,
+    UserOnly,
+    Written,
+)
 
 FILE_BYTES_MAX = 1024 * 1024  # a workflow is prose for an agent; a megabyte is somebody's accident
 STEPS_MAX = 2_000
 ITERATIONS_MAX = 1_000
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
-Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Prose = Annotated[str, Meta(min_length=1, max_length=64 * 1024)]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$")]
 Count = Annotated[int, Meta(ge=1, le=ITERATIONS_MAX)]
 Condition = Annotated[
     dict[str, Any],
     Meta(description='{"var": "depth", "equals": "full"}, joined by and, or, not.'),
 ]
-ModelTier = Literal["lightweight", "mid", "heavy"]
-UserOnlyReason = Literal[
-    "needs_user_secret_or_token",
-    "needs_user_account_access",
-    "needs_user_artifact",
-    "needs_user_choice",
-    "needs_user_approval",
-    "needs_user_environment_action",
-]
 
 
-class _Written(
-    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
-):
-    """Something that stands in a file: a field that nobody knows is a mistake, not a comment."""
-
-
-class UserOnly(_Written, frozen=True):
-    """What only the user can give."""
-
-    reason: UserOnlyReason
-    question: Line
-
-
-class TextPart(_Written, frozen=True, tag_field="kind", tag="text"):
+class TextPart(Written, frozen=True, tag_field="kind", tag="text"):
     text: Prose
 
 
-class RefPart(_Written, frozen=True, tag_field="kind", tag="ref"):
+class RefPart(Written, frozen=True, tag_field="kind", tag="ref"):
     ref_id: Annotated[str, Meta(description="The name of a built-in text (interlock builtins).")]
 
 
 Words: TypeAlias = Prose | tuple[TextPart | RefPart, ...]
 
 
-class PromptBlocks(_Written, frozen=True):
+class PromptBlocks(Written, frozen=True):
     goal: Words | None = None
     constraints: tuple[Words, ...] = ()
     procedure: tuple[Words, ...] = ()
@@ -65,7 +50,7 @@ class PromptBlocks(_Written, frozen=True):
     verify: tuple[Words, ...] = ()
 
 
-class Fragment(_Written, frozen=True):
+class Fragment(Written, frozen=True):
     """A part of the prompt that is given only where its condition holds."""
 
     id: Name
@@ -73,7 +58,7 @@ class Fragment(_Written, frozen=True):
     when: Condition | None = None
 
 
-class Function(_Written, frozen=True):
+class Function(Written, frozen=True):
     """A named way of doing something, told to the agent where a step refers to it."""
 
     name: Name
@@ -82,51 +67,34 @@ class Function(_Written, frozen=True):
     scope: Literal["workflow", "loop", "step"] | None = None
 
 
-class FunctionCall(_Written, frozen=True):
+class FunctionCall(Written, frozen=True):
     name: str
     args: dict[str, Any] = {}
 
 
-class OutputContract(_Written, frozen=True):
+class OutputContract(Written, frozen=True):
     contract_ref: Line
     required: bool = True
 
 
-class When(_Written, frozen=True):
-    any_equals_level: Line
-    for_assessment: str | None = None
-
-
-class Effect(_Written, frozen=True):
-    kind: Literal["require_followup"]
-    guidance: Line
-
-
-class Consequence(_Written, frozen=True):
-    """What follows when an assessment comes out at a level."""
-
-    when: When
-    effect: Effect
-
-
-class Verification(_Written, frozen=True):
+class Verification(Written, frozen=True):
     """A command that proves the step; the agent runs it, and hands in how it ended."""
 
     command: Line
     prompt: Prose | None = None
 
 
-class Audit(_Written, frozen=True):
+class Audit(Written, frozen=True):
     prompt: Prose
     rubric: Prose | tuple[Line, ...] | None = None
 
 
-class Call(_Written, frozen=True):
+class Call(Written, frozen=True):
     template_id: Annotated[str, Meta(description="The id of a routine.")]
     args: dict[str, str | int | float | bool] = {}
 
 
-class Step(_Written, frozen=True, tag_field="type", tag="standard"):
+class Step(Written, frozen=True, tag_field="type", tag="standard"):
     id: StepId
     title: Title
     prompt: Prose | None = None
@@ -154,7 +122,7 @@ class Step(_Written, frozen=True, tag_field="type", tag="standard"):
     audit: Audit | None = None
 
 
-class ApprovalWish(_Written, frozen=True):
+class ApprovalWish(Written, frozen=True):
     """The form of `requireConfirmation` that holds the run until somebody has answered."""
 
     kind: Literal["human_approval", "coordinator_eval"]
@@ -164,14 +132,14 @@ class ApprovalWish(_Written, frozen=True):
     on_timeout: Literal["deny", "grant"] = "deny"
 
 
-class ConditionSource(_Written, frozen=True):
+class ConditionSource(Written, frozen=True):
     kind: Literal["artifact_contract", "context_variable"]
     contract_ref: str | None = None
     loop_id: str | None = None
     condition: Condition | None = None
 
 
-class LoopRule(_Written, frozen=True):
+class LoopRule(Written, frozen=True):
     """How often the body is done. Where neither condition nor source is given, the agent says."""
 
     type: Literal["while", "until", "for", "forEach"]
@@ -185,7 +153,7 @@ class LoopRule(_Written, frozen=True):
     index_var: Name = "currentIndex"
 
 
-class Loop(_Written, frozen=True, tag_field="type", tag="loop"):
+class Loop(Written, frozen=True, tag_field="type", tag="loop"):
     id: StepId
     title: Title
     loop: LoopRule
@@ -194,14 +162,14 @@ class Loop(_Written, frozen=True, tag_field="type", tag="loop"):
     function_definitions: tuple[Function, ...] = ()
 
 
-class TemplateCall(_Written, frozen=True, tag_field="type", tag="template_call"):
+class TemplateCall(Written, frozen=True, tag_field="type", tag="template_call"):
     id: StepId
     template_call: Call
     title: Title | None = None
     run_condition: Condition | None = None
 
 
-class Delegation(_Written, frozen=True):
+class Delegation(Written, frozen=True):
     goal: Prose
     workflow_id: str | None = None
     run_condition: Condition | None = None
@@ -211,12 +179,12 @@ class Delegation(_Written, frozen=True):
     allowed_tools: tuple[str, ...] = ()
 
 
-class Synthesis(_Written, frozen=True):
+class Synthesis(Written, frozen=True):
     prompt: Prose
     output_contract: OutputContract | None = None
 
 
-class Parallel(_Written, frozen=True, tag_field="type", tag="parallel"):
+class Parallel(Written, frozen=True, tag_field="type", tag="parallel"):
     id: StepId
     title: Title
     parallel_delegations: tuple[Delegation, ...]
@@ -228,7 +196,7 @@ class Parallel(_Written, frozen=True, tag_field="type", tag="parallel"):
 AnyStep: TypeAlias = Step | Loop | TemplateCall | Parallel
 
 
-class Input(_Written, frozen=True):
+class Input(Written, frozen=True):
     """A value that a run begins with, or that a routine is called with."""
 
     description: Line
@@ -236,37 +204,12 @@ class Input(_Written, frozen=True):
     default: Any = None
 
 
-class LocalContract(_Written, frozen=True):
+class LocalContract(Written, frozen=True):
     schema: dict[str, Any]
     example: dict[str, Any]
 
 
-class Dimension(_Written, frozen=True):
-    id: Name
-    purpose: Line
-    levels: Annotated[tuple[Line, ...], Meta(min_length=2, max_length=10)]
-
-
-class Assessment(_Written, frozen=True):
-    """A judgement in dimensions, each of which has a few named levels."""
-
-    id: Name
-    purpose: Line
-    dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1, max_length=10)]
-
-
-class Reference(_Written, frozen=True):
-    """A file or an address that matters here. Its content is hashed at start, never fetched."""
-
-    id: Name
-    title: Line
-    source: Line
-    purpose: Line
-    authoritative: bool = False
-    resolve_from: Literal["workspace", "package"] = "workspace"
-
-
-class ExtensionPoint(_Written, frozen=True):
+class ExtensionPoint(Written, frozen=True):
     """A slot that a project fills: `{{bindings.slot}}` in prompts."""
 
     slot_id: Name
@@ -275,7 +218,7 @@ class ExtensionPoint(_Written, frozen=True):
     accepted_kinds: tuple[str, ...] = ()
 
 
-class Workflow(_Written, frozen=True):
+class Workflow(Written, frozen=True):
     id: Annotated[
         WorkflowId,
         Meta(

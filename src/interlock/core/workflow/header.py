@@ -1,6 +1,5 @@
 """What a workflow says as a whole, compiled: its guidance, inputs, references, context schema."""
 
-import re
 from collections.abc import Callable
 
 import msgspec
@@ -8,10 +7,9 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.workflow import schemas
 from interlock.core.workflow.compiled import CompiledInput
-from interlock.core.workflow.definition import Reference, Workflow
+from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.parts import Reference
 from interlock.core.workflow.problems import Problem
-
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 Text = Callable[[str, str], str]
 """From a text of the file and its pointer to what is shown."""
@@ -51,11 +49,6 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
     )
 
 
-def is_address(source: str) -> bool:
-    """Whether a reference is an address somewhere else, which is shown and never fetched."""
-    return bool(_ADDRESS.match(source))
-
-
 def _wrong_names(workflow: Workflow) -> list[Problem]:
     problems: list[Problem] = []
     for field in ("name", "description"):
@@ -72,7 +65,7 @@ def _wrong_references(workflow: Workflow) -> list[Problem]:
         if found.id in seen:
             problems.append(Problem("reference", f"{at}/id", f"`{found.id}` is there twice"))
         seen.add(found.id)
-        if is_address(found.source):
+        if found.is_address:
             continue
         if parts[0] == "" or ".." in parts or "\\" in found.source:
             what = "a reference is a path inside of the workspace, with `/` between its parts"

@@ -9,10 +9,9 @@ from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions, contracts, criteria, interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.conditions import Trouble
-from interlock.core.workflow.definition import Assessment, Reference
-from interlock.core.workflow.header import is_address
+from interlock.core.workflow.holes import HOLE, holes
 from interlock.core.workflow.interpret import Around, Entry, Position, Stuck
-from interlock.core.workflow.texts import HOLE, holes
+from interlock.core.workflow.parts import Assessment, Reference
 
 _NOTES_AT_FIRST = """\
 When you have done this step, write notes for it: what you did, found and decided, and what is \
@@ -200,7 +199,7 @@ def _opening(
 def _reference(reference: Reference, resolved: Resolved | None) -> str:
     weight = "; it decides where sources differ" if reference.authoritative else ""
     state = f" ({resolved.problem})" if resolved and resolved.problem else ""
-    where = reference.source if is_address(reference.source) else f"`{reference.source}`"
+    where = reference.source if reference.is_address else f"`{reference.source}`"
     return f"{reference.title}: {where}{state}, {reference.purpose}{weight}"
 
 

@@ -19,19 +19,10 @@ from interlock.core.workflow.definition import (
     Verification,
     Words,
 )
+from interlock.core.workflow.holes import HOLE
 
-HOLE = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
-"""A place in a prompt where a value of the context belongs."""
 BINDING = re.compile(r"\{\{\s*(?:wr\.|interlock\.)?bindings\.([\w-]+)\s*\}\}")
 _ANY_BRACES = re.compile(r"\{\{(.{0,80}?)\}\}", re.DOTALL)
-
-Report = Callable[[str, str, str], None]
-"""Takes rule, pointer and message of a problem."""
-
-
-def holes(text: str) -> tuple[str, ...]:
-    """The context paths that `text` speaks of."""
-    return tuple(HOLE.findall(text))
 
 
 def not_computed(text: str) -> tuple[str, ...]:

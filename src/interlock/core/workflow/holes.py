@@ -1,0 +1,10 @@
+"""Holes: the places in a prompt where a value of the context belongs, like {{area.name}}."""
+
+import re
+
+HOLE = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+
+
+def holes(text: str) -> tuple[str, ...]:
+    """The context paths that `text` speaks of."""
+    return tuple(HOLE.findall(text))

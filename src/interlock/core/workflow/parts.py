@@ -1,0 +1,82 @@
+"""Parts of a workflow that are compiled as they are written."""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$")]
+ModelTier = Literal["lightweight", "mid", "heavy"]
+UserOnlyReason = Literal[
+    "needs_user_secret_or_token",
+    "needs_user_account_access",
+    "needs_user_artifact",
+    "needs_user_choice",
+    "needs_user_approval",
+    "needs_user_environment_action",
+]
+
+
+class Written(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Something that stands in a file: a field that nobody knows is a mistake, not a comment."""
+
+
+class UserOnly(Written, frozen=True):
+    """What only the user can give."""
+
+    reason: UserOnlyReason
+    question: Line
+
+
+class When(Written, frozen=True):
+    any_equals_level: Line
+    for_assessment: str | None = None
+
+
+class Effect(Written, frozen=True):
+    kind: Literal["require_followup"]
+    guidance: Line
+
+
+class Consequence(Written, frozen=True):
+    """What follows when an assessment comes out at a level."""
+
+    when: When
+    effect: Effect
+
+
+class Dimension(Written, frozen=True):
+    id: Name
+    purpose: Line
+    levels: Annotated[tuple[Line, ...], Meta(min_length=2, max_length=10)]
+
+
+class Assessment(Written, frozen=True):
+    """A judgement in dimensions, each of which has a few named levels."""
+
+    id: Name
+    purpose: Line
+    dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1, max_length=10)]
+
+
+class Reference(Written, frozen=True):
+    """A file or an address that matters here. Its content is hashed at start, never fetched."""
+
+    id: Name
+    title: Line
+    source: Line
+    purpose: Line
+    authoritative: bool = False
+    resolve_from: Literal["workspace", "package"] = "workspace"
+
+    @property
+    def is_address(self) -> bool:
+        """Whether it is somewhere else, to be shown and never fetched."""
+        return bool(_ADDRESS.match(self.source))
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
