@@ -142,10 +142,13 @@ def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json
 @workflow.command()
 @click.argument("workflow_id")
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a flowchart for Markdown")
-def graph(workflow_id: str, *, as_mermaid: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the compiled workflow")
+def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
     """Draw the shape of a workflow. WORKFLOW_ID is an id or a file"""
-    pinned = _pinned(open_app(data_home()), workflow_id, as_json=False)
-    if as_mermaid:
+    pinned = _pinned(open_app(data_home()), workflow_id, as_json=as_json)
+    if as_json:
+        print_json({"hash": pinned.hash, "compiled": pinned.workflow})
+    elif as_mermaid:
         print(outline.mermaid(pinned.workflow))
     else:
         print("\n".join(outline.draw(pinned.workflow)))
@@ -155,13 +158,17 @@ def graph(workflow_id: str, *, as_mermaid: bool) -> None:
 @click.argument("workflow_id")
 @click.option("--name", help="What people call it")
 @click.option("--user", "for_user", is_flag=True, help="For yourself instead of this project")
-def new(workflow_id: str, name: str | None, *, for_user: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
     """Write a small workflow to begin with"""
     root = data_home() if for_user else Path.cwd() / ".interlock"
     made = authoring.write_new(root, WorkflowId(workflow_id), name)
     if isinstance(made, authoring.NotWritten):
         complain(made.reason, made.hint)
         raise Stop(REFUSED)
+    if as_json:
+        print_json({"path": str(made)})
+        return
     print(f"Wrote {made}")
     print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
 

@@ -245,39 +245,46 @@ def test_any_text_at_all_is_located_and_right_if_it_is_json(text: str) -> None:
         assert json.JSONDecoder().raw_decode(text, offset(text, spot))[0] == places(value)[pointer]
 
 
-MISTAKES = """1,[2]
-[1}
-[1 2]
-[1:2]
-[,1]
-[1,]
-{"b":1,}
-{"b" 1}
-{"b":}
-{1:2}
-{"b"}
-{"b":1]
-]
-"x
-[01]
-[1.]
-[+1]
-[tru]
-[NaN]
-["\\x"]
-["\\u00g0"]
-{"\\ud800":1}
-{"b":'c'}
-// a
-[1]]""".splitlines()
+# The object with the repeated key comes after the mistake: no one who stops there sees it.
+AFTER = '{"x": 1, "x": 2}'
+MISTAKES = """1, @
+1 @
+[1] @
+[1], @
+[1]] @
+] @
+[[1}, @]
+[{"b": 1], @]
+[[1,], @]
+[{"b": 1,}, @]
+[1 @]
+[1: @]
+[, @]
+["b": @]
+{"b" 1, "c": @}
+{"b": , "c": @}
+{"b", "c": @}
+{1: @}
+{@}
+[01, @]
+[1., @]
+[+1, @]
+[tru, @]
+[NaN, @]
+['b', @]
+["\\x", @]
+["\\u00g0", @]
+["a\tb", @]
+["\x1f", @]
+[\xa0@]
+{"\\ud800": @}
+{"\ud800\\n": @}
+// @""".splitlines()
 
 
-@pytest.mark.parametrize("start", MISTAKES)
-def test_after_the_first_mistake_nothing_is_found(start: str) -> None:
-    text = f'{start} , {{"x":1,"x":2}}, {{"x":1,"x":2}}, 1, 1, 1 ]'
-
-    assert "/x" not in {pointer[2:] for pointer in repeated_keys(text)}
-    assert locate(text, ["/3", "/4"]) == {"/3": locate(text, [""])[""], "/4": Spot(1, 1)}
+@pytest.mark.parametrize("text", MISTAKES, ids=ascii)
+def test_after_the_first_mistake_nothing_is_found(text: str) -> None:
+    assert repeated_keys(text.replace("@", AFTER)) == ()
 
 
 def naively_repeated(tree: Tree, pointer: str = "") -> set[str]:
@@ -356,4 +363,4 @@ def test_much_of_anything_takes_little_time(text: str) -> None:
     pointers = [f"/{n}/x" for n in range(1_000)] + ["/0" * DEPTH, "/a/b"]
 
     assert locate(text, pointers).keys() == set(pointers)
-    assert len(repeated_keys(text)) <= 20
+    assert len("".join(repeated_keys(text))) < 3 * len(text)

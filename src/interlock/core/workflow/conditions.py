@@ -270,8 +270,8 @@ def _not_known(name: str) -> str:
 def _weigh(reading: _Reading) -> None:
     total = 0
     for at, pattern in reading.patterns[:COUNT_MAX]:
-        if len(pattern) > TEXT_LENGTH_MAX or len(reading.flaws) == FLAWS_MAX:
-            continue
+        if len(reading.flaws) == FLAWS_MAX:
+            break
         found = operators.instructions(pattern)
         if isinstance(found, str):
             reading.refuse(at, f"cannot be searched for in linear time: {found}")
@@ -279,8 +279,8 @@ def _weigh(reading: _Reading) -> None:
         total += found
         if total > INSTRUCTIONS_MAX:
             what = f"the patterns of a condition may have {INSTRUCTIONS_MAX} instructions in all"
-            return reading.refuse(at, f"{what}, compiled; with this, they have more")
-    return None
+            reading.refuse(at, f"{what}, compiled; with this, they have more")
+            break
 
 
 def _trouble(comparison: Comparison, value: Json, at: str) -> Trouble:

@@ -17,7 +17,8 @@ _STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
 # What is one step for the loop below, so that it takes few: an item (with its key, with the comma
 # after it) as far as its opening bracket, or a closing bracket with the comma after it. Anything
-# else is the last group. Nothing here goes back over what it has read, so the time is linear.
+# else is the last group. What was read is not tried in other lengths (`++`), so a text is read
+# twice at most: as a key, and if no colon follows, as an item.
 _PIECE = re.compile(
     rf"{_SPACE}(?:"
     rf"(?:({_STRING}){_SPACE}:{_SPACE})?+()"
@@ -142,7 +143,7 @@ def _nearest(root: _Wanted, path: list[str]) -> int:
     found = root
     for step in path:
         part = found.parts[step]
-        if part.start < 0 or part.within != found.start:
+        if part.within != found.start:
             break
         found = part
     return max(found.start, 0)

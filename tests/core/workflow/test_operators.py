@@ -1,0 +1,340 @@
+"""Operators: what each answers, what it refuses, and how it is said."""
+
+import re
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core import canonical
+from interlock.core.canonical import Json
+from interlock.core.workflow.operators import (
+    OPERATORS,
+    Operator,
+    answerable_for,
+    compare,
+    instructions,
+    phrase,
+    wanted_instead,
+)
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "wanted", "expected"),
+    [
+        ("equals", "Small", "SMALL", True),
+        ("equals", "STRASSE", "straße", True),
+        ("equals", "5", 5, True),
+        ("equals", "5.0", "5", True),
+        ("equals", "5e0", 5, True),
+        ("equals", "007", 7, False),
+        ("equals", " 5", 5, False),
+        ("equals", "\u0665", 5, False),
+        ("equals", "TRUE", True, True),
+        ("equals", "false", True, False),
+        ("equals", True, 1, False),
+        ("equals", "true", 1, False),
+        ("equals", "1", True, False),
+        ("equals", 0, False, False),
+        ("equals", None, None, True),
+        ("equals", None, False, False),
+        ("equals", "", None, False),
+        ("equals", ["A"], ["a"], False),
+        ("equals", [1, {"k": True}], [1.0, {"k": True}], True),
+        ("equals", [True], [1], False),
+        ("equals", {"k": 1}, {"k": True}, False),
+        ("equals", {"k": 1}, {"k": 1, "l": 2}, False),
+        ("equals", [1], [1, 2], False),
+        ("equals", "9007199254740993", "9007199254740992", False),
+        ("equals", "1e999", "2e999", False),
+        ("equals", "1" * 5_000, 1, False),
+        ("not_equals", "Small", "SMALL", False),
+        ("not_equals", None, "Small", True),
+        ("equalsExactly", "Small", "SMALL", False),
+        ("equalsExactly", "5", 5, False),
+        ("equalsExactly", 1.0, 1, True),
+        ("equalsExactly", True, 1, False),
+        ("equalsExactly", "true", True, False),
+        ("gt", 6, 5, True),
+        ("gt", 5, 5, False),
+        ("gt", "10", "9", True),
+        ("gt", "10", 9.5, True),
+        ("gte", 5, "5", True),
+        ("lt", "apple", "Banana", True),
+        ("lt", "B", "a", False),
+        ("lte", "B", "b", True),
+        ("lte", -1, 0, True),
+        ("lt", 5, 5, False),
+        ("contains", "Needs a REVIEW", "review", True),
+        ("contains", "abc", "d", False),
+        ("contains", ["Web", "db"], "WEB", True),
+        ("contains", [1, "5"], 5, True),
+        ("contains", [True], 1, False),
+        ("contains", ["ab"], "a", False),
+        ("startsWith", "Feature/x", "FEAture", True),
+        ("startsWith", "x-feature", "feature", False),
+        ("endsWith", "a.Py", ".pY", True),
+        ("endsWith", ".py.txt", ".py", False),
+        ("matches", "abc-12", r"[a-z]+-\d\d", True),
+        ("matches", "ABC", "b", False),
+        ("matches", "ABC", "(?i)b", True),
+        ("matches", "größe", "^gr..e$", True),
+        ("in", "b", ["A", "B"], True),
+        ("in", "5", [4, 5], True),
+        ("in", 1, [True], False),
+        ("in", None, ["a", None], True),
+        ("in", "a", [], False),
+        ("exists", 0, True, True),
+        ("exists", None, True, False),
+        ("exists", None, False, True),
+        ("exists", "", False, False),
+    ],
+)
+def test_a_comparison_is_answered(
+    operator: Operator,
+    value: Json,
+    wanted: Json,
+    expected: bool,  # noqa: FBT001
+) -> None:
+    assert compare(value, operator, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "wanted", "expected"),
+    [
+        ("equals", None, True),
+        ("equalsExactly", None, True),
+        ("not_equals", None, False),
+        ("equals", "", False),
+        ("gt", 0, False),
+        ("gte", "a", False),
+        ("lt", 0, False),
+        ("lte", 0, False),
+        ("contains", "", False),
+        ("startsWith", "", False),
+        ("endsWith", "", False),
+        ("matches", "", False),
+        ("in", [0, "", False], False),
+        ("exists", True, False),
+    ],
+)
+def test_an_unset_variable_is_null_and_that_is_not_zero_nor_empty(
+    operator: Operator,
+    wanted: Json,
+    expected: bool,  # noqa: FBT001
+) -> None:
+    assert compare(None, operator, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "wanted", "needed"),
+    [
+        ("gt", "many", 5, "a number"),
+        ("gte", True, 1, "a number"),
+        ("lt", [1], "5", "a number"),
+        ("lte", {}, 5, "a number"),
+        ("lt", 5, "b", "a text that is no number"),
+        ("lt", "5", "b", "a text that is no number"),
+        ("gt", True, "b", "a text that is no number"),
+        ("contains", 5, "5", "a text or a list"),
+        ("contains", {"a": 1}, "a", "a text or a list"),
+        ("contains", "a5", 5, "a list"),
+        ("startsWith", 5, "a", "a text"),
+        ("endsWith", False, "f", "a text"),
+        ("matches", ["a"], "a", "a text"),
+    ],
+)
+def test_a_question_that_makes_no_sense_has_no_answer_and_it_is_known_what_would_have(
+    operator: Operator, value: Json, wanted: Json, needed: str
+) -> None:
+    assert compare(value, operator, wanted) is None
+    assert answerable_for(operator, wanted) == needed
+
+
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        *(None, True, False, 0, 1, -1, 1.5, 5, 5.0, "", "5", "5.0", "05", "a", "A", "ab", "TRUE"),
+        *("false", [], ["a"], [1, "5"], [True, None], [5.0], {}, {"k": 1}, {"k": True}),
+    ]
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Operator, Json]:
+    operator = draw(st.sampled_from(OPERATORS))
+    kinds = VALUES | st.lists(VALUES, max_size=3) | st.booleans()
+    return operator, draw(kinds.filter(lambda value: wanted_instead(operator, value) is None))
+
+
+class NoAnswer(Exception):
+    pass
+
+
+def folded(value: Any) -> tuple[str, object]:
+    is_text = isinstance(value, str)
+    if isinstance(value, bool) or (is_text and value.lower() in ("true", "false")):
+        return "boolean", str(value).lower()
+    if isinstance(value, int | float) or (
+        is_text and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value)
+    ):
+        return "number", Decimal(str(value))
+    return ("text", value.lower()) if is_text else ("other", canonical.encode(value))
+
+
+def naive_order(value: Any, operator: str, wanted: Any) -> bool:
+    kinds = {folded(value)[0], folded(wanted)[0]} - {"number"}
+    if isinstance(value, bool) or "other" in kinds:
+        raise NoAnswer
+    if not kinds:
+        one: Any = folded(value)[1]
+        other: Any = folded(wanted)[1]
+    elif "number" not in {folded(value)[0], folded(wanted)[0]}:
+        one, other = value.lower(), wanted.lower()
+    else:
+        raise NoAnswer
+    return {"gt": one > other, "gte": one >= other, "lt": one < other, "lte": one <= other}[
+        operator
+    ]
+
+
+def naive(value: Any, operator: str, wanted: Any) -> bool:
+    match operator:
+        case "equals":
+            return folded(value) == folded(wanted)
+        case "not_equals":
+            return folded(value) != folded(wanted)
+        case "equalsExactly":
+            return canonical.encode(value) == canonical.encode(wanted)
+        case "in":
+            return folded(value) in [folded(item) for item in wanted]
+        case "exists":
+            return (value is not None) is wanted
+        case _ if value is None:
+            return False
+        case "gt" | "gte" | "lt" | "lte":
+            return naive_order(value, operator, wanted)
+        case "contains" if isinstance(value, list):
+            return folded(wanted) in [folded(item) for item in cast("list[Json]", value)]
+        case _ if not isinstance(value, str) or not isinstance(wanted, str):
+            raise NoAnswer
+        case "contains":
+            return re.search(re.escape(wanted), value, re.IGNORECASE) is not None
+        case "startsWith":
+            return re.match(re.escape(wanted), value, re.IGNORECASE) is not None
+        case "endsWith":
+            return re.search(re.escape(wanted) + r"\Z", value, re.IGNORECASE) is not None
+        case _:
+            return re.search(wanted, value) is not None
+
+
+@given(VALUES, questions())
+def test_the_answer_is_that_of_a_naive_reader(value: Json, question: tuple[Operator, Json]) -> None:
+    operator, wanted = question
+
+    try:
+        expected = naive(value, operator, wanted)
+    except NoAnswer:
+        expected = None
+    assert compare(value, operator, wanted) is expected
+
+
+@given(VALUES, VALUES.filter(lambda value: wanted_instead("gt", value) is None))
+def test_at_least_is_more_or_equal(value: Json, wanted: Json) -> None:
+    more, less = compare(value, "gt", wanted), compare(value, "lt", wanted)
+
+    if more is None:
+        assert {less, compare(value, "gte", wanted), compare(value, "lte", wanted)} == {None}
+    else:
+        is_equal = compare(value, "equals", wanted)
+        assert compare(value, "gte", wanted) == (more or is_equal)
+        assert compare(value, "lte", wanted) == (less or is_equal)
+        assert more + bool(less) + bool(is_equal) == (value is not None)
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "instead"),
+    [
+        ("gt", None, "a number or a text"),
+        ("gte", True, "a number or a text"),
+        ("lt", [1], "a number or a text"),
+        ("lte", {}, "a number or a text"),
+        ("startsWith", 5, "a text"),
+        ("endsWith", None, "a text"),
+        ("matches", ["a"], "a text"),
+        ("in", "a", "a list"),
+        ("in", None, "a list"),
+        ("exists", 1, "true or false"),
+        ("exists", "true", "true or false"),
+    ],
+)
+def test_an_operator_says_what_it_wants_instead(
+    operator: Operator, value: Json, instead: str
+) -> None:
+    assert wanted_instead(operator, value) == instead
+
+
+@pytest.mark.parametrize(
+    ("operator", "wanted", "said"),
+    [
+        ("equals", "THOROUGH", 'is "THOROUGH"'),
+        ("not_equals", None, "is not null"),
+        ("equalsExactly", [1], "is exactly [1]"),
+        ("gt", 5, "is more than 5"),
+        ("gte", 5, "is at least 5"),
+        ("lt", "b", 'is less than "b"'),
+        ("lte", 1.5, "is at most 1.5"),
+        ("contains", "ä\n", 'contains "ä\\n"'),
+        ("startsWith", "a", 'starts with "a"'),
+        ("endsWith", "a", 'ends with "a"'),
+        ("matches", r"\d+", r"matches /\d+/"),
+        ("matches", "a\nb", r'matches "a\nb"'),
+        ("in", ["a", 5, None], 'is one of "a", 5, null'),
+        ("in", [], "is one of nothing"),
+        ("exists", True, "is set"),
+        ("exists", False, "is not set"),
+    ],
+)
+def test_a_question_is_said_in_words(operator: Operator, wanted: Json, said: str) -> None:
+    assert phrase(operator, wanted) == said
+
+
+def test_a_long_list_is_cut_short() -> None:
+    items: list[Json] = ["x" * 900] * 50
+    said = phrase("in", items)
+
+    assert said.startswith('is one of "xxx')
+    assert said.endswith("…")
+    assert len(said) == len("is one of ") + 500
+
+
+def test_a_pattern_is_weighed_or_refused_with_the_reason() -> None:
+    few, many = instructions("abc"), instructions("a{900}")
+
+    assert isinstance(few, int)
+    assert isinstance(many, int)
+    assert few < 10
+    assert many > 900
+    assert instructions("(") == "missing ): ("
+    assert instructions("(?=a)b") == "invalid perl operator: (?="
+    assert instructions(r"(a)\1") == "invalid escape sequence: \\1"
+    assert instructions(r"\pL{99}") == "pattern too large - compile failed"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)*$", "(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+"])
+def test_a_pattern_takes_linear_time(pattern: str) -> None:
+    assert compare("a" * 100_000 + "b", "matches", pattern) is False
+
+
+def test_a_deep_value_is_compared_without_end_of_stack() -> None:
+    deep: Json = 1
+    for _ in range(canonical.DEPTH_MAX):
+        deep = [deep]
+    deeper: Json = deep
+    for _ in range(100_000):
+        deeper = [deeper]
+
+    assert compare(deep, "equals", deep) is True
+    assert compare(deeper, "equals", deep) is False
