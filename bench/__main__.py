@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bench.compiling import compiling
 from bench.crowd import crowded
 from bench.disk import cost_of_advances
 from bench.measure import HEADER, Row
@@ -152,6 +153,8 @@ def main() -> None:
         outside, facts = over_stdio(base, raw, fsync)
         print("counting syncs and bytes", file=sys.stderr)
         facts += cost_of_advances(base / "disk-home", base / "disk", count=1000)
+        print("measuring the compiler", file=sys.stderr)
+        compiled = compiling(base)
         print("measuring resume", file=sys.stderr)
         found = resuming(base, (10, 1_000, 10_000))
         print("measuring several processes", file=sys.stderr)
@@ -160,7 +163,7 @@ def main() -> None:
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
-    for row in [fsync, *starts, *inside, *outside, *found, *crowd]:
+    for row in [fsync, *starts, *inside, *outside, *compiled, *found, *crowd]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

@@ -36,7 +36,7 @@ def list_workflows(
 
 
 def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | NoSuchWorkflow:
-    entries, broken = app.catalogue.entries(workspace)
+    entries, broken = app.catalogue.entries(workspace, only=workflow)
     for entry in entries:
         if entry.workflow.id == workflow:
             return entry

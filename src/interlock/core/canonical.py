@@ -43,7 +43,7 @@ def encode(value: "msgspec.Struct | Json") -> CanonicalBytes:
         return CanonicalBytes(_encoder.encode(value))
     import rfc8785  # noqa: PLC0415 (16 ms, and a plain advance carries no foreign JSON)
 
-    _refuse_what_has_no_form(value)
+    refuse_what_has_no_form(value)
     return CanonicalBytes(rfc8785.dumps(value))
 
 
@@ -52,7 +52,8 @@ def blob_ref(content: bytes) -> BlobRef:
     return BlobRef(f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
-def _refuse_what_has_no_form(root: Json) -> None:
+def refuse_what_has_no_form(root: Json) -> None:
+    """Raises `NotCanonical` where `encode` would."""
     # A loop and not recursion: the value may be nested as deeply as an attacker likes.
     waiting: list[tuple[str, int, object]] = [("", 0, root)]
     while waiting:

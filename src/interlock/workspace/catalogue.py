@@ -60,13 +60,19 @@ class Catalogue:
         self._read: dict[Path, tuple[_Stamp, Source | Invalid]] = {}
         self._compiled: dict[Path, tuple[Source, Library, Compiled | Invalid]] = {}
 
-    def entries(self, workspace: Path) -> tuple[list[Entry], list[Broken]]:
-        """What can be started in `workspace`, by id, and what is broken there."""
+    def entries(
+        self, workspace: Path, only: WorkflowId | None = None
+    ) -> tuple[list[Entry], list[Broken]]:
+        """What can be started in `workspace`, by id, and what is broken there.
+
+        With `only`, no other workflow is compiled, as far as that one can be.
+        """
         found, broken = self._sources(workspace)
+        wanted = [only] if only in found else sorted(found)
         routines = _routines(found)
         bindings = self._bindings(workspace)
         entries: list[Entry] = []
-        for name in sorted(found):
+        for name in wanted:
             *shadowed, (place, source) = found[name]
             library = _library(routines, name, bindings)
             compiled = self._compile(place.path, source, library)

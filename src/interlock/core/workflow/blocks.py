@@ -347,10 +347,10 @@ class Blocks:
         yield self._compiled(synthesis, step.synthesis.prompt, there)
 
     def _run_condition(self, own: Any, scope: _Scope) -> str | None:
-        if own is not None and self._demands.condition(own, scope.place("/runCondition")) is None:
-            return None  # it was wrong, and was said to be
-        joined = _joined(scope.condition, own)
-        return None if joined is None else self._demands.condition(joined, scope.at)
+        alone = self._demands.condition(own, scope.place("/runCondition"))
+        if scope.condition is None or (own is not None and alone is None):
+            return alone  # or it was wrong, and was said to be
+        return self._demands.condition(_joined(scope.condition, own), scope.at)
 
     def text(self, text: str, at: str) -> str:
         """A text of the file, with what the project has bound to its slots."""

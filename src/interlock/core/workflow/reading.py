@@ -38,7 +38,7 @@ def read(content: bytes) -> Source | Invalid:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Invalid((_not_json(content, error),))
     try:
-        canonical.encode(document)
+        canonical.refuse_what_has_no_form(document)
     except NotCanonical as refused:
         return placed(text, (Problem("value", refused.pointer, refused.reason),))
     if not isinstance(document, dict):

@@ -1,0 +1,369 @@
+"""Workflow files made up for tests: small builders, one with everything, and strategies."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from interlock.core.workflow.blocks import Library
+from interlock.core.workflow.compiler import ALONE, Compiled, load
+from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.reading import Source, read
+
+Doc: TypeAlias = dict[str, Any]
+SECONDS_MAX = 1.0
+
+
+def workflow(*steps: Any, **fields: Any) -> Doc:
+    head = {"id": "made-up", "name": "Made up", "description": "For tests", "version": "1.0.0"}
+    return {**head, "steps": list(steps), **fields}
+
+
+def step(name: str = "a", **fields: Any) -> Doc:
+    asked = {} if "promptBlocks" in fields else {"prompt": f"Do {name}."}
+    return {"id": name, "title": f"Step {name}", **asked, **fields}
+
+
+def loop(name: str, rule: Doc, *body: Doc, **fields: Any) -> Doc:
+    head = {"id": name, "type": "loop", "title": f"Loop {name}", "body": list(body)}
+    return {**head, "loop": {"maxIterations": 3, **rule}, **fields}
+
+
+def call(name: str, routine: str, args: Doc | None = None, **fields: Any) -> Doc:
+    return {"id": name, "templateCall": {"templateId": routine, "args": args or {}}, **fields}
+
+
+def routine(name: str, *steps: Doc, **fields: Any) -> Doc:
+    return workflow(*steps, **{"id": name, "kind": "routine", **fields})
+
+
+def library(*routines: Doc, **bindings: str) -> Library:
+    return Library({found.id: found for found in map(definition, routines)}, bindings)
+
+
+def definition(document: Doc) -> Workflow:
+    source = read(encoded(document))
+    assert isinstance(source, Source), source
+    return source.workflow
+
+
+def encoded(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
+
+
+def compiled(document: Doc, known: Library = ALONE) -> Compiled:
+    found = load(encoded(document), known)
+    assert isinstance(found, Compiled), [str(problem) for problem in found.problems]
+    return found
+
+
+def problems(document: Doc, known: Library = ALONE) -> list[tuple[str, str]]:
+    """The errors of a file that is refused, by rule and pointer."""
+    found = load(encoded(document), known)
+    assert isinstance(found, Invalid), "it was taken"
+    return [(one.rule, one.pointer) for one in found.problems if one.severity == "error"]
+
+
+def warnings(document: Doc, known: Library = ALONE) -> list[tuple[str, str]]:
+    return [(one.rule, one.pointer) for one in compiled(document, known).warnings]
+
+
+def value_at(document: Any, pointer: str) -> Any:
+    """What stands at a JSON pointer; `LookupError` if nothing does."""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, list):
+            document = document[int(key)] if key.isdecimal() else {}[key]  # pyright: ignore
+        else:
+            document = document[key] if isinstance(document, dict) else {}[key]  # pyright: ignore
+    return document  # pyright: ignore[reportUnknownVariableType]
+
+
+def exists(document: Any, pointer: str) -> bool:
+    try:
+        value_at(document, pointer)
+    except LookupError:
+        return False
+    return True
+
+
+@contextmanager
+def quickly(seconds: float = SECONDS_MAX) -> Iterator[None]:
+    """Of this process's own time: a busy machine does not matter."""
+    began = time.process_time()
+    yield
+    spent = time.process_time() - began
+    assert spent < seconds, f"it took {spent:.1f} s"
+
+
+# What a step, a loop and a whole file can say, each field at least once; the golden hashes and the
+# published schema are held against it.
+ROUTINE = routine(
+    "check-it",
+    step("look", prompt="Look at {what}, {times} times.", runCondition={"var": "depth", "gt": 1}),
+    step("tell", promptBlocks={"goal": "Say what {what} is.", "verify": ["It is short."]}),
+    inputs={
+        "what": {"description": "What to look at"},
+        "times": {"description": "How often", "default": 2},
+    },
+)
+KNOWN = library(ROUTINE, tool="make")
+_DEEP = {"var": "depth", "equals": "full"}
+_RICH = step(
+    "rich",
+    type="standard",
+    agentRole="A reviewer",
+    modelTier="heavy",
+    guidance=["Take your time.", "Use {{bindings.tool}}."],
+    askForFiles=True,
+    runCondition={"or": [_DEEP, {"not": {"var": "isSmall"}}]},
+    requireConfirmation={
+        "kind": "human_approval",
+        "condition": _DEEP,
+        "question": "Shall it go on?",
+        "timeoutMinutes": 5,
+        "onTimeout": "grant",
+    },
+    outputContract={"contractRef": "report", "required": False},
+    userOnly={"reason": "needs_user_choice", "question": "Red or blue?"},
+    assessmentRefs=["risk"],
+    assessmentConsequences=[
+        {
+            "when": {"anyEqualsLevel": "High", "forAssessment": "risk"},
+            "effect": {"kind": "require_followup", "guidance": "Make it smaller."},
+        }
+    ],
+    promptFragments=[{"id": "deep", "text": "Dig.", "when": _DEEP}, {"id": "all", "text": "Go."}],
+    functionDefinitions=[{"name": "third", "definition": "Three.", "scope": "step"}],
+    functionReferences=["first()", "third"],
+    functionCalls=[{"name": "first", "args": {"n": 1, "a": "x"}}],
+    notesOptional=True,
+    verification={"command": "make check", "prompt": "Prove it."},
+    audit={"prompt": "Look twice.", "rubric": ["It is right.", "It is small."]},
+)
+_PARALLEL = {
+    "id": "aside",
+    "type": "parallel",
+    "title": "Side by side",
+    "prompt": "Ask around.",
+    "runCondition": _DEEP,
+    "parallelDelegations": [
+        {
+            "goal": "Read the tests",
+            "workflowId": "reading",
+            "runCondition": _DEEP,
+            "contextMapping": {"b": "x", "a": "y"},
+            "args": {"n": 1},
+            "modelTier": "mid",
+            "allowedTools": ["read", "search"],
+        },
+        {"goal": "Read the code"},
+    ],
+    "synthesis": {"prompt": "Join them.", "outputContract": {"contractRef": "review_verdict"}},
+}
+_LOOPS = loop(
+    "areas",
+    {"type": "forEach", "items": "areas", "itemVar": "area", "indexVar": "at"},
+    step("area", prompt="Look at {{area.name}} ({{at}}).", functionReferences=["second"]),
+    loop(
+        "again",
+        {
+            "type": "until",
+            "iterationVar": "pass",
+            "conditionSource": {
+                "kind": "artifact_contract",
+                "contractRef": "loop_control",
+                "loopId": "more",
+            },
+        },
+        step("try", validationCriteria=[{"type": "length", "min": 3}]),
+    ),
+    loop("times", {"type": "for", "count": "n"}, step("once")),
+    loop("steered", {"type": "while", "condition": {"var": "n", "lt": 3}}, step("steer")),
+    functionDefinitions=[
+        {
+            "name": "second",
+            "definition": "Two.",
+            "scope": "loop",
+            "parameters": ["x", {"name": "y"}],
+        }
+    ],
+    runCondition={"var": "areas.length", "gte": 1},
+)
+_SAID = [{"kind": "text", "text": "Be fair. "}, {"kind": "ref", "refId": "memory_usage"}]
+EVERYTHING = workflow(
+    _RICH,
+    step(
+        "blocks",
+        promptBlocks={
+            "goal": _SAID,
+            "constraints": ["Be brief.", _SAID],
+            "procedure": ["1. Look.", "Tell."],
+            "outputRequired": {"answer": "In a word."},
+            "verify": ["It is true."],
+        },
+        requireConfirmation={"var": "isRisky"},
+        validationCriteria={
+            "or": [{"type": "contains", "value": "x"}, {"type": "length", "max": 9}]
+        },
+    ),
+    {**_LOOPS},
+    call("check", "check-it", {"what": "the door"}, title="Check", runCondition=_DEEP),
+    _PARALLEL,
+    **{"$schema": "../workflow.schema.json"},
+    id="made.everything",
+    kind="workflow",
+    about="# About",
+    examples=["Find the bug"],
+    tags=["testing"],
+    inputs={
+        "depth": {"description": "How deep", "required": True},
+        "n": {"description": "How often", "required": False, "default": {"b": [1.5], "a": None}},
+    },
+    contextSchema={"type": "object", "properties": {"depth": {"type": ["string", "integer"]}}},
+    preconditions=["There is a {{bindings.place}}."],
+    clarificationPrompts=["How deep?"],
+    metaGuidance=["Small steps."],
+    modelTier="lightweight",
+    recommendedPreferences={"autonomy": "guided", "riskPolicy": "balanced"},
+    capabilities={"web_browsing": "preferred", "delegation": "required"},
+    features=["subagent_guidance", "wr.features.capabilities"],
+    extensionPoints=[
+        {"slotId": "tool", "purpose": "What is run", "default": "true", "acceptedKinds": ["text"]},
+        {"slotId": "place", "purpose": "Where", "default": "garden"},
+    ],
+    references=[
+        {
+            "id": "guide",
+            "title": "The guide",
+            "source": "docs/guide.md",
+            "purpose": "how we work",
+            "authoritative": True,
+            "resolveFrom": "package",
+        }
+    ],
+    contracts={
+        "report": {
+            "schema": {"type": "object", "properties": {"text": {"type": "string"}}},
+            "example": {"text": "<the text>"},
+        }
+    },
+    assessments=[
+        {
+            "id": "risk",
+            "purpose": "How risky",
+            "dimensions": [{"id": "size", "purpose": "How large", "levels": ["low", "high"]}],
+        }
+    ],
+    functionDefinitions=[{"name": "first", "definition": "One.", "scope": "workflow"}],
+    validatedAgainstSpecVersion=3,
+)
+OWN: dict[str, Doc] = {
+    "line": workflow(step("a"), step("b")),
+    "everything": EVERYTHING,
+    "controlled": workflow(loop("again", {"type": "while"}, step("try"), step("look"))),
+    "decided": workflow(
+        loop("again", {"type": "until"}, step("try", outputContract={"contractRef": "gap"}))
+    ),
+    "routine": ROUTINE,
+}
+
+VARIABLES = ("a", "b", "n", "xs")
+_asked = st.sampled_from(("a", "b", "i1", "i2", "i3", "item"))
+# The naive model in `test_interpret` knows these and no others.
+_comparisons = st.one_of(
+    st.builds(lambda var: {"var": var}, _asked),
+    st.builds(lambda var, value: {"var": var, "equals": value}, _asked, st.integers(0, 2)),
+    st.builds(lambda var, value: {"var": var, "gt": value}, _asked, st.integers(0, 2)),
+)
+plain_conditions: st.SearchStrategy[Doc] = st.recursive(
+    _comparisons,
+    lambda inner: st.one_of(
+        st.builds(lambda part: {"not": part}, inner),
+        st.builds(
+            lambda how, parts: {how: parts},
+            st.sampled_from(("and", "or")),
+            st.lists(inner, min_size=1, max_size=2),
+        ),
+    ),
+    max_leaves=3,
+)
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> Doc:
+    """Loops of all kinds, nested up to three deep, and steps, some under conditions."""
+    numbers = count(1)
+
+    def maybe_condition() -> Doc:
+        return {"runCondition": draw(plain_conditions)} if draw(st.integers(0, 3)) == 0 else {}
+
+    def rule(depth: int) -> Doc:
+        most = draw(st.integers(1, 3))
+        common = {"maxIterations": most, "iterationVar": f"i{depth}"}
+        match draw(st.sampled_from(("while", "until", "for", "named", "forEach", "control"))):
+            case "for":
+                return {**common, "type": "for", "count": draw(st.integers(1, most))}
+            case "named":
+                return {**common, "type": "for", "count": "n"}
+            case "forEach":
+                return {**common, "type": "forEach", "items": "xs", "itemVar": "item"}
+            case "control":
+                source = {"kind": "artifact_contract", "loopId": f"c{next(numbers)}"}
+                named = {"conditionSource": source} if draw(st.booleans()) else {}
+                return {**common, "type": draw(st.sampled_from(("while", "until"))), **named}
+            case kind:
+                return {**common, "type": kind, "condition": draw(plain_conditions)}
+
+    def part(depth: int) -> Doc:
+        if depth > 3 or draw(st.integers(0, 2)) == 0:
+            return step(f"s{next(numbers)}", **maybe_condition())
+        wanted = rule(depth)
+        body = [part(depth + 1) for _ in range(draw(st.integers(1, 2)))]
+        if wanted["type"] in ("while", "until") and "condition" not in wanted:
+            owes = {"outputContract": {"contractRef": "loop_control"}}
+            body.append(step(f"s{next(numbers)}", **owes))
+        return loop(f"l{next(numbers)}", wanted, *body, **maybe_condition())
+
+    return workflow(*(part(1) for _ in range(draw(st.integers(1, 3)))))
+
+
+@st.composite
+def shuffled(draw: st.DrawFn, document: Any) -> Any:
+    """The same JSON with the keys of every object in another order."""
+    if isinstance(document, list):
+        return [draw(shuffled(item)) for item in document]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(document, dict):
+        names: list[str] = draw(st.permutations(sorted(document)))  # pyright: ignore
+        return {name: draw(shuffled(document[name])) for name in names}  # pyright: ignore
+    return document
+
+
+@st.composite
+def workflows(draw: st.DrawFn) -> Doc:
+    """Files that are in order: any part of `EVERYTHING`, with other words here and there."""
+    document = json.loads(json.dumps(EVERYTHING))
+    needed = {"id", "name", "description", "version", "steps"}
+    # What something else in the file speaks of stays.
+    needed |= {"contracts", "assessments", "functionDefinitions", "extensionPoints"}
+    for name in sorted(document.keys() - needed):
+        if draw(st.booleans()):
+            del document[name]
+    steps: list[Doc] = document["steps"]
+    for one in [*steps, *steps[2]["body"]]:
+        free = one.keys() - {"id", "type", "title", "prompt", "promptBlocks", "loop", "body"}
+        free -= {"templateCall", "parallelDelegations", "synthesis", "assessmentRefs"}
+        for name in sorted(free - {"functionDefinitions"}):
+            if draw(st.integers(0, 3)) == 0:
+                del one[name]
+        if "title" in one:
+            one["title"] = draw(st.text(min_size=1, max_size=20))
+        if "runCondition" in one:
+            one["runCondition"] = draw(plain_conditions)
+    kept = draw(st.lists(st.sampled_from(steps), min_size=1, unique_by=lambda one: one["id"]))
+    return {**document, "steps": kept}
