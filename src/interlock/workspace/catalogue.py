@@ -68,7 +68,7 @@ class Catalogue:
         With `only`, no other workflow is compiled, as far as that one can be.
         """
         found, broken = self._sources(workspace)
-        wanted = [only] if only in found else sorted(found)
+        wanted = [only] if only and only in found else sorted(found)
         routines = _routines(found)
         bindings = self._bindings(workspace)
         entries: list[Entry] = []
@@ -82,6 +82,8 @@ class Catalogue:
             shadows = tuple(other for other, _ in shadowed)
             workflow, pinned = compiled.workflow, compiled.pinned
             entries.append(Entry(workflow, pinned, place, compiled.warnings, shadows))
+        if only and not entries:
+            return self.entries(workspace)  # whoever asked is told what there is instead
         return entries, broken
 
     def check(self, workspace: Path, path: Path) -> "Compiled | Invalid":

@@ -122,7 +122,10 @@ class Blocks:
             self._error("reference", scope.place("/promptBlocks"), f"there is no passage `{name}`")
 
         text = texts.step_text(step, self._features, functions, lost)
-        yield self._compiled(step, text, scope)
+        by_feature = (Injected("text", f"feature {name}") for name in self._features)
+        compiled = self._compiled(step, text, scope)
+        injected = (*compiled.injected, *by_feature)
+        yield msgspec.structs.replace(compiled, injected=injected)
         if step.verification:
             proof = texts.verification_text(step, step.verification)
             yield self._behind(step, "verification", proof, scope)
@@ -131,7 +134,6 @@ class Blocks:
 
     def _compiled(self, step: Step, text: str, scope: _Scope) -> CompiledStep:
         demands = self._demands
-        by_feature = tuple(Injected("text", f"feature {name}") for name in self._features)
         number = self._number(step.id, scope)
         return CompiledStep(
             id=StepId(f"{scope.prefix}{step.id}"),
@@ -158,7 +160,7 @@ class Blocks:
             assessments=demands.assessments(step, scope.place),
             consequences=step.assessment_consequences,
             notes_optional=step.notes_optional,
-            injected=(*scope.injected, *by_feature),
+            injected=scope.injected,
         )
 
     def _functions(self, step: Step | Loop, scope: _Scope) -> dict[str, Function]:
@@ -254,7 +256,7 @@ class Blocks:
             injected=(*scope.injected, Injected("step", by)),
             is_elsewhere=True,
         )
-        step = self._compiled(decision, texts.decision_text(loop.title), here)
+        step = self._compiled(decision, texts.DECISION, here)
         return msgspec.structs.replace(loop, body=(*loop.body, step))
 
     def _call(self, step: TemplateCall, scope: _Scope) -> tuple[Part, ...]:
@@ -318,24 +320,21 @@ class Blocks:
     def _parallel(self, step: Parallel, scope: _Scope) -> Iterable[CompiledStep]:
         by = Injected("text", f"parallel {step.id}")
         here = msgspec.structs.replace(scope, injected=(*scope.injected, by), is_elsewhere=True)
-        # The delegations are the last part of the prompt, each under its own condition.
-        asked = Step(step.id, step.title, "-", run_condition=step.run_condition)
-        compiled = self._compiled(asked, texts.delegations_text(step), here)
-        fragments = tuple(
-            CompiledFragment(
-                f"delegation-{number}",
-                self.text(
-                    texts.delegation_text(delegation, number),
-                    scope.place(f"/parallelDelegations/{number - 1}/goal"),
-                ),
-                self._demands.condition(
-                    delegation.run_condition,
-                    scope.place(f"/parallelDelegations/{number - 1}/runCondition"),
-                ),
-            )
-            for number, delegation in enumerate(step.parallel_delegations, start=1)
-        )
-        yield msgspec.structs.replace(compiled, fragments=fragments)
+        certain: list[str] = []
+        fragments: list[CompiledFragment] = []
+        for number, delegation in enumerate(step.parallel_delegations, start=1):
+            at = f"/parallelDelegations/{number - 1}"
+            text = self.text(texts.delegation_text(delegation, number), scope.place(f"{at}/goal"))
+            place = scope.place(f"{at}/runCondition")
+            when = self._demands.condition(delegation.run_condition, place)
+            if when is None:
+                certain.append(text)
+            else:
+                fragments.append(CompiledFragment(f"delegation-{number}", text, when))
+        asked = texts.delegations_text(step, certain)
+        delegating = Step(step.id, step.title, asked, run_condition=step.run_condition)
+        [compiled] = self._step(delegating, here)
+        yield msgspec.structs.replace(compiled, fragments=tuple(fragments))
         synthesis = Step(
             StepId(f"{step.id}__synthesis"),
             f"Synthesis: {step.title}",
@@ -344,7 +343,7 @@ class Blocks:
             output_contract=step.synthesis.output_contract,
         )
         there = msgspec.structs.replace(here, at=scope.place("/synthesis"))
-        yield self._compiled(synthesis, step.synthesis.prompt, there)
+        yield from self._step(synthesis, there)
 
     def _run_condition(self, own: Any, scope: _Scope) -> str | None:
         alone = self._demands.condition(own, scope.place("/runCondition"))

@@ -232,7 +232,7 @@ def _assessments(assessments: tuple[Assessment, ...]) -> Iterator[str]:
         )
         example = msgspec.json.encode(assessment_example(found)).decode()
         yield (
-            _listed(f"Assess `{found.id}`: {found.purpose}", tuple(lines))
+            _listed(f"Assess `{found.id}` ({found.purpose})", tuple(lines))
             + f"\nHand it in as an artifact: {example}"
         )
 

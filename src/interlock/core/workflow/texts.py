@@ -163,15 +163,16 @@ def audit_text(step: Step, wanted: Audit) -> str:
     return "\n\n".join(parts)
 
 
-def decision_text(title: str) -> str:
-    return (
-        f"Decide whether “{title}” needs another pass. Look at what is still unresolved, not at how"
-        " much was done. Say what the next pass would settle; if you cannot, stop."
-    )
+DECISION = "Look back at this pass: at what is still unresolved, not at how much was done."
 
 
-def delegations_text(step: Parallel) -> str:
+def delegations_text(step: Parallel, certain: Iterable[str]) -> str:
+    """`certain` are the delegations that no condition decides about."""
     asked = f"{step.prompt}\n\n" if step.prompt else ""
+    return "\n\n".join((_delegations(asked), *certain))
+
+
+def _delegations(asked: str) -> str:
     return (
         f"{asked}Delegate the following, each to an agent of its own, all at the same time. Give"
         " each one its goal and what it needs to know, and nothing of the others. If you cannot"

@@ -1,0 +1,280 @@
+"""Every bundled workflow: it compiles in silence, and an agent gets through it on every path."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.app.catalogue import Entry, find_workflow, list_workflows
+from interlock.app.context import App
+from interlock.core.ids import WorkflowId
+from interlock.core.workflow import conditions
+from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.workflow_tools import TOOLS
+from interlock.workspace.catalogue import BUNDLED
+from tests.bundled.driver import Answer, Driver, Params, asked_context, offered
+from tests.mcp.agent import Agent
+
+IDS = sorted(path.stem for path in BUNDLED.glob("*.json"))
+WORDS_MAX = 200
+CALLS_PER_STEP_MAX = 6  # it, and each way in which it can be handed in wrongly
+each = pytest.mark.parametrize("name", IDS)
+
+Choices = Mapping[str, str]
+
+
+@pytest.fixture
+def agent(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    monkeypatch.chdir(tmp_path)
+    return Agent(Protocol(app, TOOLS))
+
+
+def entry_of(app: App, name: str) -> Entry:
+    entry = find_workflow(app, Path.cwd(), WorkflowId(name))
+    assert isinstance(entry, Entry)
+    return entry
+
+
+def driver_of(app: App, agent: Agent, name: str, choices: Choices | None = None) -> Driver:
+    """One that makes only so many calls as going round each loop twice can take."""
+    leaves = list(entry_of(app, name).pinned.workflow.leaves())
+    calls_max = sum(CALLS_PER_STEP_MAX * 2 ** len(loops) for _, loops in leaves)
+    return Driver(app, agent, choices, calls_max=calls_max)
+
+
+def enums_of(workflow: CompiledWorkflow) -> dict[str, list[str]]:
+    schema: Any = msgspec.json.decode(workflow.context_schema or "{}")
+    properties: dict[str, Any] = schema.get("properties", {})
+    return {key: found["enum"] for key, found in properties.items() if "enum" in found}
+
+
+def ways_of(workflow: CompiledWorkflow) -> list[dict[str, str]]:
+    """Every combination of values that a condition of the workflow asks about."""
+    enums = enums_of(workflow)
+    asked = sorted({var for text in _conditions(workflow) for var in _variables(text)})
+    assert set(asked) <= enums.keys(), "`contextSchema` lists the values of what steers the path"
+    return [
+        dict(zip(asked, values, strict=True)) for values in product(*(enums[key] for key in asked))
+    ]
+
+
+def _variables(condition: str) -> tuple[str, ...]:
+    return conditions.variables(conditions.unpack(condition))
+
+
+def _conditions(workflow: CompiledWorkflow) -> Iterator[str]:
+    for step, loops in workflow.leaves():
+        approval = step.approval.condition if step.approval else None
+        confirms = step.confirms if isinstance(step.confirms, str) else None
+        found = (step.run_condition, approval, confirms)
+        around = ((loop.run_condition, loop.condition) for loop in loops)
+        fragments = (fragment.when for fragment in step.fragments)
+        yield from filter(None, (*found, *fragments, *(one for pair in around for one in pair)))
+
+
+def test_each_compiles_without_a_warning(app: App, agent: Agent) -> None:
+    listing = list_workflows(app, Path.cwd())
+
+    assert agent
+    assert listing.broken == ()
+    assert [entry.place.path.stem for entry in listing.entries] == IDS
+    assert [entry.workflow.id for entry in listing.entries] == IDS
+    assert [problem for entry in listing.entries for problem in entry.warnings] == []
+
+
+@each
+def test_every_path_ends_and_together_they_visit_every_step(
+    app: App, agent: Agent, name: str
+) -> None:
+    entry = entry_of(app, name)
+    visited: set[str] = set()
+    for way in ways_of(entry.pinned.workflow):
+        driver = driver_of(app, agent, name, way)
+        end = driver.finish(driver.start(name))
+        assert end["nextCall"] is None, f"{way}: it ends where nothing is left to call"
+        assert end["gaps"]["open"] == 0, f"{way}: who does all that is asked leaves nothing open"
+        visited |= driver.visited
+
+    steps = [step.id for step, _ in entry.pinned.workflow.leaves()]
+    assert [step for step in steps if step not in visited] == [], "no path leads there"
+
+
+@each
+def test_prompts_ask_for_what_the_paths_need_and_show_no_blanks(
+    app: App, agent: Agent, name: str
+) -> None:
+    entry = entry_of(app, name)
+    enums = enums_of(entry.pinned.workflow)
+    asked: dict[str, list[str]] = {}
+    for way in ways_of(entry.pinned.workflow):
+        driver = driver_of(app, agent, name, way)
+        driver.finish(driver.start(name))
+        for prompt in (answer["pending"]["prompt"] for answer in driver.given):
+            asked |= {key: list(values) for key, values in offered(prompt).items()}
+            assert "(not set" not in prompt
+            if entry.workflow.kind == "workflow":
+                assert re.findall(r"\{[A-Za-z_][\w-]*\}", prompt) == [], "an argument was left out"
+
+    assert asked == enums
+
+
+@each
+def test_whatever_is_missing_is_named_and_can_be_mended_from_that_alone(
+    app: App, agent: Agent, name: str
+) -> None:
+    for way in ways_of(entry_of(app, name).pinned.workflow):
+        driver = driver_of(app, agent, name, way)
+        answer = driver.start(name)
+        while not answer["isComplete"]:
+            if answer["kind"] == "ok" and answer["pending"]["stepId"] not in driver.visited:
+                driver.given.append(answer)
+                answer = stumble(driver, answer)
+            answer = driver.go_on(answer)
+
+
+def stumble(driver: Driver, answer: Answer) -> Answer:
+    """Hand a step in with one thing missing after the other. Each answer says which."""
+    whole = driver.output_for(answer)
+    wanted = [artifact["kind"] for artifact in whole["output"].get("artifacts", ())]
+    lacking: list[tuple[Params, str]] = [
+        ({**whole, "output": {**whole["output"], "notesMarkdown": ""}}, "missing_notes"),
+        *(({**whole, "output": _without(whole["output"], kind)}, kind) for kind in wanted),
+        *(({**whole, "context": _but(whole, key)}, key) for key in whole.get("context", {})),
+    ]
+    for params, missing in lacking:
+        answer = driver.call({**params, "continueToken": answer["continueToken"]})
+        assert answer["kind"] == "blocked", f"{missing} is not missed"
+        found = [
+            word
+            for blocker in answer["blocked"]["blockers"]
+            for word in (blocker["code"], blocker.get("about", ""), blocker["message"])
+        ]
+        assert any(missing in word for word in found), found
+    return answer
+
+
+def _without(output: Params, kind: str) -> Params:
+    return {**output, "artifacts": [one for one in output["artifacts"] if one["kind"] != kind]}
+
+
+def _but(params: Params, key: str) -> Params:
+    return {name: value for name, value in params["context"].items() if name != key}
+
+
+@each
+def test_a_rewind_names_the_other_branch_and_ends_too(app: App, agent: Agent, name: str) -> None:
+    ways = ways_of(entry_of(app, name).pinned.workflow)
+    driver = driver_of(app, agent, name, ways[0])
+    first = driver.start(name)
+    ended = driver.finish(first)
+
+    again = driver_of(app, agent, name, ways[-1])  # and another path, where there is one
+    params = again.output_for(first)
+    params["output"]["notesMarkdown"] = "On second thoughts, otherwise"
+    branch = again.call(params)
+
+    assert "This step was handed in before" in branch["warnings"][0]
+    assert f"Notes on {first['pending']['stepId']}" in branch["warnings"][0]
+    end = again.finish(branch)
+    assert end["run"] == ended["run"]
+    assert end["continueToken"] != ended["continueToken"]
+
+
+@each
+def test_a_value_that_no_path_knows_is_refused(app: App, agent: Agent, name: str) -> None:
+    driver = driver_of(app, agent, name)
+    answer = driver.start(name)
+    params = driver.output_for(answer)
+    for key, values in offered(answer["pending"]["prompt"]).items():
+        wrong = {**params, "context": {**params["context"], key: "whatever"}}
+        message = agent.refused("continue_workflow", wrong)["message"]
+        assert f"/context/{key}" in message
+        assert all(value in message for value in values)
+    driver.finish(answer)
+
+
+@each
+def test_what_is_asked_is_short(app: App, agent: Agent, name: str) -> None:
+    assert agent
+    content = json.loads(entry_of(app, name).place.path.read_text(encoding="utf-8"))
+    for text in _asked(content["steps"]):
+        assert len(text.split()) <= WORDS_MAX, text
+
+
+def _asked(steps: list[dict[str, Any]]) -> Iterator[str]:
+    for step in steps:
+        yield from _asked(step.get("body", []))
+        yield step.get("prompt", "")
+        yield step.get("synthesis", {}).get("prompt", "")
+        yield from (one["goal"] for one in step.get("parallelDelegations", ()))
+        yield step.get("promptBlocks", {}).get("goal", "")
+
+
+def until(driver: Driver, answer: Answer, step: str) -> Answer:
+    """Go on until that step is pending."""
+    while answer["pending"] is None or answer["pending"]["stepId"] != step:
+        answer = driver.go_on(answer)
+    return answer
+
+
+def test_a_short_task_that_grows_is_designed_after_all(app: App, agent: Agent) -> None:
+    driver = driver_of(app, agent, "coding-task", {"track": "short"})
+    answer = until(driver, driver.start("coding-task"), "make")
+
+    params = driver.output_for(answer)
+    answer = driver.call({**params, "context": {"track": "full"}})
+
+    assert answer["pending"]["stepId"] == "context.facts"
+    driver.finish(answer)
+    assert {"candidates", "plan", "slice", "hand-over"} <= driver.visited
+
+
+@pytest.mark.parametrize(("track", "count"), [("short", 0), ("full", 0), ("guarded", 1)])
+def test_a_person_approves_the_plan_where_a_mistake_is_hard_to_undo(
+    app: App, agent: Agent, track: str, count: int
+) -> None:
+    driver = driver_of(app, agent, "coding-task", {"track": track})
+    driver.finish(driver.start("coding-task"))
+
+    assert len(driver.granted) == count
+
+
+def test_slices_that_were_added_on_the_way_are_built_too(app: App, agent: Agent) -> None:
+    driver = driver_of(app, agent, "coding-task", {"track": "full"})
+    answer = until(driver, driver.start("coding-task"), "slice")
+    slices = [{"title": f"Part {n}", "check": f"check {n}"} for n in range(3)]
+
+    params = driver.output_for(answer)
+    driver.finish(driver.call({**params, "context": {"slices": slices}}))
+
+    prompts = [answer["pending"]["prompt"] for answer in driver.given]
+    assert sum("check 2" in prompt for prompt in prompts) == 1
+
+
+def test_a_diagnosis_whose_rivals_nobody_looked_at_comes_back(app: App, agent: Agent) -> None:
+    driver = driver_of(app, agent, "bug-investigation", {"depth": "quick"})
+    answer = until(driver, driver.start("bug-investigation"), "hand-over")
+
+    params = driver.output_for(answer)
+    [*_, assessment] = params["output"]["artifacts"]
+    assessment["dimensions"]["rivals"]["level"] = "unchecked"
+    answer = driver.call(params)
+
+    assert [found["code"] for found in answer["blocked"]["blockers"]] == [
+        "assessment_followup_required"
+    ]
+    assert driver.go_on(answer)["isComplete"]
+
+
+def test_context_is_asked_for_in_a_form_that_can_be_copied(app: App, agent: Agent) -> None:
+    assert agent
+    for name in IDS:
+        for text in _asked(json.loads(entry_of(app, name).place.path.read_text())["steps"]):
+            if "Send along" in text:
+                assert asked_context(text), text

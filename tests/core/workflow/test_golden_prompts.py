@@ -1,0 +1,70 @@
+"""Every prompt of a workflow with one of each construct, word for word, in files.
+
+A prompt that has changed on purpose: delete its file, run the test, read the new one, commit it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.core.preferences import Preferences
+from interlock.core.workflow import interpret
+from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiler import Compiled, load
+from interlock.core.workflow.interpret import Moved
+from interlock.core.workflow.packs import LoopControlArtifact
+from interlock.core.workflow.prompt import Rendered, Resolved, render
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+CONTEXT: dict[str, Any] = {
+    "goal": "Mend the roof",
+    "area": "the roof",
+    "depth": "full",
+    "list": [{"name": "tiles"}, {"name": "gutter"}],
+}
+REFERENCES = (Resolved("rules", problem="it is not there"), Resolved("site"))
+GO_ON = LoopControlArtifact("continue")
+
+
+def everything() -> CompiledWorkflow:
+    compiled = load((GOLDEN / "everything.json").read_bytes())
+    assert isinstance(compiled, Compiled), compiled
+    return compiled.pinned.workflow
+
+
+def walk(preferences: Preferences) -> dict[str, str]:
+    """The prompts of a whole run, each under a name that says where it was given."""
+    workflow, given = everything(), dict[str, str]()
+    moved = interpret.begin(workflow, CONTEXT)
+    while isinstance(moved, Moved) and moved.step:
+        rendered = render(
+            workflow,
+            moved.position,
+            context=CONTEXT,
+            preferences=preferences,
+            opening=None if given else REFERENCES,
+        )
+        assert isinstance(rendered, Rendered), rendered
+        passes = "".join(
+            f"-{found.iteration}" for found in interpret.around(workflow, moved.position)
+        )
+        given[f"{len(given):02}-{moved.step.id}{passes}"] = rendered.text
+        moved = interpret.go_on(workflow, moved.position, CONTEXT, GO_ON)
+    assert isinstance(moved, Moved), moved
+    return given
+
+
+@pytest.mark.parametrize("autonomy", ["guided", "full_auto_never_stop"])
+def test_every_prompt_is_the_one_that_was_read(autonomy: Any) -> None:
+    directory = GOLDEN / "prompts" / autonomy
+    given = walk(Preferences(autonomy))
+    directory.mkdir(parents=True, exist_ok=True)
+    known = {path.stem: path.read_text(encoding="utf-8") for path in directory.glob("*.md")}
+    for name, text in given.items():
+        if name not in known:
+            (directory / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+
+    assert {name: f"{text}\n" for name, text in given.items()} == known, (
+        "new files were written: read them, and commit them if they are right"
+    )
