@@ -15,11 +15,12 @@ from tests.scenes import install, linear
 def test_the_project_replaces_what_the_user_has(app: App, home: Path, tmp_path: Path) -> None:
     (home / "workflows").mkdir()
     (home / "workflows" / "line.json").write_bytes(msgspec.json.encode(linear(1)))
-    assert [e.place.origin for e in list_workflows(app, tmp_path).entries] == ["bundled", "user"]
+    users = list_workflows(app, tmp_path, query="one after").entries
+    assert [entry.place.origin for entry in users] == ["user"]
 
     install(app, tmp_path, linear(4))
 
-    entry = list_workflows(app, tmp_path, query="line").entries[0]
+    entry = list_workflows(app, tmp_path, query="one after").entries[0]
     assert (entry.place.origin, len(entry.workflow.steps)) == ("project", 4)
     assert [hidden.origin for hidden in entry.shadows] == ["user"]
 
@@ -53,11 +54,11 @@ def test_workflows_are_chosen_by_tag_and_by_words(app: App, tmp_path: Path) -> N
         listing = list_workflows(app, tmp_path, **filters)  # pyright: ignore[reportArgumentType]
         return [entry.workflow.id for entry in listing.entries]
 
-    assert ids_of() == ["hello", "line"]
+    assert {"hello", "line"} < set(ids_of())
     assert ids_of(tags=("learning",)) == ["hello"]
     assert ids_of(query="one AFTER") == ["line"]
     assert ids_of(query="nothing like it") == []
-    assert list_workflows(app, tmp_path).tags == {"learning": 1}
+    assert list_workflows(app, tmp_path).tags["learning"] == 1
 
 
 def test_a_directory_that_cannot_be_read_is_no_catastrophe(app: App, tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_directory_that_cannot_be_read_is_no_catastrophe(app: App, tmp_path: P
 
     listing = list_workflows(app, tmp_path)
 
-    assert [entry.workflow.id for entry in listing.entries] == ["hello", "line"]
+    assert "line" in [entry.workflow.id for entry in listing.entries]
     assert "cannot be read" in str(listing.broken[0].problems[0])
 
 

@@ -307,7 +307,8 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
 def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:
     refusal = start(app, Start(WorkflowId("helo"), goal="g", workspace=tmp_path))
 
-    assert refusal == NoSuchWorkflow(WorkflowId("helo"), (WorkflowId("hello"),), ())
+    assert isinstance(refusal, NoSuchWorkflow)
+    assert WorkflowId("hello") in refusal.known
 
 
 def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:

@@ -37,23 +37,16 @@ hint: `interlock --help` shows how it is called.
 
 
 def test_workflows_are_listed(typed: Terminal) -> None:
-    assert typed("workflow", "list") == snapshot(
-        Said(code=0, out="hello  1.0.0  3 steps  bundled  Hello\n", err="")
-    )
+    lines = typed("workflow", "list").out.splitlines()
+
+    assert ["hello", "1.0.0", "3", "steps", "bundled", "Hello"] in [line.split() for line in lines]
 
 
 def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) -> None:
-    assert typed("workflow", "show", "helo") == snapshot(
-        Said(
-            code=1,
-            out="",
-            err="""\
-error: No workflow `helo`
+    said = typed("workflow", "show", "helo")
 
-hint: Did you mean `hello`? `interlock workflow list` (or `list_workflows`) shows all 1.
-""",
-        )
-    )
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("error: No workflow `helo`\n\nhint: Did you mean `hello`? ")
 
 
 def test_a_workflow_is_shown_step_by_step(typed: Terminal) -> None:

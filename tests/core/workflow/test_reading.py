@@ -61,8 +61,8 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
 
 
 def test_all_problems_of_the_form_are_told_at_once() -> None:
-    step = {"id": "a", "title": "", "prompt": 3, "guidence": []}
-    loop = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}, "body": [step]}
+    step: Any = {"id": "a", "title": "", "prompt": 3, "guidence": []}
+    loop: Any = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}, "body": [step]}
 
     found = problems(id="Not An Id", version="one", steps=[step, loop, {"type": "odd"}])
 
@@ -94,7 +94,7 @@ def test_all_problems_of_the_meaning_are_told_at_once() -> None:
         "validationCriteria": {"type": "length"},
         "functionReferences": ["gone()"],
     }
-    loop = {"id": "a", "type": "loop", "title": "L", "body": "away"}
+    loop: Any = {"id": "a", "type": "loop", "title": "L", "body": "away"}
     loop["loop"] = {"type": "for", "maxIterations": 3, "count": 9}
     call = {"id": "c", "templateCall": {"templateId": "nothing"}}
 

@@ -201,7 +201,8 @@ def _unmet_criteria(at: At, output: Submission) -> Iterator[_Reason]:
     wanted = criteria.unpack(at.step.validation_criteria.encode())
     values = tuple(artifact.value for artifact in output.artifacts)
     for issue in criteria.check(wanted, notes=output.notes, artifacts=values, context=at.scope):
-        pointer = "/output/artifacts" if issue.rule == "schema" else "/output/notesMarkdown"
+        places = {"schema": "/output/artifacts", "condition": "/context"}
+        pointer = places.get(issue.rule, "/output/notesMarkdown")
         yield _Reason(
             Blocker("invalid_output", pointer, issue.message, issue.suggestion),
             Left("output", "critical", f"Step {at.step.id}: {issue.message}"),

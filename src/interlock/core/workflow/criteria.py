@@ -22,6 +22,7 @@ from interlock.core.canonical import Json
 from interlock.core.workflow import conditions, schemas
 from interlock.core.workflow.conditions import Condition, Flaw, Trouble
 from interlock.core.workflow.operators import clip, quote
+from interlock.core.workflow.patterns import compile_pattern
 
 TEXT_LENGTH_MAX = 1_000
 BYTES_MAX = 256 * 1024
@@ -328,7 +329,7 @@ def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str]
             near = " with these capitals" if value.lower() in notes.lower() else ""
             wrong = f"The notes do not contain {quote(value, BYTES_MAX)}{near}"
             todo = f"Write this in the notes: {quote(value, BYTES_MAX)}"
-        case Regex(pattern, flags) if not schemas.compile_pattern(pattern, flags).search(text):
+        case Regex(pattern, flags) if not compile_pattern(pattern, flags).search(text):
             wrong = f"Nothing in the notes matches /{pattern}/{flags}"
             todo = f"Write something in the notes that matches /{pattern}/{flags}"
         case Length(int(least)) if size < least:

@@ -5,15 +5,15 @@ capitals nor whether a number or a boolean is written as text; `equalsExactly` m
 and texts that are numbers, are ordered as numbers; other texts as texts without capitals.
 """
 
-import importlib
 import math
 import re
 from operator import ge, gt, le, lt
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.workflow.patterns import compile_pattern, size_of
 
 SAID_LENGTH_MAX = 500
 _NUMBER_LENGTH_MAX = 40  # longer digits are an identifier, and Python balks at thousands of them
@@ -61,8 +61,7 @@ def wanted_instead(operator: Operator, value: Json) -> str | None:
 def instructions(pattern: str) -> int | str:
     """How many the pattern has, compiled, or why it is not taken."""
     try:
-        # With so little memory, a pattern that is far too large is refused at once.
-        return _compile(pattern, 128 * 1024).programsize
+        return size_of(pattern)
     except ValueError as refused:
         return str(refused)
 
@@ -98,7 +97,7 @@ def compare(value: Json, operator: Operator, wanted: Json) -> bool | None:
         case "endsWith":
             return value.casefold().endswith(wanted.casefold())
         case "matches":
-            return bool(_compile(wanted).search(value.encode(errors="replace")))
+            return bool(compile_pattern(wanted).search(value.encode(errors="replace")))
 
 
 def answerable_for(operator: Operator, wanted: Json) -> str:
@@ -132,19 +131,6 @@ def quote(value: Json, length: int = SAID_LENGTH_MAX) -> str:
 
 def clip(text: str, length: int = SAID_LENGTH_MAX) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def _compile(pattern: str, memory: int = 2 * 1024 * 1024) -> Any:
-    """The pattern, for an engine that takes linear time and comes without types."""
-    re2: Any = importlib.import_module("re2")
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # groups would keep it from its fast path
-    options.max_mem = memory  # of each; the last 128 are kept
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as refused:
-        raise ValueError(refused.args[0].decode(errors="replace")) from None
 
 
 def _fold(value: Json) -> Json:

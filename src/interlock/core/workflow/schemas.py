@@ -4,7 +4,6 @@ Patterns and schemas are programs of strangers: what they may cost is weighed be
 patterns are searched for in linear time, and nothing is ever fetched.
 """
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, cast
@@ -15,6 +14,7 @@ from interlock.core import canonical
 from interlock.core.canonical import Json, NotCanonical, escape
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.operators import clip, quote
+from interlock.core.workflow.patterns import compile_pattern, size_of
 
 BYTES_MAX = 64 * 1024
 WORK_MAX = 1_500
@@ -115,23 +115,9 @@ def weigh_pattern(pattern: str, at: str, weighing: Weighing, flags: str = "") ->
     if len(weighing.flaws) == FLAWS_MAX:
         return
     try:
-        # With so little memory, a pattern that is far too large is refused at once.
-        weighing.work += compile_pattern(pattern, flags, 128 * 1024).programsize
+        weighing.work += size_of(pattern, flags)
     except ValueError as refused:
         weighing.refuse(at, f"cannot be searched for in linear time: {refused}")
-
-
-def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024) -> Any:
-    """The pattern, for an engine that takes linear time and comes without types."""
-    re2: Any = importlib.import_module("re2")
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # groups would keep it from its fast path
-    options.max_mem = memory  # of each; the last 128 are kept
-    try:
-        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
-    except re2.error as refused:
-        raise ValueError(refused.args[0].decode(errors="replace")) from None
 
 
 def validator(schema: Node) -> Callable[[Json], bool]:

@@ -1,0 +1,123 @@
+"""A workflow's own contracts: which are taken, and how they are put in words."""
+
+import re
+from typing import Any
+
+import pytest
+
+from interlock.core.workflow import contracts
+from interlock.core.workflow.conditions import Flaw
+from interlock.core.workflow.contracts import Contract, instructions, local
+
+Schema = dict[str, Any]
+
+
+def flaws(name: str, schema: Any, example: Any) -> tuple[Flaw, ...]:
+    made = local(name, schema, example, "/c")
+    assert isinstance(made, tuple), f"{made} was taken"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "example", "pointer", "message"),
+    [
+        ("Own", {}, {}, "", "`Own` is not the name of a contract: a letter, then"),
+        ("x" * 65, {}, {}, "", "`xxx"),
+        ("a.b", {}, {}, "", "`a.b` is not"),
+        ("gap", {}, {}, "", "`gap` is built in; choose another name"),
+        ("own", [], {}, "/schema", "wants an object"),
+        ("own", {}, None, "/example", "wants an object"),
+        ("own", {"maximum": 1e20}, {}, "/schema/maximum", "the integer is 2^53 or more"),
+        ("own", {"type": "text"}, {}, "/schema/type", "it is not valid under any"),
+        (
+            "own",
+            {"items": {"$ref": "http://x.test"}},
+            {},
+            "/schema/items/$ref",
+            "only #/$defs/name",
+        ),
+        ("own", {}, {"a": "x" * 2000}, "/example", "more than 2000 bytes"),
+        ("own", {}, {"kind": "other"}, "/example/kind", 'must be "own", or left out'),
+        (
+            "own",
+            {"required": ["a"]},
+            {},
+            "/example/a",
+            "does not satisfy the schema: it is missing",
+        ),
+        ("own", {"type": "array"}, {}, "/example", "does not satisfy the schema: it is not of"),
+        (
+            "own",
+            {"properties": {"kind": False}},
+            {},
+            "/example/kind",
+            "does not satisfy the schema",
+        ),
+        ("own", {"properties": {"a": {"const": "<a>"}}}, {"a": "<a>"}, "/example/a", "is all that"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(
+    name: str, schema: Any, example: Any, pointer: str, message: str
+) -> None:
+    [flaw] = flaws(name, schema, example)
+
+    assert flaw.pointer == f"/c{pointer}"
+    assert flaw.message.startswith(message)
+
+
+def test_all_flaws_are_told_at_once() -> None:
+    schema = {"properties": {"a": {"pattern": "("}, "b": {"$ref": "c"}}}
+    found = flaws("gap", schema, {"kind": "no"})
+
+    places = ["", "/schema/properties/a/pattern", "/schema/properties/b/$ref", "/example/kind"]
+    assert sorted(flaw.pointer for flaw in found) == sorted(f"/c{place}" for place in places)
+    two = {"required": ["a", "b"]}
+    assert [flaw.pointer for flaw in flaws("own", two, {})] == ["/c/example/a", "/c/example/b"]
+
+
+@pytest.mark.timeout(20)
+def test_a_schema_that_has_no_end_or_costs_too_much_is_refused() -> None:
+    again: Schema = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}
+
+    assert "refers to itself" in flaws("own", again, {})[0].message
+    assert flaws("own", {"enum": list(range(2_000))}, {})
+    assert flaws("own", {"properties": {"a" * 70_000: {}}}, {})
+
+
+def test_beyond_four_kilobytes_the_fields_are_counted() -> None:
+    field = {"enum": ["ö" * 200], "description": "x" * 150}
+    many: Schema = {"properties": {f"field {n}": field for n in range(60)}}
+    contract = local("many", many, {}, "")
+    assert isinstance(contract, Contract)
+    text = instructions(contract)
+
+    assert len(text.encode()) <= contracts.INSTRUCTIONS_BYTES_MAX
+    assert text.endswith('For example: {"kind":"many"}')
+    assert re.search(r"\n- and \d+ more; you will be told what is wrong with them\n", text)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"type": "string", "minLength": 1}, "text, not empty"),
+        (
+            {"type": "string", "maxLength": 9, "pattern": "^a"},
+            "text, at most 9 characters, matching /^a/",
+        ),
+        ({"type": "number", "minimum": 0, "maximum": 1}, "number, 0 to 1"),
+        ({"type": "boolean"}, "true or false"),
+        ({"type": "array", "maxItems": 2, "items": {"type": "null"}}, "list, at most 2 items"),
+        ({"type": "object", "additionalProperties": {"const": 1}}, "object, each value 1"),
+        ({"oneOf": [{"type": "integer"}, {"const": "all"}]}, 'whole number or "all"'),
+        ({"enum": [1, None]}, "1"),
+        ({"description": "Free."}, "any value (Free.)"),
+        ({"not": {"const": 1}}, 'what satisfies {"not":{"const":1}}'),
+        (False, "a value that the schema takes"),
+        (True, "any value"),
+    ],
+)
+def test_what_may_stand_in_a_field_is_told_in_words(part: Any, words: str) -> None:
+    contract = local("own", {"properties": {"it": part}}, {}, "")
+    assert isinstance(contract, Contract)
+
+    assert f"\n- `it` (optional): {words}" in instructions(contract)
