@@ -153,4 +153,29 @@ INVARIANTS = (
         "Every kind of event is brought about through a surface and is said in words.",
         "ADR 0004",
     ),
+    Invariant(
+        "approval-holds",
+        "What comes after an approval is neither shown nor taken before it is answered.",
+        "ADR 0005",
+    ),
+    Invariant(
+        "approval-answered-once",
+        "Of several answers to an approval, at the same moment or later, one counts.",
+        "ADR 0005",
+    ),
+    Invariant(
+        "problems-told-at-once",
+        "Everything that is wrong with a workflow file is told at once, each with its place.",
+        "ADR 0005",
+    ),
+    Invariant(
+        "contract-is-repairable",
+        "From what a blocker says about a contract, an output that is accepted can be made.",
+        "ADR 0005",
+    ),
+    Invariant(
+        "prompts-are-golden",
+        "The words of a prompt change only when somebody has read the new ones.",
+        "ADR 0005",
+    ),
 )

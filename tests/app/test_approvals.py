@@ -14,15 +14,17 @@ from interlock.app.bundle import Exported, export, import_as_new
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.rehydrate import rehydrate
-from interlock.app.sessions import check_stream
+from interlock.app.sessions import SessionView, check_stream, show_session
 from interlock.app.start import Start, start
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.session.answer import Answered
 from interlock.core.session.approve import Verdict
 from interlock.core.session.decide import ApprovalPending
+from interlock.core.session.events import ApprovalResolved
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.workflow_tools import TOOLS
+from tests.app.test_progress import at_once
 from tests.mcp.agent import Agent
 from tests.scenes import handed_in, output
 
@@ -87,6 +89,7 @@ def shown(app: App, token: str) -> Answered:
     return answered
 
 
+@pytest.mark.invariant("approval-holds")
 def test_the_run_waits_and_says_how_it_is_answered(app: App, tmp_path: Path) -> None:
     answered = at_approval(app, tmp_path)
     answer = answered.answer
@@ -105,6 +108,7 @@ def test_the_run_waits_and_says_how_it_is_answered(app: App, tmp_path: Path) -> 
     assert listed.notes == "The plan: three slices"
 
 
+@pytest.mark.invariant("approval-holds")
 def test_nothing_can_be_handed_in_while_it_waits(app: App, tmp_path: Path) -> None:
     answer = at_approval(app, tmp_path).answer
     assert answer.approval is not None
@@ -159,6 +163,30 @@ def test_whoever_answers_first_has_answered(app: App, tmp_path: Path) -> None:
 
     assert isinstance(refusal, NoSuchApproval), "it no longer waits"
     assert shown(app, answer.continue_token).answer.kind == "ok"
+
+
+@pytest.mark.invariant("approval-answered-once")
+def test_of_several_answers_at_the_same_moment_one_counts(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    answer = at_approval(app, tmp_path).answer
+    assert answer.approval is not None
+    name, outcomes = answer.approval.id, list[object]()
+
+    def act(own: App, number: int) -> None:
+        outcomes.append(approvals.answer(own, name, DENY if number % 2 else GRANT))
+
+    at_once(home, act)
+
+    view = show_session(app, answer.session)
+    assert isinstance(view, SessionView)
+    resolved = [e.event for e in view.events if isinstance(e.event, ApprovalResolved)]
+    assert len(resolved) == 1
+    won = [found for found in outcomes if isinstance(found, Answer)]
+    assert {found.verdict for found in won} == {resolved[0].verdict}
+    lost = [found for found in outcomes if not isinstance(found, Answer)]
+    assert all(isinstance(found, ApprovalAnswered | NoSuchApproval) for found in lost)
+    assert len(won) + len(lost) == 6
 
 
 def test_the_answer_that_asked_is_replayed_as_it_was(app: App, tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ class Driver:
         self._choices = choices or {}
         self._calls_left = calls_max
         self.given: list[Answer] = []
-        """The steps that were done, in order, each as the answer that gave it."""
+        """The answers that each brought a step, in order."""
+        self.done: list[Answer] = []
+        """Those, blocked ones among them, whose token took a step that was accepted."""
         self.granted: list[str] = []
         """What was asked before it was approved."""
 
@@ -43,12 +45,16 @@ class Driver:
     def visited(self) -> set[str]:
         return {answer["pending"]["stepId"] for answer in self.given}
 
-    def start(self, workflow: str) -> Answer:
-        params: Params = {"workflowId": workflow, "goal": f"Try it {next(_numbers)}"}
+    @property
+    def prompts(self) -> list[str]:
+        return [answer["pending"]["prompt"] for answer in self.given]
+
+    def start(self, workflow: str, **more: object) -> Answer:
+        params: Params = {"workflowId": workflow, "goal": f"Try it {next(_numbers)}", **more}
         result = self._agent.call("start_workflow", params)
         if result["isError"]:  # it wants context from the beginning
             call = result["structuredContent"]["details"]["correctCall"]
-            return self._agent.ok(call["tool"], **self._filled(call["params"]))
+            return self._agent.ok(call["tool"], **{**self._filled(call["params"]), **more})
         return result["structuredContent"]
 
     def finish(self, answer: Answer) -> Answer:
@@ -62,7 +68,10 @@ class Driver:
             return self._approved(answer)
         if answer["kind"] != "blocked":
             self.given.append(answer)
-        return self.call(self.output_for(answer))
+        following = self.call(self.output_for(answer))
+        if following["kind"] != "blocked":
+            self.done.append(answer)
+        return following
 
     def call(self, params: Params) -> Answer:
         self._calls_left -= 1
@@ -135,7 +144,7 @@ def offered(prompt: str) -> dict[str, tuple[str, ...]]:
 
 def _twice(value: Any) -> Any:
     """A list is asked for by its first item; with two, what goes over it goes on once."""
-    return value * 2 if isinstance(value, list) else value
+    return cast("list[Any]", value) * 2 if isinstance(value, list) else value
 
 
 def _notes(answer: Answer) -> str:

@@ -23,6 +23,7 @@ from tests.mcp.agent import Agent
 
 IDS = sorted(path.stem for path in BUNDLED.glob("*.json"))
 WORDS_MAX = 200
+ARGUMENT = re.compile(r"\{[A-Za-z_][\w-]*\}")
 CALLS_PER_STEP_MAX = 6  # it, and each way in which it can be handed in wrongly
 each = pytest.mark.parametrize("name", IDS)
 
@@ -78,10 +79,9 @@ def _conditions(workflow: CompiledWorkflow) -> Iterator[str]:
         yield from filter(None, (*found, *fragments, *(one for pair in around for one in pair)))
 
 
-def test_each_compiles_without_a_warning(app: App, agent: Agent) -> None:
-    listing = list_workflows(app, Path.cwd())
+def test_each_compiles_without_a_warning(app: App, tmp_path: Path) -> None:
+    listing = list_workflows(app, tmp_path)
 
-    assert agent
     assert listing.broken == ()
     assert [entry.place.path.stem for entry in listing.entries] == IDS
     assert [entry.workflow.id for entry in listing.entries] == IDS
@@ -92,36 +92,32 @@ def test_each_compiles_without_a_warning(app: App, agent: Agent) -> None:
 def test_every_path_ends_and_together_they_visit_every_step(
     app: App, agent: Agent, name: str
 ) -> None:
-    entry = entry_of(app, name)
+    workflow = entry_of(app, name).pinned.workflow
     visited: set[str] = set()
-    for way in ways_of(entry.pinned.workflow):
+    asked: dict[str, list[str]] = {}
+    for way in ways_of(workflow):
         driver = driver_of(app, agent, name, way)
         end = driver.finish(driver.start(name))
         assert end["nextCall"] is None, f"{way}: it ends where nothing is left to call"
         assert end["gaps"]["open"] == 0, f"{way}: who does all that is asked leaves nothing open"
         visited |= driver.visited
+        for prompt in driver.prompts:
+            asked |= {key: list(values) for key, values in offered(prompt).items()}
 
-    steps = [step.id for step, _ in entry.pinned.workflow.leaves()]
+    steps = [step.id for step, _ in workflow.leaves()]
     assert [step for step in steps if step not in visited] == [], "no path leads there"
+    assert asked == enums_of(workflow), "the prompts offer just what the schema takes"
 
 
 @each
-def test_prompts_ask_for_what_the_paths_need_and_show_no_blanks(
-    app: App, agent: Agent, name: str
-) -> None:
+def test_what_is_asked_is_whole(app: App, agent: Agent, name: str) -> None:
     entry = entry_of(app, name)
-    enums = enums_of(entry.pinned.workflow)
-    asked: dict[str, list[str]] = {}
     for way in ways_of(entry.pinned.workflow):
         driver = driver_of(app, agent, name, way)
         driver.finish(driver.start(name))
-        for prompt in (answer["pending"]["prompt"] for answer in driver.given):
-            asked |= {key: list(values) for key, values in offered(prompt).items()}
+        for prompt in driver.prompts:
             assert "(not set" not in prompt
-            if entry.workflow.kind == "workflow":
-                assert re.findall(r"\{[A-Za-z_][\w-]*\}", prompt) == [], "an argument was left out"
-
-    assert asked == enums
+            assert ARGUMENT.findall(prompt) == [], "the routine was not given it"
 
 
 @each
@@ -139,51 +135,68 @@ def test_whatever_is_missing_is_named_and_can_be_mended_from_that_alone(
 
 
 def stumble(driver: Driver, answer: Answer) -> Answer:
-    """Hand a step in with one thing missing after the other. Each answer says which."""
+    """Hand a step in with one thing missing after the other; each answer says which it is."""
     whole = driver.output_for(answer)
-    wanted = [artifact["kind"] for artifact in whole["output"].get("artifacts", ())]
+    output, context = whole["output"], whole.get("context", {})
     lacking: list[tuple[Params, str]] = [
-        ({**whole, "output": {**whole["output"], "notesMarkdown": ""}}, "missing_notes"),
-        *(({**whole, "output": _without(whole["output"], kind)}, kind) for kind in wanted),
-        *(({**whole, "context": _but(whole, key)}, key) for key in whole.get("context", {})),
+        ({**whole, "output": {**output, "notesMarkdown": ""}}, "missing_notes"),
+        *(
+            ({**whole, "output": {**output, "artifacts": _but(output["artifacts"], one)}}, kind)
+            for one in output.get("artifacts", ())
+            for kind in (one.get("assessmentId", one["kind"]),)
+        ),
+        *(
+            ({**whole, "context": {k: v for k, v in context.items() if k != key}}, key)
+            for key in context
+        ),
     ]
     for params, missing in lacking:
-        answer = driver.call({**params, "continueToken": answer["continueToken"]})
+        # Always with the first token: an answer that was not accepted has kept its context.
+        answer = driver.call(params)
         assert answer["kind"] == "blocked", f"{missing} is not missed"
-        found = [
+        named = [
             word
             for blocker in answer["blocked"]["blockers"]
             for word in (blocker["code"], blocker.get("about", ""), blocker["message"])
         ]
-        assert any(missing in word for word in found), found
+        assert any(missing in word for word in named), named
     return answer
 
 
-def _without(output: Params, kind: str) -> Params:
-    return {**output, "artifacts": [one for one in output["artifacts"] if one["kind"] != kind]}
-
-
-def _but(params: Params, key: str) -> Params:
-    return {name: value for name, value in params["context"].items() if name != key}
+def _but(artifacts: list[Params], left_out: Params) -> list[Params]:
+    return [one for one in artifacts if one is not left_out]
 
 
 @each
-def test_a_rewind_names_the_other_branch_and_ends_too(app: App, agent: Agent, name: str) -> None:
+@pytest.mark.parametrize("share", [0, 0.5], ids=["to the beginning", "into the middle"])
+def test_a_rewind_names_the_other_branch_and_ends_too(
+    app: App, agent: Agent, name: str, share: float
+) -> None:
     ways = ways_of(entry_of(app, name).pinned.workflow)
     driver = driver_of(app, agent, name, ways[0])
-    first = driver.start(name)
-    ended = driver.finish(first)
+    ended = driver.finish(driver.start(name))
+    earlier = driver.done[int(len(driver.done) * share)]
 
-    again = driver_of(app, agent, name, ways[-1])  # and another path, where there is one
-    params = again.output_for(first)
-    params["output"]["notesMarkdown"] = "On second thoughts, otherwise"
+    again = driver_of(app, agent, name, ways[-1])  # another path, where it is chosen after that
+    params = again.output_for(earlier)
+    params["output"]["notesMarkdown"] += "\nOn second thoughts, otherwise"
     branch = again.call(params)
 
     assert "This step was handed in before" in branch["warnings"][0]
-    assert f"Notes on {first['pending']['stepId']}" in branch["warnings"][0]
+    assert f"Notes on {earlier['pending']['stepId']}" in branch["warnings"][0]
     end = again.finish(branch)
     assert end["run"] == ended["run"]
     assert end["continueToken"] != ended["continueToken"]
+
+
+@each
+def test_it_ends_without_anybody_who_could_be_asked(app: App, agent: Agent, name: str) -> None:
+    way = ways_of(entry_of(app, name).pinned.workflow)[-1]
+    driver = driver_of(app, agent, name, way)
+    driver.finish(driver.start(name, preferences={"autonomy": "full_auto_never_stop"}))
+
+    assert driver.granted == []
+    assert {answer["nextIntent"] for answer in driver.given} == {"perform_pending_then_continue"}
 
 
 @each
@@ -200,11 +213,11 @@ def test_a_value_that_no_path_knows_is_refused(app: App, agent: Agent, name: str
 
 
 @each
-def test_what_is_asked_is_short(app: App, agent: Agent, name: str) -> None:
-    assert agent
-    content = json.loads(entry_of(app, name).place.path.read_text(encoding="utf-8"))
+def test_prompts_are_short_and_their_context_can_be_copied(name: str) -> None:
+    content = json.loads((BUNDLED / f"{name}.json").read_text(encoding="utf-8"))
     for text in _asked(content["steps"]):
         assert len(text.split()) <= WORDS_MAX, text
+        assert ("Send along" in text) == bool(asked_context(text)), text
 
 
 def _asked(steps: list[dict[str, Any]]) -> Iterator[str]:
@@ -270,11 +283,3 @@ def test_a_diagnosis_whose_rivals_nobody_looked_at_comes_back(app: App, agent: A
         "assessment_followup_required"
     ]
     assert driver.go_on(answer)["isComplete"]
-
-
-def test_context_is_asked_for_in_a_form_that_can_be_copied(app: App, agent: Agent) -> None:
-    assert agent
-    for name in IDS:
-        for text in _asked(json.loads(entry_of(app, name).place.path.read_text())["steps"]):
-            if "Send along" in text:
-                assert asked_context(text), text

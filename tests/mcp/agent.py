@@ -10,7 +10,9 @@ from interlock.app.explain import Code
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.workflow_tools import TOOLS
 
-SCHEMAS = {tool.name: tool.listing["outputSchema"] for tool in TOOLS}
+VALIDATORS: dict[str, Any] = {
+    tool.name: jsonschema.Draft202012Validator(tool.listing["outputSchema"]) for tool in TOOLS
+}
 
 
 def leaves(value: Any) -> list[str]:
@@ -32,7 +34,7 @@ class Agent:
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         result = json.loads(self._protocol.answer(msgspec.json.encode(message)) or b"")["result"]
         if not result["isError"]:
-            jsonschema.validate(result["structuredContent"], SCHEMAS[tool])
+            VALIDATORS[tool].validate(result["structuredContent"])
             text = result["content"][0]["text"]
             # The text describes the next call in words.
             facts = {k: v for k, v in result["structuredContent"].items() if k != "nextCall"}

@@ -12,7 +12,7 @@ from interlock.app.sessions import SessionView, show_session
 from interlock.cli import commands
 from interlock.cli.timeline import describe
 from interlock.core.session.events import SessionEvent
-from interlock.core.workflow.definition import Assessment, Dimension, UserOnly
+from interlock.core.workflow.parts import Assessment, Dimension, UserOnly
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 

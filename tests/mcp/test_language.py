@@ -195,7 +195,11 @@ def test_an_assessment_that_comes_out_low_is_followed_up(agent: Agent, tmp_path:
 
     assert "sure (low / high): How sure" in run.answer["pending"]["prompt"]
     assert run.hand_in()["blocked"]["blockers"][0]["code"] == "missing_output"
-    judged = {"kind": "wr.assessment", "assessmentId": "ready", "dimensions": {"sure": "middling"}}
+    judged: dict[str, Any] = {
+        "kind": "wr.assessment",
+        "assessmentId": "ready",
+        "dimensions": {"sure": "middling"},
+    }
     blocker = run.hand_in(judged)["blocked"]["blockers"][0]
     assert (blocker["code"], blocker["pointer"]) == (
         "invalid_output",

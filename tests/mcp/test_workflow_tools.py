@@ -43,14 +43,11 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
 
 def test_the_catalogue_is_short_unless_asked(agent: Agent) -> None:
     short = agent.ok("list_workflows")
-    chosen = agent.ok("list_workflows", query="hello")
+    chosen = agent.ok("list_workflows", query="hello two minutes")
 
-    assert short["workflows"] == [
-        {"id": "asks", "name": "A line"},
-        {"id": "hello", "name": "Hello"},
-        {"id": "line", "name": "A line"},
-    ]
-    assert short["tags"] == {"learning": 1}
+    assert {"id": "hello", "name": "Hello"} in short["workflows"]
+    assert {"id": "line", "name": "A line"} in short["workflows"]
+    assert short["tags"]["learning"] == 1
     assert [found["id"] for found in chosen["workflows"]] == ["hello"]
     assert chosen["workflows"][0]["stepCount"] == 3
 

@@ -80,7 +80,9 @@ def other_branch(reader: LogReader, node: Node) -> str:
     child = reader.newest_step(node.id)
     if child is None:
         return ""
-    attempt = load(reader, child).created.attempt
-    notes = notes_at(reader, node, attempt) if attempt else ""
+    created = load(reader, child).created
+    assert created.parent is not None, "it was led to"
+    assert created.attempt is not None, "by an attempt"
+    notes = notes_at(reader, load(reader, created.parent), created.attempt)
     first = notes.strip().partition("\n")[0][:160]
     return f"{child} ({first})" if first else child

@@ -14,13 +14,15 @@ from interlock.app.explain import Explanation, explain
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
+    NoSuchDirectory,
     NoSuchSession,
     NoSuchWorkflow,
     Refusal,
+    RequestReused,
     Unhealthy,
 )
 from interlock.app.rehydrate import rehydrate
-from interlock.app.start import Start, start
+from interlock.app.start import GOAL_CHARS_MAX, Start, start
 from interlock.app.submission import Output, Taken, take
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
@@ -93,16 +95,27 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
     )
     if isinstance(outcome, Answered):
         return _answered(outcome)
-    given: dict[str, Json] = {"workflowId": arguments.workflow_id}
-    if arguments.goal.strip():
-        given["goal"] = arguments.goal
+    sent: dict[str, Json] = msgspec.to_builtins(arguments)
+    given = {name: value for name, value in sent.items() if value is not None}
+    if not arguments.goal.strip():
+        del given["goal"]
     match outcome:
         case NoSuchWorkflow():
             given["workflowId"] = closest(outcome)
         case NoSuchSession() if outcome.candidates:
             given["sessionId"] = outcome.candidates[0]
+        case NoSuchSession():
+            del given["sessionId"]
+        case NoSuchDirectory():
+            given.pop("workspacePath", None)
+        case RequestReused():
+            given.pop("requestId", None)
+        case ContextRefused():
+            given.pop("context", None)
+            given["goal"] = arguments.goal[:GOAL_CHARS_MAX]
         case ContextUnset():
-            given["context"] = {key.partition(".")[0]: f"<{key}>" for key in outcome.keys}
+            missing: dict[str, Json] = {key.partition(".")[0]: f"<{key}>" for key in outcome.keys}
+            given["context"] = {**(arguments.context or {}), **missing}
         case _:
             pass
     return refused(explain(outcome), START.corrected(given))

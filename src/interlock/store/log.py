@@ -89,7 +89,7 @@ class LogReader(Protocol):
         ...
 
     def newest_step(self, node: NodeId) -> NodeId | None:
-        """The newest child of `node` that an accepted step led to."""
+        """The newest node that handing in the step of `node` led to, at once or in the end."""
         ...
 
     def repeated(self, key: BlobRef) -> Repeated | None:

@@ -132,6 +132,7 @@ def wrong_starts(contract: Contract) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
+@pytest.mark.invariant("contract-is-repairable")
 def test_one_who_does_what_is_suggested_is_accepted(contract: Contract) -> None:
     refused = 0
     for sent in wrong_starts(contract):

@@ -55,15 +55,16 @@ def walk(preferences: Preferences) -> dict[str, str]:
     return given
 
 
+@pytest.mark.invariant("prompts-are-golden")
 @pytest.mark.parametrize("autonomy", ["guided", "full_auto_never_stop"])
 def test_every_prompt_is_the_one_that_was_read(autonomy: Any) -> None:
     directory = GOLDEN / "prompts" / autonomy
     given = walk(Preferences(autonomy))
     directory.mkdir(parents=True, exist_ok=True)
-    known = {path.stem: path.read_text(encoding="utf-8") for path in directory.glob("*.md")}
+    known = {path.stem: path.read_text(encoding="utf-8") for path in directory.glob("*.txt")}
     for name, text in given.items():
         if name not in known:
-            (directory / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+            (directory / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
 
     assert {name: f"{text}\n" for name, text in given.items()} == known, (
         "new files were written: read them, and commit them if they are right"

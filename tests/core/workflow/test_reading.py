@@ -60,6 +60,7 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
     )
 
 
+@pytest.mark.invariant("problems-told-at-once")
 def test_all_problems_of_the_form_are_told_at_once() -> None:
     step: Any = {"id": "a", "title": "", "prompt": 3, "guidence": []}
     loop: Any = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}, "body": [step]}
@@ -83,6 +84,7 @@ def test_all_problems_of_the_form_are_told_at_once() -> None:
     ]
 
 
+@pytest.mark.invariant("problems-told-at-once")
 def test_all_problems_of_the_meaning_are_told_at_once() -> None:
     step = {
         "id": "A b",

@@ -89,7 +89,12 @@ class Blocks:
         workflow = self._workflow
         written = workflow.function_definitions
         functions = functions_by_name(written, "/functionDefinitions", self.problems)
-        return self._block(_placed(workflow.steps, "/steps"), _Scope("/steps", functions=functions))
+        steps = workflow.steps
+        if workflow.kind == "routine":
+            # Started by itself, it takes from the context what a caller would give it.
+            given = {name: f"{{{{{name}}}}}" for name in workflow.inputs}
+            steps = tuple(routines.with_arguments(step, given) or step for step in steps)
+        return self._block(_placed(steps, "/steps"), _Scope("/steps", functions=functions))
 
     def _block(self, steps: _Placed, scope: _Scope) -> tuple[Part, ...]:
         bodies = (step.body for step, _ in steps if isinstance(step, Loop))
@@ -277,7 +282,7 @@ class Blocks:
                 what = f"with these arguments, `{found.id}` of the routine is too long or not valid"
                 self._error("template", scope.place("/templateCall/args"), what)
             else:
-                steps.append(filled)
+                steps.append(_titled(filled, step.title))
         inner = _Scope(
             at=scope.at,
             prefix=f"{scope.prefix}{step.id}.",
@@ -390,6 +395,11 @@ class Blocks:
 
 
 _SLOT_HINT = "Give it a `default` in `extensionPoints`, or bind it under [bindings] in config.toml."
+
+
+def _titled(step: AnyStep, title: str | None) -> AnyStep:
+    """A routine's step under the title of its call."""
+    return msgspec.structs.replace(step, title=f"{title}: {step.title}") if title else step
 
 
 def _joined(outer: Any, inner: Any) -> Any:

@@ -90,9 +90,12 @@ class SqliteReader:
         return [decode_envelope(body) for (body,) in rows]
 
     def newest_step(self, node: NodeId) -> NodeId | None:
+        # A step that was accepted after blocked attempts hangs below those.
         raw = self._db.scalar(
-            "SELECT id FROM node WHERE parent = ? AND kind IN ('step', 'approval')"
-            " ORDER BY seq DESC LIMIT 1",
+            "WITH RECURSIVE tries (id) AS (VALUES (?) UNION ALL SELECT n.id"
+            " FROM tries JOIN node n ON n.parent = tries.id AND n.kind = 'blocked')"
+            " SELECT n.id FROM tries JOIN node n ON n.parent = tries.id"
+            " AND n.kind IN ('step', 'approval') ORDER BY n.seq DESC LIMIT 1",
             (ids.raw(node),),
         )
         return ids.node_id(raw) if raw else None
