@@ -178,4 +178,14 @@ INVARIANTS = (
         "The words of a prompt change only when somebody has read the new ones.",
         "ADR 0005",
     ),
+    Invariant(
+        "run-follows-the-model",
+        "A run goes where its workflow says, step for step, however often it is put away.",
+        "ADR 0005",
+    ),
+    Invariant(
+        "one-hash",
+        "A workflow has one hash, whatever the machine, the place and the order of its keys.",
+        "ADR 0005",
+    ),
 )

@@ -149,6 +149,7 @@ def test_the_call_that_a_refusal_offers_is_accepted(
             "<the continueToken of the newest answer>": token,
             WRITE_YOUR_NOTES: "my notes",
             "<what the user wants, in one sentence>": "a goal",
+            "<area>": "the roof",
         },
     )
 

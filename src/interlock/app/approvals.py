@@ -35,6 +35,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     asked_ms: int
     deadline_ms: int | None
     on_timeout: str
+    is_left: bool = False
+    """The run has gone on elsewhere meanwhile; an answer moves nothing."""
 
 
 class Answered(msgspec.Struct, frozen=True, rename="camel"):
@@ -163,4 +165,5 @@ def _waiting(reader: LogReader, one: _Open) -> Waiting:
         one.asked_ms,
         request.deadline_ms,
         request.on_timeout,
+        one.run.tip != one.node.id,
     )

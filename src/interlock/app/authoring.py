@@ -24,18 +24,22 @@ def write_new(root: Path, workflow: WorkflowId, name: str | None) -> Path | NotW
     Raises:
         OSError: the directory cannot be written.
     """
-    content = _starter(workflow, name or workflow.partition(".")[2] or workflow)
+    plain = (workflow.partition(".")[2] or workflow).replace("-", " ").capitalize()
+    content = _starter(workflow, (name or "").strip() or plain)
     wrong = load(content)
     if isinstance(wrong, Invalid):
         return NotWritten(str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case.")
-    if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith("interlock."):
+    if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith(("interlock.", "wr.")):
         return NotWritten(
-            f"`{workflow}` is the id of a workflow that comes with Interlock",
+            f"`{workflow}` is the id of a workflow that comes from elsewhere",
             "Choose another name, like `my.name`.",
         )
     path = root / "workflows" / f"{workflow}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    (root / SCHEMA_NAME).write_bytes(published_schema())
+    schema = root / SCHEMA_NAME
+    if schema.is_symlink():  # in a clone it may lead anywhere
+        schema.unlink()
+    schema.write_bytes(published_schema())
     try:
         with path.open("xb") as file:
             file.write(content)
@@ -48,7 +52,7 @@ def _starter(workflow: WorkflowId, name: str) -> bytes:
     document = {
         "$schema": f"../{SCHEMA_NAME}",
         "id": workflow,
-        "name": name.replace("-", " ").capitalize(),
+        "name": name,
         "description": "What it is for, in one sentence.",
         "version": "0.1.0",
         "steps": [

@@ -30,15 +30,21 @@ def _decide(
     place = places.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
-    handed = Handed(place.attempt, taken.arguments, taken.output)
-    marker = mark.marker_of(place.node, handed)
-    if app.log.locate(marker):
-        return replay(app, marker)
+    # An approval that was answered is passed, unless the marker was set before that.
+    for found in (place, places.past_approval(app.log, place)):
+        handed = Handed(found.attempt, taken.arguments, taken.output)
+        marker = mark.marker_of(found.node, handed)
+        if app.log.locate(marker):
+            return replay(app, marker)
+        place = found
+    workflow = app.pinned(place.run.workflow_hash)
     return decide.wrong_notes(taken.output) or mark.checkpoint(
         place.stream,
         place.node,
-        app.pinned(place.run.workflow_hash),
-        handed,
+        workflow,
+        Handed(place.attempt, taken.arguments, taken.output),
+        confirms=places.confirms(app.log, place, workflow),
+        approval=places.approval_at(app.log, place.node),
         prompt=places.prompt_of(app.log, place.node),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),

@@ -26,6 +26,7 @@ from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     ApprovalPending,
+    CannotBegin,
     ContextUnset,
     NotesNotWritten,
     NotesTooLong,
@@ -65,6 +66,7 @@ Code = Literal[
     "notes_not_written",
     "notes_too_long",
     "context_unset",
+    "workflow_unusable",
     "request_reused",
     "settings_broken",
     "bundle_broken",
@@ -92,6 +94,7 @@ _WrongCall: TypeAlias = (
     | NotesNotWritten
     | NotesTooLong
     | NotesWanted
+    | CannotBegin
     | ContextUnset
     | ContextRefused
     | ArtifactRefused
@@ -229,6 +232,18 @@ def _wrong_call(refusal: _WrongCall) -> Explanation:
                 "notes_missing",
                 "A checkpoint without a token is found again by its notes, and there are none",
                 "Say in `notesMarkdown` what you did, found and decided so far.",
+            )
+        case CannotBegin() if refusal.var:
+            return Explanation(
+                "context_unset",
+                f"Where to begin cannot be decided: {refusal.message} (asked at {refusal.pointer})",
+                f"Send `{refusal.var}` along in `context`, with a value that fits.",
+            )
+        case CannotBegin():
+            return Explanation(
+                "workflow_unusable",
+                f"The workflow cannot begin: {refusal.message} (at {refusal.pointer})",
+                "Tell the user: the workflow file must be changed there.",
             )
         case ContextUnset():
             return Explanation(

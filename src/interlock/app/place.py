@@ -7,12 +7,26 @@ import msgspec
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.core import ids, tokens
 from interlock.core.ids import AttemptId, NodeId
-from interlock.core.session import chain
-from interlock.core.session.events import ApprovalRequested, OutputAppended, decode_envelope
+from interlock.core.session import chain, context
+from interlock.core.session.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    OutputAppended,
+    decode_envelope,
+)
 from interlock.core.session.head import RunHead
-from interlock.core.session.nodes import Node, approval_key, node_of, output_key
+from interlock.core.session.nodes import (
+    Node,
+    approval_key,
+    approval_resolved_key,
+    node_of,
+    output_key,
+)
 from interlock.core.session.plan import Stream
 from interlock.core.tokens import Key, TokenFault
+from interlock.core.workflow import interpret
+from interlock.core.workflow import prompt as prompts
+from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.log import LogReader
 
 
@@ -62,6 +76,36 @@ def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
     assert found is not None, "an approval is asked for where its node is made"
     assert isinstance(found.event, ApprovalRequested), "its key is taken by it"
     return found.event
+
+
+def answer_to(reader: LogReader, node: Node) -> ApprovalResolved | None:
+    """How the approval at `node` was answered, if it is one and was."""
+    if node.created.node_kind != "approval":
+        return None
+    found = reader.recorded(node.session, approval_resolved_key(ids.approval_id(node.id)))
+    if found is None:
+        return None
+    assert isinstance(found.event, ApprovalResolved), "its key is taken by an answer"
+    return found.event
+
+
+def past_approval(reader: LogReader, place: Place) -> Place:
+    """Where the run went on, if the place is an approval that was answered."""
+    answer = answer_to(reader, place.node)
+    if answer is None:
+        return place
+    attempt = ids.first_attempt(answer.to)
+    return msgspec.structs.replace(place, node=load(reader, answer.to), attempt=attempt)
+
+
+def confirms(reader: LogReader, place: Place, workflow: CompiledWorkflow) -> bool:
+    """Whether the step that is pending at a place wants the user's yes."""
+    created = place.node.created
+    step = interpret.step_at(workflow, created.position) if created.step_id else None
+    if step is None or not step.confirms:
+        return False
+    known = context.decode(reader.blob(created.context))
+    return prompts.confirms_at(workflow, created.position, known, place.run.preferences)
 
 
 def load(reader: LogReader, node: NodeId) -> Node:

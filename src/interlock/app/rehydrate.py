@@ -18,14 +18,13 @@ from interlock.core.session import recap
 from interlock.core.session.answer import Answered
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import (
-    ApprovalResolved,
     Envelope,
     OutputAppended,
     ValidationPerformed,
 )
 from interlock.core.session.nodes import (
     Node,
-    approval_resolved_key,
+    missing_context,
     node_of,
     output_key,
     place_of,
@@ -34,7 +33,6 @@ from interlock.core.session.nodes import (
 )
 from interlock.core.session.recap import Past
 from interlock.core.tokens import Token, mint
-from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.keyring import Keyring
@@ -58,21 +56,24 @@ def rehydrate(
         place = places.find(reader, token, keyring.keys())
         if not isinstance(place, Place):
             return place
-        place = _past_approval(reader, place)
+        granted = _why_granted(reader, place)
+        place = places.past_approval(reader, place)
         node, run, head = place.node, place.run, place.stream.head
         assert head is not None, "a node lies in a session"
-        workflow = pinned(run.workflow_hash)
+        workflow, blockers = pinned(run.workflow_hash), _blockers(reader, node)
         now = situation(
             place_of(node),
             run,
             workflow,
-            blockers=_blockers(reader, node),
-            confirms=_confirms(reader, place, workflow),
+            blockers=blockers,
+            confirms=places.confirms(reader, place, workflow),
             approval=places.approval_at(reader, node),
+            wanted=_wanted(reader, node, blockers),
         )
         stored = answers.frame(
             msgspec.structs.replace(
                 now,
+                warnings=granted,
                 verify=to_verify(head, Path(head.workspace)),
                 recap=_recap(reader, node, workflow) + _below(reader, place),
             )
@@ -83,35 +84,28 @@ def rehydrate(
     return answers.fill(stored, prompt=prompt, token=token)
 
 
-def _past_approval(reader: LogReader, place: Place) -> Place:
-    """Where the run went on, if the place is an approval that was answered."""
-    if place.node.created.node_kind != "approval":
-        return place
-    found = reader.recorded(
-        place.node.session, approval_resolved_key(ids.approval_id(place.node.id))
-    )
-    if found is None:
-        return place
-    assert isinstance(found.event, ApprovalResolved), "its key is taken by an answer"
-    return msgspec.structs.replace(place, node=places.load(reader, found.event.to))
-
-
-def _confirms(reader: LogReader, place: Place, workflow: CompiledWorkflow) -> bool:
-    created = place.node.created
-    step = interpret.step_at(workflow, created.position) if created.step_id else None
-    if step is None or not step.confirms:
-        return False
-    context = contexts.decode(reader.blob(created.context))
-    scope = interpret.scope(workflow, created.position, context)
-    return prompts.asks_to_confirm(step, scope, place.run.preferences) is True
-
-
 def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
     found = reader.recorded(node.session, validation_key(node.id))
     if found is None:
         return ()
     assert isinstance(found.event, ValidationPerformed), "a validation key is taken by one"
     return found.event.blockers
+
+
+def _why_granted(reader: LogReader, place: Place) -> tuple[str, ...]:
+    """What the user had to say when granting; a denial says it as a blocker."""
+    answer = places.answer_to(reader, place.node)
+    if answer is None or answer.verdict == "denied" or not answer.reason:
+        return ()
+    return (f"The approval was granted: {answer.reason}",)
+
+
+def _wanted(reader: LogReader, node: Node, blockers: tuple[Blocker, ...]) -> contexts.Context:
+    """The context that blockers ask for, as it could be sent."""
+    missing = missing_context(blockers)
+    if not missing:
+        return {}
+    return contexts.example(contexts.decode(reader.blob(node.created.context)), missing)
 
 
 def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:

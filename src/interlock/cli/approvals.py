@@ -34,6 +34,8 @@ def list_command(*, as_json: bool) -> None:
         print(f"{one.approval}  {one.workflow}, {one.step}, asked {age(one.asked_ms, now)}")
         print(f"  goal: {one.goal}")
         print(f"  {one.question}")
+        if one.is_left:
+            print("  the run has gone on elsewhere; an answer only opens this branch again")
         if one.deadline_ms is not None:
             minutes = max(0, one.deadline_ms - now) // 60_000
             verdict = {"deny": "denied", "grant": "granted"}[one.on_timeout]

@@ -164,7 +164,10 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
     root = data_home() if for_user else Path.cwd() / ".interlock"
     made = authoring.write_new(root, WorkflowId(workflow_id), name)
     if isinstance(made, authoring.NotWritten):
-        complain(made.reason, made.hint)
+        if as_json:
+            print_json({"error": made.reason, "hint": made.hint})
+        else:
+            complain(made.reason, made.hint)
         raise Stop(REFUSED)
     if as_json:
         print_json({"path": str(made)})

@@ -27,11 +27,12 @@ from interlock.app.submission import Output, Taken, take
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
+from interlock.core.session import context as contexts
 from interlock.core.session.answer import Answer, Answered
 from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import ContextUnset
+from interlock.core.session.decide import CannotBegin, ContextUnset
 from interlock.core.tokens import TEXT_LENGTH
 from interlock.mcp.arguments import Workspace, workspace_of
 from interlock.mcp.catalogue_tools import INSPECT, LIST, closest
@@ -113,9 +114,10 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
         case ContextRefused():
             given.pop("context", None)
             given["goal"] = arguments.goal[:GOAL_CHARS_MAX]
-        case ContextUnset():
-            missing: dict[str, Json] = {key.partition(".")[0]: f"<{key}>" for key in outcome.keys}
-            given["context"] = {**(arguments.context or {}), **missing}
+        case ContextUnset() | CannotBegin():
+            known = arguments.context or {}
+            keys = outcome.keys if isinstance(outcome, ContextUnset) else (outcome.var,)
+            given["context"] = {**known, **contexts.example(known, tuple(filter(None, keys)))}
         case _:
             pass
     return refused(explain(outcome), START.corrected(given))

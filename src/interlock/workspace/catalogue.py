@@ -1,5 +1,6 @@
 """Where workflow files lie: bundled, the user's own, from configured sources, and the project's."""
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,9 @@ from interlock.workspace.settings import Bindings, bindings_in, bound_to
 
 if TYPE_CHECKING:
     # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
-    from interlock.core.workflow.blocks import Library
     from interlock.core.workflow.compiler import Compiled
     from interlock.core.workflow.definition import Workflow
+    from interlock.core.workflow.ground import Library
     from interlock.core.workflow.reading import Source
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
@@ -110,7 +111,13 @@ class Catalogue:
         broken: list[Broken] = []
         reserved: set[WorkflowId] = set()
         for origin, directory in self._directories(workspace):
+            if not origin.startswith("source ") and not os.path.lexists(directory):
+                continue  # nobody has to have workflows
             files = _files(directory)
+            if files is None:
+                what = "this directory is not there, or cannot be read"
+                broken.append(Broken(Place(origin, directory), (Problem("json", "", what),)))
+                continue
             if len(files) > FILES_MAX:
                 what = f"more than {FILES_MAX} workflow files lie here; the others are not read"
                 broken.append(Broken(Place(origin, directory), (Problem("size", "", what),)))
@@ -139,8 +146,6 @@ class Catalogue:
     def _load(self, path: Path) -> "Source | Invalid":
         try:
             found = path.stat()
-            if not stat.S_ISREG(found.st_mode):
-                return Invalid((Problem("json", "", "this is not a file"),))
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             known = self._read.get(path)
             if known and known[0] == stamp:
@@ -170,6 +175,8 @@ def _read(path: Path) -> "Source | Invalid":
     from interlock.core.workflow.definition import FILE_BYTES_MAX  # noqa: PLC0415 (see above)
     from interlock.core.workflow.reading import read  # noqa: PLC0415
 
+    if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would be to wait for somebody
+        return Invalid((Problem("json", "", "this is not a file"),))
     with path.open("rb") as file:
         return read(file.read(FILE_BYTES_MAX + 1))
 
@@ -182,7 +189,7 @@ def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
 def _library(
     routines: "dict[WorkflowId, Workflow]", workflow: WorkflowId, bindings: list[Bindings]
 ) -> "Library":
-    from interlock.core.workflow.blocks import Library  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.ground import Library  # noqa: PLC0415 (see above)
 
     bound = {slot: text for file in bindings for slot, text in bound_to(workflow, file).items()}
     return Library(routines, bound)
@@ -205,7 +212,9 @@ def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | I
     return Invalid(with_places(source.text, (problem,)))
 
 
-def _files(directory: Path) -> list[Path]:
-    if not directory.is_dir():
-        return []
-    return sorted(directory.glob("*.json"))
+def _files(directory: Path) -> list[Path] | None:
+    """The workflow files in a directory; None where it cannot be read."""
+    try:
+        return sorted(path for path in directory.iterdir() if path.suffix == ".json")
+    except OSError:
+        return None

@@ -35,6 +35,6 @@ def _resolve(reference: Reference, root: Path) -> Resolved:
             return Resolved(reference.id, problem=f"it has more than {BYTES_MAX} bytes")
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
         return Resolved(reference.id, problem=f"it cannot be read: {error}")
     return Resolved(reference.id, f"sha256:{digest}")

@@ -45,5 +45,5 @@ def _section(path: Path, name: str, wanted: Any) -> Any:
         return msgspec.convert(found.get(name, {}), wanted)
     except (FileNotFoundError, NotADirectoryError):
         return msgspec.convert({}, wanted)
-    except (OSError, ValueError) as error:  # not TOML, not UTF-8, or not of this shape
+    except (OSError, ValueError, RecursionError) as error:  # not TOML, or not of this shape
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from interlock.core.workflow.blocks import Library
 from interlock.core.workflow.compiler import ALONE, Compiled, load
 from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.ground import Library
 from interlock.core.workflow.problems import Invalid
 from interlock.core.workflow.reading import Source, read
 
@@ -303,9 +303,12 @@ plain_conditions: st.SearchStrategy[Doc] = st.recursive(
 )
 
 
+WALKED = routine("walked", step("one", runCondition={"var": "a", "gt": 0}), step("two"))
+
+
 @st.composite
 def walks(draw: st.DrawFn) -> Doc:
-    """Loops of all kinds, nested up to three deep, and steps, some under conditions."""
+    """Loops of all kinds, nested up to three deep, steps and calls, some under conditions."""
     numbers = count(1)
 
     def maybe_condition() -> Doc:
@@ -320,7 +323,8 @@ def walks(draw: st.DrawFn) -> Doc:
             case "named":
                 return {**common, "type": "for", "count": "n"}
             case "forEach":
-                return {**common, "type": "forEach", "items": "xs", "itemVar": "item"}
+                items = draw(st.sampled_from(("xs", "item")))
+                return {**common, "type": "forEach", "items": items, "itemVar": "item"}
             case "control":
                 source = {"kind": "artifact_contract", "loopId": f"c{next(numbers)}"}
                 named = {"conditionSource": source} if draw(st.booleans()) else {}
@@ -330,7 +334,10 @@ def walks(draw: st.DrawFn) -> Doc:
 
     def part(depth: int) -> Doc:
         if depth > 3 or draw(st.integers(0, 2)) == 0:
-            return step(f"s{next(numbers)}", **maybe_condition())
+            proof = {"verification": {"command": "make"}} if draw(st.integers(0, 3)) == 0 else {}
+            if draw(st.integers(0, 5)) == 0:
+                return call(f"s{next(numbers)}", "walked", **maybe_condition())
+            return step(f"s{next(numbers)}", **proof, **maybe_condition())
         wanted = rule(depth)
         body = [part(depth + 1) for _ in range(draw(st.integers(1, 2)))]
         if wanted["type"] in ("while", "until") and "condition" not in wanted:

@@ -141,6 +141,8 @@ class Situation(msgspec.Struct, frozen=True):
     gaps: Gaps
     example: dict[str, Json] = {}
     """An output of the right shape for the pending step, to be filled in."""
+    wanted: dict[str, Json] = {}
+    """The context that is missing, as it could be sent."""
     needs_user: bool = False
     """The pending step waits for something that only the user can give."""
     is_waiting: bool = False
@@ -212,11 +214,8 @@ def _next_call(now: Situation, intent: NextIntent) -> NextCall | None:
     if intent == "rehydrate_only" or now.approval:
         return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
     params: dict[str, Json] = {"continueToken": "", "output": now.example}
-    blockers = now.blocked.blockers if now.blocked else ()
-    codes = ("missing_context_key", "condition_failed")
-    unset = [found.about for found in blockers if found.code in codes and found.about]
-    if unset:
-        params["context"] = {key.partition(".")[0]: f"<{key}>" for key in unset}
+    if now.wanted:
+        params["context"] = now.wanted
     return NextCall("continue_workflow", params)
 
 

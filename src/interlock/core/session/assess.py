@@ -29,7 +29,7 @@ def assess(
     for wanted in step.assessments:
         index = _which(wanted, artifacts, is_only=len(step.assessments) == 1)
         if index is None:
-            blockers.append(_missing(wanted))
+            blockers.append(_missing(wanted, step))
             continue
         levels, wrong = _levels(wanted, artifacts[index].value, f"/output/artifacts/{index}")
         blockers += wrong
@@ -76,8 +76,8 @@ def _levels(wanted: Assessment, value: Json, at: str) -> tuple[dict[str, str], l
     return levels, wrong
 
 
-def _missing(wanted: Assessment) -> Blocker:
-    example = msgspec.json.encode(assessment_example(wanted)).decode()
+def _missing(wanted: Assessment, step: CompiledStep) -> Blocker:
+    example = msgspec.json.encode(assessment_example(wanted, step)).decode()
     return Blocker(
         "missing_output",
         "/output/artifacts",

@@ -2,11 +2,18 @@
 
 import msgspec
 
+from interlock.core import ids
 from interlock.core.ids import BlobRef, NodeId, RunId
 from interlock.core.preferences import Preferences, exceeds
 from interlock.core.session import context as contexts
 from interlock.core.session.context import Context, ContextRefused, Merged
-from interlock.core.session.decide import ContextUnset, Decided, Refusal, trace_draft
+from interlock.core.session.decide import (
+    CannotBegin,
+    ContextUnset,
+    Decided,
+    Refusal,
+    trace_draft,
+)
 from interlock.core.session.events import (
     ContextSet,
     ObservationRecorded,
@@ -16,9 +23,11 @@ from interlock.core.session.events import (
     SessionCreated,
 )
 from interlock.core.session.head import RunHead
+from interlock.core.session.judge import Judged
 from interlock.core.session.nodes import Place, make_node
-from interlock.core.session.onward import Next, arrive
+from interlock.core.session.onward import Next, arrive, bounded
 from interlock.core.session.plan import Draft, Stream, plan
+from interlock.core.session.records import facts_of
 from interlock.core.tokens import Key
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
@@ -60,19 +69,29 @@ def start(begin: Begin, pinned: Pinned, *, key: Key, at_ms: int) -> Decided | Re
     if isinstance(found, Unset):
         return ContextUnset(found.keys)
     if isinstance(found, Stuck):
-        return ContextRefused(
-            f"/context/{found.var}", f"{found.message} (asked at {found.pointer})"
-        )
+        return CannotBegin(found.pointer, found.var, found.message)
+    attempt = ids.first_attempt(begin.root)
+    bounds = Judged(gaps=tuple(bounded(found.moved)))
+    facts = facts_of(bounds, run, begin.root, attempt, open_gaps={})
     made = make_node(
         Place(begin.stream.session, begin.root, "step", found.moved.position, 0, context.ref),
-        run,
+        facts.run,
         workflow,
         prompt=found.prompt,
         key=key,
         confirms=found.confirms,
-        warnings=(*exceeds(begin.preferences, workflow.recommended_preferences), *found.warnings),
+        warnings=(
+            *exceeds(begin.preferences, workflow.recommended_preferences),
+            *found.warnings,
+            *facts.warnings,
+        ),
     )
-    drafts = [*_opening(begin, run, context), made.draft, *_trace(found, run, made.node)]
+    drafts = [
+        *_opening(begin, run, context),
+        made.draft,
+        *facts.drafts,
+        *_trace(found, run, made.node),
+    ]
     if found.moved.step is None:
         drafts.append(Draft(f"complete:{made.node}", RunCompleted(), run.run, made.node))
     blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **made.blobs}

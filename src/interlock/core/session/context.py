@@ -1,7 +1,7 @@
 """The context of a run: JSON that steps and prompts share, merged key by key."""
 
-import re
 from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
@@ -9,9 +9,10 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.workflow import schemas
+from interlock.core.workflow.parts import RESERVED
 
 BYTES_MAX = 256 * 1024
-RESERVED = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
+_PATH_MAX = 8  # as deep as a path in a prompt may be
 
 Context = Mapping[str, Json]
 
@@ -43,6 +44,9 @@ def merge(base: Context, delta: Context) -> Merged | ContextRefused:
     for key in delta:
         if RESERVED.fullmatch(key):
             return ContextRefused(f"/context/{canonical.escape(key)}", "this key is reserved")
+        if place := _left_to_fill(delta[key], key):
+            where = canonical.escape(place).replace(".", "/")
+            return ContextRefused(f"/context/{where}", f"it still says `<{place}>`")
     context = {**base, **delta}
     context = {key: value for key, value in context.items() if value is not None}
     try:
@@ -65,11 +69,43 @@ def initial(goal: str, given: Context) -> Merged | ContextRefused:
     return Merged(context, canonical.encode(context), ("goal", *merged.changed))
 
 
+def example(known: Context, paths: tuple[str, ...]) -> dict[str, Json]:
+    """Context with something for each path to be filled in, beside what is known already."""
+    wanted: dict[str, Json] = {}
+    for path in paths:
+        first, *inner = path.split(".")
+        if not inner:
+            wanted[first] = f"<{path}>"
+            continue
+        before = wanted.get(first, known.get(first))
+        here: dict[str, Json] = dict(before) if isinstance(before, dict) else {}
+        wanted[first] = here
+        for name in inner[:-1]:
+            below = here.get(name)
+            here[name] = dict(below) if isinstance(below, dict) else {}
+            here = cast("dict[str, Json]", here[name])
+        here[inner[-1]] = f"<{path}>"
+    return wanted
+
+
+def _left_to_fill(value: Json, path: str) -> str:
+    """The path at which an example was handed in as it is; or nothing."""
+    if value == f"<{path}>":
+        return path
+    items = value.items() if isinstance(value, dict) and path.count(".") < _PATH_MAX else ()
+    found = (_left_to_fill(item, f"{path}.{name}") for name, item in items)
+    return next((place for place in found if place), "")
+
+
 def unfit(context: Context, schema: str | None) -> ContextRefused | None:
     """Where the context is not what the workflow says it is."""
     if schema is None:
         return None
-    wrong = schemas.errors(msgspec.json.decode(schema), dict(context))
+    wanted = msgspec.json.decode(schema)
+    # The goal is always there; a schema need not know that.
+    spoken = "goal" in (wanted.get("properties") or {})
+    given = {key: value for key, value in context.items() if spoken or key != "goal"}
+    wrong = schemas.errors(wanted, given)
     return ContextRefused(f"/context{wrong[0].pointer}", wrong[0].message) if wrong else None
 
 

@@ -36,6 +36,7 @@ from interlock.core.session.nodes import (
     advance_key,
     approval_key,
     make_node,
+    missing_context,
     output_key,
     validation_key,
 )
@@ -44,6 +45,7 @@ from interlock.core.session.plan import Draft, Plan, Stream, plan
 from interlock.core.session.records import Facts, facts_of
 from interlock.core.tokens import Key
 from interlock.core.workflow import interpret
+from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.interpret import Entry, is_plain
 
@@ -82,6 +84,16 @@ class ApprovalPending(msgspec.Struct, frozen=True):
     approval: ApprovalId
 
 
+class CannotBegin(msgspec.Struct, frozen=True):
+    """Where the run should begin cannot be decided."""
+
+    pointer: str
+    """Where in the workflow it is asked."""
+    var: str
+    """The context that it is asked of; empty where the workflow itself is at fault."""
+    message: str
+
+
 class ContextUnset(msgspec.Struct, frozen=True):
     """The first prompt speaks of context that was not given."""
 
@@ -94,6 +106,7 @@ Refusal: TypeAlias = (
     | RunWaits
     | NotesNotWritten
     | NotesTooLong
+    | CannotBegin
     | ContextUnset
     | ContextRefused
     | ArtifactRefused
@@ -269,9 +282,23 @@ def _made(turn: _Turn) -> Made:
         key=turn.around.key,
         blockers=turn.judged.blockers,
         warnings=(*warnings, *turn.judged.warnings),
-        confirms=found.confirms if found else False,
+        confirms=found.confirms if found else _confirms(turn),
+        wanted=_wanted(turn),
         approval=turn.approval,
     )
+
+
+def _confirms(turn: _Turn) -> bool:
+    """Whether the step that was not accepted wants the user's yes, as it did before."""
+    preferences = turn.facts.run.preferences
+    position = turn.node.created.position
+    return prompts.confirms_at(turn.workflow, position, turn.around.context, preferences)
+
+
+def _wanted(turn: _Turn) -> Context:
+    """The context that blockers ask for, as it could be sent."""
+    known = turn.merged.context if turn.merged else turn.around.context
+    return contexts.example(known, missing_context(turn.judged.blockers))
 
 
 def _drafts(turn: _Turn, made: Made) -> list[Draft]:

@@ -56,7 +56,7 @@ class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
     git_head: str | None
 
 
-class NodeCreated(_Event, frozen=True, tag="node_created"):
+class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """A point in the run graph. The edge that leads to it is its `parent` and `attempt`."""
 
     node_kind: NodeKind
@@ -78,6 +78,8 @@ class NodeCreated(_Event, frozen=True, tag="node_created"):
     """The answer that introduced the node, with its prompt and its token left out."""
     token_key: int
     """The key that signed the token in that answer: a replay mints the same one again."""
+    is_aside: bool = False
+    """It came of an answer on a branch that was left: work goes on elsewhere."""
 
 
 class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):

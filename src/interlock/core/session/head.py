@@ -119,7 +119,9 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
             return head
         case AssessmentRecorded():
             return head
-        case NodeCreated(node_kind="checkpoint") | ValidationPerformed():
+        case NodeCreated(node_kind="checkpoint") | NodeCreated(is_aside=True):
+            return head
+        case ValidationPerformed():
             return head
         case NodeCreated():
             return _with_run(head, _moved(head.run(_run_of(envelope)), envelope, event))

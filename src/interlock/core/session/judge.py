@@ -54,8 +54,8 @@ class Judged(msgspec.Struct, frozen=True):
     divergences: tuple[DivergenceArtifact, ...] = ()
     resolutions: tuple[GapResolutionArtifact, ...] = ()
     assessed: tuple[Assessed, ...] = ()
-    control: LoopControlArtifact | None = None
-    """Whether the loop around the step goes on, as the agent has decided."""
+    controls: tuple[LoopControlArtifact, ...] = ()
+    """Whether the loops around the step go on, as the agent has decided."""
     warnings: tuple[str, ...] = ()
 
 
@@ -124,7 +124,7 @@ def judge(at: At, output: Submission, run: RunHead) -> Judged:
         divergences=tuple(found for found in known if isinstance(found, DivergenceArtifact)),
         resolutions=tuple(found for found in known if isinstance(found, GapResolutionArtifact)),
         assessed=found_levels,
-        control=controls[-1] if controls else None,
+        controls=tuple(controls),
         warnings=warnings,
     )
 
@@ -150,7 +150,7 @@ def example_output(step: CompiledStep, blockers: tuple[Blocker, ...]) -> dict[st
     if step.contract:
         example = msgspec.json.decode(step.contract.example)
         shapes += [example] if example not in shapes else []
-    shapes += [assessment_example(found) for found in step.assessments]
+    shapes += [assessment_example(found, step) for found in step.assessments]
     output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": WRITE_YOUR_NOTES}
     return {**output, "artifacts": shapes} if shapes else output
 
@@ -241,6 +241,17 @@ def _unassessed(step: CompiledStep, blocker: Blocker) -> _Reason:
 def _strange_control(at: At, controls: list[LoopControlArtifact]) -> Iterator[_Reason]:
     """A decision about a loop that is not there would be lost in silence."""
     loops = at.loops
+    inner = [index for index, found in enumerate(loops) if found.loop.is_controlled]
+    meant = {interpret.loop_meant(loops, control) for control in controls}
+    owes = at.step.contract and at.step.contract.name == "loop_control"
+    if owes and inner and meant and inner[-1] not in meant and None not in meant:
+        name = loops[inner[-1]].loop.id
+        message = f"Nothing was decided about the loop `{name}`, which is the innermost"
+        hint = f"Hand in a decision for it too, with loopId {name}."
+        yield _Reason(
+            Blocker("missing_output", "/output/artifacts", message, hint, about="loop_control"),
+            Left("output", "warning", f"Step {at.step.id}: {message}"),
+        )
     for control in controls:
         if not loops or interpret.loop_meant(loops, control) is not None:
             continue

@@ -5,6 +5,7 @@ from functools import cache
 from interlock.core import ids
 from interlock.core.ids import NodeId, StepId, WorkflowId
 from interlock.core.session.decide import Decided, Handed, output_event, run_of
+from interlock.core.session.events import ApprovalRequested
 from interlock.core.session.nodes import Node, Place, make_node, output_key
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.tokens import Key
@@ -45,7 +46,10 @@ def checkpoint(
     prompt: str,
     key: Key,
     at_ms: int,
+    confirms: bool,
+    approval: ApprovalRequested | None,
 ) -> Decided:
+    """`approval` is what the run waits for at `node`, if it does."""
     marker = marker_of(node, handed)
     place = Place(
         session=node.session,
@@ -57,7 +61,15 @@ def checkpoint(
         parent=node.id,
         attempt=handed.attempt,
     )
-    made = make_node(place, run_of(stream, node), workflow, prompt=prompt, key=key)
+    made = make_node(
+        place,
+        run_of(stream, node),
+        workflow,
+        prompt=prompt,
+        key=key,
+        confirms=confirms,
+        approval=approval,
+    )
     drafts = [made.draft]
     if handed.output.notes or handed.output.artifacts:
         output = output_event(handed.attempt, handed.output)

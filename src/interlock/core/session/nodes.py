@@ -18,6 +18,7 @@ from interlock.core.session.answer import (
     WorkflowRef,
 )
 from interlock.core.session.blockers import Blocker
+from interlock.core.session.context import Context
 from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import example_output
@@ -103,8 +104,19 @@ def make_node(
     warnings: tuple[str, ...] = (),
     confirms: bool = False,
     approval: ApprovalRequested | None = None,
+    wanted: Context | None = None,
+    is_aside: bool = False,
 ) -> Made:
-    now = situation(place, run, workflow, blockers=blockers, confirms=confirms, approval=approval)
+    """`is_aside`: work does not go on here unless somebody says so."""
+    now = situation(
+        place,
+        run,
+        workflow,
+        blockers=blockers,
+        confirms=confirms,
+        approval=approval,
+        wanted=wanted or {},
+    )
     step = interpret.step_at(workflow, place.position)
     number = step.number if step else workflow.step_count + 1
     title = step.title if step else None
@@ -127,6 +139,7 @@ def make_node(
         context=place.context,
         answer=canonical.blob_ref(content),
         token_key=key.id,
+        is_aside=is_aside,
     )
     blobs = {created.answer: bytes(content)}
     if created.prompt:
@@ -157,8 +170,12 @@ def situation(
     blockers: tuple[Blocker, ...],
     confirms: bool = False,
     approval: ApprovalRequested | None = None,
+    wanted: Context,
 ) -> Situation:
-    """Where the run stands at a place. `confirms`: the user is asked before the step ends."""
+    """Where the run stands at a place.
+
+    `confirms`: the user is asked before the step ends. `wanted`: the context that blockers ask for.
+    """
     step = None if approval else interpret.step_at(workflow, place.position)
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
@@ -176,13 +193,21 @@ def situation(
         needs_user=bool(step and step.user_only and not never_stops) or confirms,
         is_waiting=run.is_waiting,
         blocked=blocked,
+        wanted=dict(wanted),
         approval=_asked(approval) if approval else None,
     )
 
 
+def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
+    """The context paths that blockers ask for."""
+    codes = ("missing_context_key", "condition_failed")
+    return tuple(found.about for found in blockers if found.code in codes and found.about)
+
+
 def _pending(step: CompiledStep, place: Place, workflow: CompiledWorkflow) -> Pending:
     loops = interpret.around(workflow, place.position)
-    inner = loops[-1] if loops else None
+    real = [found for found in loops if found.loop.kind != "group"]
+    inner = real[-1] if real else None
     return Pending(
         step.id,
         step.title,

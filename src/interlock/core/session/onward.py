@@ -1,5 +1,7 @@
 """Where a run goes once a step is accepted: the next step with its prompt, an approval, the end."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from interlock.core.preferences import Preferences
@@ -31,24 +33,37 @@ def after(
     at: At, context: Context, judged: Judged, preferences: Preferences
 ) -> Next | tuple[Blocker, ...]:
     """What comes after the step at `at`, or why that cannot be said."""
-    moved = interpret.go_on(at.workflow, at.position, context, judged.control)
+    moved = interpret.go_on(at.workflow, at.position, context, *judged.controls)
     found = arrive(at.workflow, moved, context, preferences)
-    if isinstance(found, Unset):
-        return tuple(_unset(key) for key in found.keys)
-    needed = _needs_approval(at) if isinstance(found, Next) else found
-    if isinstance(found, Stuck) or isinstance(needed, Stuck):
-        stuck = found if isinstance(found, Stuck) else needed
-        assert isinstance(stuck, Stuck), "one of the two is"
-        return (_stuck(stuck),)
-    gaps = [
-        Left("loop", "warning", f"“{loop.title}” ended at its bound of {loop.passes_max} passes")
-        for loop in found.moved.bounded
-    ]
+    if not isinstance(found, Next):
+        return blockers_of(found, moved, at.workflow)
+    needed = _needs_approval(at)
+    if isinstance(needed, Stuck):
+        return blockers_of(needed, moved, at.workflow)
+    gaps = list(bounded(found.moved))
     approval = at.step.approval if needed else None
     if approval and preferences.autonomy == "full_auto_never_stop":
         gaps.append(Left("approval", "critical", f"Nobody was asked: {approval.question}"))
         approval = None
     return msgspec.structs.replace(found, gaps=tuple(gaps), approval=approval)
+
+
+def bounded(moved: Moved) -> Iterator[Left]:
+    """A loop that ended because of its bound leaves something undone."""
+    for loop in moved.bounded:
+        what = f"“{loop.title}” ended at its bound of {loop.passes_max} passes"
+        yield Left("loop", "warning", what)
+
+
+def blockers_of(
+    found: Unset | Stuck, moved: Moved | Stuck, workflow: CompiledWorkflow
+) -> tuple[Blocker, ...]:
+    """Why the run cannot go where it should."""
+    if isinstance(found, Stuck):
+        return (_stuck(found),)
+    loops = interpret.around(workflow, moved.position) if isinstance(moved, Moved) else ()
+    lists = {loop.loop.item_var: loop.loop.items for loop in loops if loop.loop.items}
+    return tuple(_unset(key, lists.get(key.partition(".")[0])) for key in found.keys)
 
 
 def arrive(
@@ -77,12 +92,20 @@ def _needs_approval(at: At) -> bool | Stuck:
         return approval is not None
     held = conditions.evaluate(conditions.unpack(approval.condition), at.scope)
     if isinstance(held, Trouble):
-        pointer = f"{at.step.pointer}/requireConfirmation/condition{held.pointer}"
+        pointer = interpret.pointer_in(at.step, "requireConfirmation/condition", held)
         return Stuck(at.step.id, pointer, held.var, held.message)
     return held
 
 
-def _unset(key: str) -> Blocker:
+def _unset(key: str, items: str | None) -> Blocker:
+    if items:
+        return Blocker(
+            "missing_context_key",
+            f"/context/{items.replace('.', '/')}",
+            f"The next step speaks of `{key}`, and the list `{items}` has no such item (any more)",
+            f'Send the list along as it should be: context: {{"{items.partition(".")[0]}": …}}',
+            about=items,
+        )
     return Blocker(
         "missing_context_key",
         f"/context/{key.replace('.', '/')}",

@@ -47,7 +47,8 @@ def run_graph(run: RunId, envelopes: Iterable[Envelope]) -> RunGraph:
             created.append((envelope.node, envelope.seq, envelope.event))
         elif isinstance(envelope.event, OutputAppended):
             notes[envelope.node, envelope.event.attempt] = envelope.event.notes
-    tip = next((node for node, _, e in reversed(created) if e.node_kind != "checkpoint"), None)
+    going_on = (node for node, _, e in reversed(created) if not _is_beside(e))
+    tip = next(going_on, None)
     preferred = _line_to(tip, {node: event.parent for node, _, event in created})
     nodes = tuple(
         GraphNode(
@@ -64,6 +65,10 @@ def run_graph(run: RunId, envelopes: Iterable[Envelope]) -> RunGraph:
         for node, seq, event in created
     )
     return RunGraph(run, tip, nodes)
+
+
+def _is_beside(event: NodeCreated) -> bool:
+    return event.node_kind == "checkpoint" or event.is_aside
 
 
 def _line_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[NodeId]:

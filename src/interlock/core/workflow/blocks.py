@@ -1,13 +1,11 @@
 """The steps of a workflow, compiled: loops, routines and delegations become a tree of steps."""
 
-import re
-from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.ids import StepId, WorkflowId
+from interlock.core.ids import StepId
 from interlock.core.workflow import routines, texts
 from interlock.core.workflow.compiled import (
     CompiledFragment,
@@ -28,18 +26,20 @@ from interlock.core.workflow.definition import (
     Workflow,
 )
 from interlock.core.workflow.demands import Demands
+from interlock.core.workflow.ground import Ground, Library, Scope
 from interlock.core.workflow.names import functions_by_name, known_features, known_functions
-from interlock.core.workflow.problems import Problem, Rule, nearest, warning
+from interlock.core.workflow.problems import nearest
 
 NESTING_MAX = 5  # of routines in routines, and of loops in loops
-_STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
-class Library(msgspec.Struct, frozen=True):
-    """What a workflow may build on besides its own file."""
-
-    routines: Mapping[WorkflowId, Workflow] = {}
-    bindings: Mapping[str, str] = {}
+_OF_THE_WHOLE = {
+    "meta_guidance": "metaGuidance",
+    "features": "features",
+    "preconditions": "preconditions",
+    "clarification_prompts": "clarificationPrompts",
+    "capabilities": "capabilities",
+    "references": "references",
+    "context_schema": "contextSchema",
+}
 
 
 _Placed: TypeAlias = tuple[tuple[AnyStep, str], ...]
@@ -50,39 +50,16 @@ def _placed(steps: tuple[AnyStep, ...], at: str) -> _Placed:
     return tuple((step, f"{at}/{index}") for index, step in enumerate(steps))
 
 
-class _Scope(msgspec.Struct, frozen=True):
-    """What holds for the steps of a block, beside what they say themselves."""
-
-    at: str
-    prefix: str = ""
-    functions: Mapping[str, Function] = {}
-    injected: tuple[Injected, ...] = ()
-    condition: Any = None
-    calls: tuple[str, ...] = ()
-    """The routines that are being expanded."""
-    loops: int = 0
-    is_elsewhere: bool = False
-    """The steps stand in another file, so that a pointer into them would mislead."""
-
-    def place(self, inner: str) -> str:
-        return self.at if self.is_elsewhere else f"{self.at}{inner}"
-
-
-class Blocks:
-    """Lives for one compilation, so it may collect."""
+class Blocks(Ground):
+    """Lives for one compilation, as its ground does."""
 
     def __init__(self, workflow: Workflow, library: Library) -> None:
+        super().__init__(workflow, library)
         self._workflow = workflow
         self._library = library
-        self.problems: list[Problem] = []
-        self.count = 0
-        """The steps so far."""
-        self._expanded = 0
-        self._ids: dict[str, str] = {}
+        self._taken: set[int] = set()
+        """Steps that are the body of a loop beside them."""
         self._features = known_features(workflow, self.problems)
-        points = workflow.extension_points
-        defaults = {point.slot_id: point.default for point in points if point.default is not None}
-        self._bindings = {**defaults, **library.bindings}
         self._demands = Demands(workflow, self.problems)
 
     def compiled(self) -> tuple[Part, ...]:
@@ -94,18 +71,18 @@ class Blocks:
             # Started by itself, it takes from the context what a caller would give it.
             given = {name: f"{{{{{name}}}}}" for name in workflow.inputs}
             steps = tuple(routines.with_arguments(step, given) or step for step in steps)
-        return self._block(_placed(steps, "/steps"), _Scope("/steps", functions=functions))
+        return self._block(_placed(steps, "/steps"), Scope("/steps", functions=functions))
 
-    def _block(self, steps: _Placed, scope: _Scope) -> tuple[Part, ...]:
+    def _block(self, steps: _Placed, scope: Scope) -> tuple[Part, ...]:
         bodies = (step.body for step, _ in steps if isinstance(step, Loop))
         moved = {body for body in bodies if isinstance(body, str)}
         parts: list[Part] = []
         for step, at in steps:
+            here = msgspec.structs.replace(scope, at=scope.at if scope.is_elsewhere else at)
             if step.id in moved:
                 continue  # it is the body of a loop beside it
-            if self.count > STEPS_MAX:
+            if self.count > STEPS_MAX or self.is_too_large:
                 break
-            here = msgspec.structs.replace(scope, at=scope.at if scope.is_elsewhere else at)
             match step:
                 case Step():
                     parts += self._step(step, here)
@@ -115,40 +92,73 @@ class Blocks:
                     parts += self._call(step, here)
                 case Parallel():
                     parts += self._parallel(step, here)
+        for step, at in steps:
+            if step.id in moved and id(step) not in self._taken and not self.is_too_large:
+                what = f"no way leads to `{step.id}`: it is the body of a loop that is not reached"
+                self.error("unreachable", scope.at if scope.is_elsewhere else at, what)
         return tuple(parts)
 
-    def _step(self, step: Step, scope: _Scope) -> Iterable[CompiledStep]:
+    def _step(self, step: Step, scope: Scope) -> tuple[Part, ...]:
+        """The step, and what the compiler puts behind it."""
         functions = self._functions(step, scope)
         self.problems += known_functions(step, functions, scope.place)
         if (step.prompt is None) == (step.prompt_blocks is None):
-            self._error("prompt", scope.at, "a step has either `prompt` or `promptBlocks`")
+            self.error("prompt", scope.at, "a step has either `prompt` or `promptBlocks`")
 
         def lost(name: str) -> None:
-            self._error("reference", scope.place("/promptBlocks"), f"there is no passage `{name}`")
+            self.error("reference", scope.place("/promptBlocks"), f"there is no passage `{name}`")
 
-        text = texts.step_text(step, self._features, functions, lost)
-        by_feature = (Injected("text", f"feature {name}") for name in self._features)
+        for index, line in enumerate(step.guidance):
+            self.check(line, scope.place(f"/guidance/{index}"))
+        alone = msgspec.structs.replace(step, guidance=())
+        said = texts.step_text(alone, (), functions, lost)
+        self.check(said, scope.place("/prompt" if step.prompt else "/promptBlocks"))
+        text = texts.step_text(step, self._features, functions, lambda _: None)
         compiled = self._compiled(step, text, scope)
+        by_feature = (Injected("text", f"feature {name}") for name in self._features)
         injected = (*compiled.injected, *by_feature)
-        yield msgspec.structs.replace(compiled, injected=injected)
+        parts = [msgspec.structs.replace(compiled, injected=injected)]
         if step.verification:
             proof = texts.verification_text(step, step.verification)
-            yield self._behind(step, "verification", proof, scope)
+            parts.append(self._behind(step, "verification", proof, scope))
         if step.audit:
-            yield self._behind(step, "audit", texts.audit_text(step, step.audit), scope)
+            parts.append(self._behind(step, "audit", texts.audit_text(step, step.audit), scope))
+        return self._where(step.run_condition, tuple(parts), step.id, scope)
 
-    def _compiled(self, step: Step, text: str, scope: _Scope) -> CompiledStep:
+    def _where(
+        self, written: Any, parts: tuple[Part, ...], name: StepId, scope: Scope
+    ) -> tuple[Part, ...]:
+        """The parts under one condition, which is looked at once for all of them."""
+        condition = self._demands.condition(written, scope.place("/runCondition"))
+        if condition is None or not parts:
+            return parts
+        if len(parts) == 1 and parts[0].run_condition is None:
+            return (msgspec.structs.replace(parts[0], run_condition=condition),)
+        return (
+            CompiledLoop(
+                id=StepId(f"{scope.prefix}{name}"),
+                title=parts[0].title,
+                kind="group",
+                passes_max=1,
+                body=parts,
+                pointer=scope.at,
+                is_elsewhere=scope.is_elsewhere,
+                run_condition=condition,
+            ),
+        )
+
+    def _compiled(self, step: Step, text: str, scope: Scope) -> CompiledStep:
         demands = self._demands
-        number = self._number(step.id, scope)
+        number = self.number(step.id, scope)
         return CompiledStep(
             id=StepId(f"{scope.prefix}{step.id}"),
-            title=self.text(step.title, scope.place("/title")),
-            prompt=self.text(text, scope.place("/prompt" if step.prompt else "/promptBlocks")),
+            title=self.text(step.title, scope.place("/title"), has_holes=False),
+            prompt=self.bound(text, scope.place("/prompt" if step.prompt else "/promptBlocks")),
             number=number,
             pointer=scope.at,
+            is_elsewhere=scope.is_elsewhere,
             agent_role=self.text(step.agent_role or "", scope.place("/agentRole")),
             model_tier=step.model_tier,
-            run_condition=self._run_condition(step.run_condition, scope),
             fragments=tuple(
                 CompiledFragment(
                     fragment.id,
@@ -159,7 +169,9 @@ class Blocks:
             ),
             confirms=demands.confirms(step, scope.place),
             approval=demands.approval(step, scope.place),
-            contract=demands.contract(step.output_contract, scope.place("/outputContract")),
+            contract=self.weighed(
+                demands.contract(step.output_contract, scope.place("/outputContract"))
+            ),
             validation_criteria=demands.criteria(step, scope.place),
             user_only=step.user_only,
             assessments=demands.assessments(step, scope.place),
@@ -168,13 +180,13 @@ class Blocks:
             injected=scope.injected,
         )
 
-    def _functions(self, step: Step | Loop, scope: _Scope) -> dict[str, Function]:
+    def _functions(self, step: Step | Loop, scope: Scope) -> dict[str, Function]:
         at = scope.place("/functionDefinitions")
         own = functions_by_name(step.function_definitions, at, self.problems)
         return {**scope.functions, **own}
 
     def _behind(
-        self, step: Step, part: Literal["verification", "audit"], text: str, scope: _Scope
+        self, step: Step, part: Literal["verification", "audit"], text: str, scope: Scope
     ) -> CompiledStep:
         """A step that the compiler puts behind `step`."""
         wanted = OutputContract("verification") if part == "verification" else None
@@ -183,7 +195,6 @@ class Blocks:
             f"{part.capitalize()}: {step.title}",
             text,
             output_contract=wanted,
-            run_condition=step.run_condition,
         )
         by = Injected("step", f"{part} of {step.id}")
         here = msgspec.structs.replace(
@@ -191,51 +202,54 @@ class Blocks:
         )
         return self._compiled(inner, text, here)
 
-    def _loop(self, step: Loop, scope: _Scope, beside: _Placed) -> CompiledLoop:
-        condition = self._run_condition(step.run_condition, scope)
-        self._claim(step.id, scope)
+    def _loop(self, step: Loop, scope: Scope, beside: _Placed) -> CompiledLoop:
+        self.claim(step.id, scope)
+        body: tuple[Part, ...] = ()
         if scope.loops == NESTING_MAX:
-            self._error("loop", scope.at, f"loops are nested more than {NESTING_MAX} deep")
-            body: tuple[Part, ...] = ()
+            self.error("loop", scope.at, f"loops are nested more than {NESTING_MAX} deep")
         else:
             inner = msgspec.structs.replace(
-                scope,
-                functions=self._functions(step, scope),
-                loops=scope.loops + 1,
-                condition=None,
+                scope, functions=self._functions(step, scope), loops=scope.loops + 1
             )
             body = self._block(self._body(step, scope, beside), inner)
         repetition = self._demands.repetition(step.loop, scope.place("/loop"))
+        for name in ("iteration_var", "item_var", "index_var"):
+            self.free(getattr(step.loop, name), scope.place("/loop"))
         loop = CompiledLoop(
             id=StepId(f"{scope.prefix}{step.id}"),
-            title=self.text(step.title, scope.place("/title")),
+            title=self.text(step.title, scope.place("/title"), has_holes=False),
             kind=step.loop.type,
             passes_max=step.loop.max_iterations,
             body=body,
             pointer=scope.at,
+            is_elsewhere=scope.is_elsewhere,
             iteration_var=step.loop.iteration_var,
             item_var=step.loop.item_var,
             index_var=step.loop.index_var,
-            run_condition=condition,
+            run_condition=self._demands.condition(step.run_condition, scope.place("/runCondition")),
             condition=repetition.condition,
+            condition_at=repetition.condition_at,
             control_id=repetition.control_id,
             items=repetition.items,
             count=repetition.count,
         )
         return self._with_decision(loop, scope) if loop.is_controlled and body else loop
 
-    def _body(self, step: Loop, scope: _Scope, beside: _Placed) -> _Placed:
+    def _body(self, step: Loop, scope: Scope, beside: _Placed) -> _Placed:
         """The steps of a loop: those in it, or the one beside it that it names."""
         if not isinstance(step.body, str):
+            if not step.body:
+                self.error("loop", scope.place("/body"), "a loop goes round over at least one step")
             return _placed(step.body, scope.place("/body"))
         found = tuple(pair for pair in beside if pair[0].id == step.body and pair[0] is not step)
         if not found:
             what = f"no step `{step.body}` stands beside this loop"
             near = nearest(step.body, (other.id for other, _ in beside))
-            self._error("loop", scope.place("/body"), what, near)
+            self.error("loop", scope.place("/body"), what, near)
+        self._taken |= {id(other) for other, _ in found[:1]}
         return found[:1]
 
-    def _with_decision(self, loop: CompiledLoop, scope: _Scope) -> CompiledLoop:
+    def _with_decision(self, loop: CompiledLoop, scope: Scope) -> CompiledLoop:
         """The loop with a step in its body that owes the decision, whatever is skipped."""
         owing = self._demands.contract(OutputContract("loop_control"), scope.at)
         sure = [
@@ -243,7 +257,8 @@ class Blocks:
             for part in loop.body
             if isinstance(part, CompiledStep) and part.run_condition is None
         ]
-        if any(part.contract and part.contract.name == "loop_control" for part in sure):
+        owed = [part.contract for part in sure if part.contract and part.contract.is_required]
+        if any(contract.name == "loop_control" for contract in owed):
             return loop
         last, by = sure[-1] if sure and sure[-1] is loop.body[-1] else None, f"loop {loop.id}"
         if last and last.contract is None and last.validation_criteria is None:
@@ -256,73 +271,71 @@ class Blocks:
             output_contract=OutputContract("loop_control"),
         )
         here = msgspec.structs.replace(
-            scope,
-            condition=None,
-            injected=(*scope.injected, Injected("step", by)),
-            is_elsewhere=True,
+            scope, injected=(*scope.injected, Injected("step", by)), is_elsewhere=True
         )
         step = self._compiled(decision, texts.DECISION, here)
         return msgspec.structs.replace(loop, body=(*loop.body, step))
 
-    def _call(self, step: TemplateCall, scope: _Scope) -> tuple[Part, ...]:
+    def _call(self, step: TemplateCall, scope: Scope) -> tuple[Part, ...]:
         routine = self._routine(step, scope)
-        self._claim(step.id, scope)
-        if routine is None:
+        self.claim(step.id, scope)
+        if routine is None or self.is_too_large:
             return ()
         given = self._arguments(step, routine, scope)
-        self._expanded += routines.expanded_size(routine, given)
-        if self._expanded > routines.EXPANDED_BYTES_MAX:
-            what = f"with its routines, the workflow has over {routines.EXPANDED_BYTES_MAX} bytes"
-            self._error("size", scope.place("/templateCall"), what)
+        self._left_behind(routine, scope)
+        if self.grown(routines.expanded_size(routine, given), scope.place("/templateCall")):
             return ()
         steps: list[AnyStep] = []
         for found in routine.steps:
             filled = routines.with_arguments(found, given)
             if filled is None:
                 what = f"with these arguments, `{found.id}` of the routine is too long or not valid"
-                self._error("template", scope.place("/templateCall/args"), what)
+                self.error("template", scope.place("/templateCall/args"), what)
             else:
                 steps.append(_titled(filled, step.title))
-        inner = _Scope(
+        inner = Scope(
             at=scope.at,
             prefix=f"{scope.prefix}{step.id}.",
             functions={function.name: function for function in routine.function_definitions},
             injected=(*scope.injected, Injected("step", f"routine {routine.id} {routine.version}")),
-            condition=_joined(scope.condition, step.run_condition),
             calls=(*scope.calls, routine.id),
             loops=scope.loops,
             is_elsewhere=True,
         )
         with self._demands.speaking_of(routine):
-            return self._block(_placed(tuple(steps), scope.at), inner)
+            parts = self._block(_placed(tuple(steps), scope.at), inner)
+        return self._where(step.run_condition, parts, step.id, scope)
 
-    def _routine(self, step: TemplateCall, scope: _Scope) -> Workflow | None:
+    def _routine(self, step: TemplateCall, scope: Scope) -> Workflow | None:
         called, at = step.template_call.template_id, scope.place("/templateCall/templateId")
         routine = routines.named(called, self._library.routines)
         if routine is None:
             hint = nearest(called, self._library.routines)
-            self._error("template", at, f"there is no routine `{called}`", hint)
+            self.error("template", at, f"there is no routine `{called}`", hint)
         elif routine.id in (*scope.calls, self._workflow.id):
             way = " → ".join((*scope.calls, routine.id))
-            self._error("template", at, f"routine `{called}` ends up calling itself: {way}")
+            self.error("template", at, f"routine `{called}` ends up calling itself: {way}")
         elif len(scope.calls) == NESTING_MAX:
-            self._error("template", at, f"routines call routines more than {NESTING_MAX} deep")
+            self.error("template", at, f"routines call routines more than {NESTING_MAX} deep")
         else:
             return routine
         return None
 
-    def _arguments(self, step: TemplateCall, routine: Workflow, scope: _Scope) -> dict[str, str]:
+    def _arguments(self, step: TemplateCall, routine: Workflow, scope: Scope) -> dict[str, str]:
         arguments = routines.arguments_of(step, routine)
         for name in arguments.unknown:
             place = scope.place(f"/templateCall/args/{canonical.escape(name)}")
             what = f"routine `{routine.id}` takes no `{name}`"
-            self._error("template", place, what, nearest(name, routine.inputs))
+            self.error("template", place, what, nearest(name, routine.inputs))
+        for name in arguments.unused:
+            place = scope.place(f"/templateCall/args/{canonical.escape(name)}")
+            self.warn("template", place, f"routine `{routine.id}` does not speak of `{{{name}}}`")
         for name in arguments.missing:
             what = f"routine `{routine.id}` needs `{name}`: {routine.inputs[name].description}"
-            self._error("template", scope.place("/templateCall"), what)
+            self.error("template", scope.place("/templateCall"), what)
         return arguments.given
 
-    def _parallel(self, step: Parallel, scope: _Scope) -> Iterable[CompiledStep]:
+    def _parallel(self, step: Parallel, scope: Scope) -> tuple[Part, ...]:
         by = Injected("text", f"parallel {step.id}")
         here = msgspec.structs.replace(scope, injected=(*scope.injected, by), is_elsewhere=True)
         certain: list[str] = []
@@ -337,72 +350,26 @@ class Blocks:
             else:
                 fragments.append(CompiledFragment(f"delegation-{number}", text, when))
         asked = texts.delegations_text(step, certain)
-        delegating = Step(step.id, step.title, asked, run_condition=step.run_condition)
-        [compiled] = self._step(delegating, here)
-        yield msgspec.structs.replace(compiled, fragments=tuple(fragments))
+        [delegating] = self._step(Step(step.id, step.title, asked), here)
+        delegating = msgspec.structs.replace(delegating, fragments=tuple(fragments))
         synthesis = Step(
             StepId(f"{step.id}__synthesis"),
             f"Synthesis: {step.title}",
             step.synthesis.prompt,
-            run_condition=step.run_condition,
             output_contract=step.synthesis.output_contract,
         )
         there = msgspec.structs.replace(here, at=scope.place("/synthesis"))
-        yield from self._step(synthesis, there)
+        parts = (delegating, *self._step(synthesis, there))
+        return self._where(step.run_condition, parts, step.id, scope)
 
-    def _run_condition(self, own: Any, scope: _Scope) -> str | None:
-        alone = self._demands.condition(own, scope.place("/runCondition"))
-        if scope.condition is None or (own is not None and alone is None):
-            return alone  # or it was wrong, and was said to be
-        return self._demands.condition(_joined(scope.condition, own), scope.at)
-
-    def text(self, text: str, at: str) -> str:
-        """A text of the file, with what the project has bound to its slots."""
-        for found in texts.not_computed(text):
-            what = f"`{{{{{found}}}}}` is not a path into the context: it is shown as it is written"
-            self._warn("prompt", at, what, "Use a plain path, like {{area.name}}.")
-
-        def missing(slot: str) -> None:
-            self._error("binding", at, f"nothing is bound to the slot `{slot}`", _SLOT_HINT)
-
-        return texts.bound(text, self._bindings, missing)
-
-    def _number(self, name: str, scope: _Scope) -> int:
-        self._claim(name, scope)
-        self.count += 1
-        if self.count == STEPS_MAX + 1:
-            self._error("size", scope.at, f"the workflow has more than {STEPS_MAX} steps")
-        return self.count
-
-    def _claim(self, name: str, scope: _Scope) -> None:
-        """An id is of its form, and nobody else's."""
-        # What we make ourselves has a double underscore in it, which an author may not use.
-        if not _STEP_ID.fullmatch(name.partition("__")[0]):
-            what = f"`{name}` is not an id: lower-case letters, digits, `-` and `_`, at most 64"
-            self._error("id", scope.place("/id"), what)
-        whole = f"{scope.prefix}{name}"
-        if whole in self._ids:
-            self._error(
-                "id", scope.place("/id"), f"`{name}` is already the id of {self._ids[whole]}"
-            )
-        self._ids.setdefault(whole, scope.at)
-
-    def _error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
-        self.problems.append(Problem(rule, at, message, suggestion))
-
-    def _warn(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
-        self.problems.append(warning(rule, at, message, suggestion))
-
-
-_SLOT_HINT = "Give it a `default` in `extensionPoints`, or bind it under [bindings] in config.toml."
+    def _left_behind(self, routine: Workflow, scope: Scope) -> None:
+        """What a routine says as a whole does not come along with its steps."""
+        left = [name for field, name in _OF_THE_WHOLE.items() if getattr(routine, field)]
+        if left:
+            what = f"`{'`, `'.join(left)}` of routine `{routine.id}` do not come along with a call"
+            self.warn("template", scope.place("/templateCall"), what)
 
 
 def _titled(step: AnyStep, title: str | None) -> AnyStep:
     """A routine's step under the title of its call."""
     return msgspec.structs.replace(step, title=f"{title}: {step.title}") if title else step
-
-
-def _joined(outer: Any, inner: Any) -> Any:
-    if outer is None or inner is None:
-        return inner if outer is None else outer
-    return {"and": [outer, inner]}

@@ -58,6 +58,8 @@ class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
     """The how manieth step of the definition it is, counted from 1."""
     pointer: str
     """Where it stands in the file, or where that stands which brought it."""
+    is_elsewhere: bool = False
+    """What it says stands in another file, or was made here: no pointer leads into it."""
     agent_role: str = ""
     model_tier: ModelTier | None = None
     run_condition: str | None = None
@@ -77,12 +79,16 @@ class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
 class CompiledLoop(_Compiled, frozen=True, tag_field="type", tag="loop"):
     id: StepId
     title: str
-    kind: Literal["while", "until", "for", "forEach"]
+    kind: Literal["while", "until", "for", "forEach", "group"]
+    """A group is gone through once, or not at all: its condition is looked at before it."""
     passes_max: int
     body: "tuple[Part, ...]"
     pointer: str
+    is_elsewhere: bool = False
     condition: str | None = None
     """For `while` and `until`; where it is left out, the agent decides with `loop_control`."""
+    condition_at: str = ""
+    """Where the condition stands in the loop."""
     control_id: str = ""
     """Another name under which the agent's decision may speak of this loop."""
     items: str = ""

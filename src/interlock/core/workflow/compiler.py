@@ -2,9 +2,10 @@
 
 import msgspec
 
-from interlock.core.workflow.blocks import Blocks, Library
+from interlock.core.workflow.blocks import Blocks
 from interlock.core.workflow.compiled import COMPILER_VERSION, CompiledWorkflow, Pinned, pin
 from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.ground import Library
 from interlock.core.workflow.header import compiled_header
 from interlock.core.workflow.problems import Invalid, Problem, errors_of
 from interlock.core.workflow.reading import PROBLEMS_MAX, Source, read, with_places
@@ -31,7 +32,8 @@ def compile_source(source: Source, library: Library) -> Compiled | Invalid:
     if errors_of(problems):
         ordered = sorted(problems, key=lambda found: found.severity)  # errors come first
         return Invalid(with_places(source.text, tuple(ordered[:PROBLEMS_MAX])))
-    return Compiled(source.workflow, pin(workflow), with_places(source.text, problems))
+    told = problems[:PROBLEMS_MAX]
+    return Compiled(source.workflow, pin(workflow), with_places(source.text, told))
 
 
 def compile_workflow(workflow: Workflow) -> Pinned:
@@ -45,6 +47,8 @@ def _compiled(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, t
     blocks = Blocks(workflow, library)
     parts = blocks.compiled()
     header = compiled_header(workflow, blocks.text, blocks.problems)
+    if not blocks.count and not errors_of(blocks.problems):
+        blocks.problems.append(Problem("unreachable", "/steps", "no step is left of the workflow"))
     compiled = CompiledWorkflow(
         compiler_version=COMPILER_VERSION,
         id=workflow.id,
@@ -59,7 +63,7 @@ def _compiled(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, t
         inputs=header.inputs,
         context_schema=header.context_schema,
         references=header.references,
-        capabilities=workflow.capabilities,
+        capabilities=dict(sorted(workflow.capabilities.items())),
         recommended_preferences=workflow.recommended_preferences,
         model_tier=workflow.model_tier,
         shows_unset=workflow.is_foreign,

@@ -10,6 +10,7 @@ not a no. Conditions come from foreign files: what they may cost is weighed befo
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, TypeAlias, cast
 
 import msgspec
@@ -92,6 +93,7 @@ def parse(value: Json, pointer: str = "") -> Condition | tuple[Flaw, ...]:
     return condition
 
 
+@lru_cache(maxsize=256)  # a loop asks the same again and again
 def unpack(content: str | bytes) -> Condition:
     """A condition that `parse` took before; it is not weighed again."""
     reading = _Reading()

@@ -111,12 +111,12 @@ class Step(Written, frozen=True, tag_field="type", tag="standard"):
     output_contract: OutputContract | None = None
     validation_criteria: Any = None
     user_only: UserOnly | None = None
-    assessment_refs: tuple[str, ...] = ()
-    assessment_consequences: tuple[Consequence, ...] = ()
-    prompt_fragments: tuple[Fragment, ...] = ()
-    function_definitions: tuple[Function, ...] = ()
-    function_references: tuple[str, ...] = ()
-    function_calls: tuple[FunctionCall, ...] = ()
+    assessment_refs: Annotated[tuple[str, ...], Meta(max_length=10)] = ()
+    assessment_consequences: Annotated[tuple[Consequence, ...], Meta(max_length=10)] = ()
+    prompt_fragments: Annotated[tuple[Fragment, ...], Meta(max_length=50)] = ()
+    function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
+    function_references: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
+    function_calls: Annotated[tuple[FunctionCall, ...], Meta(max_length=50)] = ()
     notes_optional: bool = False
     verification: Verification | None = None
     audit: Audit | None = None
@@ -159,7 +159,7 @@ class Loop(Written, frozen=True, tag_field="type", tag="loop"):
     loop: LoopRule
     body: "str | tuple[AnyStep, ...]"
     run_condition: Condition | None = None
-    function_definitions: tuple[Function, ...] = ()
+    function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
 
 
 class TemplateCall(Written, frozen=True, tag_field="type", tag="template_call"):
@@ -187,7 +187,7 @@ class Synthesis(Written, frozen=True):
 class Parallel(Written, frozen=True, tag_field="type", tag="parallel"):
     id: StepId
     title: Title
-    parallel_delegations: tuple[Delegation, ...]
+    parallel_delegations: Annotated[tuple[Delegation, ...], Meta(min_length=1, max_length=50)]
     synthesis: Synthesis
     prompt: Prose | None = None
     run_condition: Condition | None = None
@@ -214,7 +214,7 @@ class ExtensionPoint(Written, frozen=True):
 
     slot_id: Name
     purpose: Line
-    default: str | None = None
+    default: Prose | None = None
     accepted_kinds: tuple[str, ...] = ()
 
 
@@ -223,7 +223,7 @@ class Workflow(Written, frozen=True):
         WorkflowId,
         Meta(
             max_length=64,
-            pattern=r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$",
+            pattern=r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$(?!\n)",
             description="Use `name` or `namespace.name`, lower case.",
         ),
     ]
@@ -232,7 +232,7 @@ class Workflow(Written, frozen=True):
     version: Annotated[
         str,
         Meta(
-            pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$",
+            pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$(?!\n)",
             description="Use three numbers, like 1.0.0.",
         ),
     ]
@@ -249,12 +249,12 @@ class Workflow(Written, frozen=True):
     model_tier: ModelTier | None = None
     recommended_preferences: Wish | None = None
     capabilities: dict[Capability, Literal["required", "preferred"]] = {}
-    features: tuple[str, ...] = ()
+    features: Annotated[tuple[str, ...], Meta(max_length=20)] = ()
     extension_points: tuple[ExtensionPoint, ...] = ()
-    references: tuple[Reference, ...] = ()
-    contracts: dict[str, LocalContract] = {}
-    assessments: tuple[Assessment, ...] = ()
-    function_definitions: tuple[Function, ...] = ()
+    references: Annotated[tuple[Reference, ...], Meta(max_length=100)] = ()
+    contracts: Annotated[dict[str, LocalContract], Meta(max_length=50)] = {}
+    assessments: Annotated[tuple[Assessment, ...], Meta(max_length=50)] = ()
+    function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
     validated_against_spec_version: int | None = None
 
     @property

@@ -1,8 +1,8 @@
 """What steps and loops demand, compiled: conditions, contracts, criteria, approvals."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -11,13 +11,17 @@ from interlock.core.workflow import conditions, contracts, criteria, packs
 from interlock.core.workflow.compiled import Approval
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import (
+    AnyStep,
     ApprovalWish,
     Assessment,
+    ConditionSource,
+    Loop,
     LoopRule,
     OutputContract,
     Step,
     Workflow,
 )
+from interlock.core.workflow.holes import holes
 from interlock.core.workflow.problems import Problem, Rule, nearest, warning
 from interlock.core.workflow.reading import collect
 
@@ -29,6 +33,8 @@ class Repetition(msgspec.Struct, frozen=True):
     """How often a loop goes round."""
 
     condition: str | None = None
+    condition_at: str = ""
+    """Where it stands in the loop."""
     control_id: str = ""
     items: str = ""
     count: int | str = 0
@@ -43,6 +49,9 @@ class Demands:
         self._speaks = workflow
         """The workflow whose steps are compiled now: the file's own, or a routine."""
         self._local: dict[tuple[str, str], Contract | None] = {}
+        self._loop_variables = set(_loop_variables(workflow.steps))
+        self._taken: dict[bytes, str] = {}
+        """Conditions that were seen before: many steps ask the same."""
         for name in workflow.contracts:
             self._local_contract(name, f"/contracts/{canonical.escape(name)}")
         self._known_assessments(workflow)
@@ -58,12 +67,16 @@ class Demands:
         """A condition in its one form; nothing where there is none, or where it is wrong."""
         if written is None:
             return None
+        key = msgspec.json.encode(written)
+        if key in self._taken:
+            return self._taken[key]
         parsed = conditions.parse(written, at)
         if isinstance(parsed, tuple):
             self._problems += [Problem("condition", flaw.pointer, flaw.message) for flaw in parsed]
             return None
         self._undeclared(parsed, at)
-        return canonical.encode(conditions.to_json(parsed)).decode()
+        self._taken[key] = canonical.encode(conditions.to_json(parsed)).decode()
+        return self._taken[key]
 
     def criteria(self, step: Step, place: Place) -> str | None:
         if step.validation_criteria is None:
@@ -109,6 +122,9 @@ class Demands:
             self._problems += collect(ApprovalWish, written, at)
             return None
         minutes = wish.timeout_minutes
+        if wish.question and holes(wish.question):
+            what = "the question is shown as it is written: nothing is filled in"
+            self._problems.append(warning("prompt", f"{at}/question", what))
         return Approval(
             wish.kind,
             wish.question or f"Is “{step.title}” done as it should be, so that the run may go on?",
@@ -124,15 +140,16 @@ class Demands:
                 what = f"there is no assessment `{name}`"
                 at = place(f"/assessmentRefs/{index}")
                 self._error("assessment", at, what, nearest(name, known))
-        chosen = tuple(known[name] for name in step.assessment_refs if name in known)
-        levels = {
-            level.casefold()
-            for found in chosen
-            for part in found.dimensions
-            for level in part.levels
-        }
+            elif name in step.assessment_refs[:index]:
+                at = place(f"/assessmentRefs/{index}")
+                self._error("assessment", at, f"`{name}` is there twice")
+        named = dict.fromkeys(step.assessment_refs)
+        chosen = tuple(known[name] for name in named if name in known)
         for index, consequence in enumerate(step.assessment_consequences):
             at, when = place(f"/assessmentConsequences/{index}/when"), consequence.when
+            meant = [found for found in chosen if when.for_assessment in (None, found.id)]
+            parts = [part for found in meant for part in found.dimensions]
+            levels = {level.casefold() for part in parts for level in part.levels}
             if when.any_equals_level.casefold() not in levels:
                 what = f"no assessment of this step has the level `{when.any_equals_level}`"
                 self._error("assessment", f"{at}/anyEqualsLevel", what, nearest("", levels))
@@ -142,6 +159,10 @@ class Demands:
         return chosen
 
     def repetition(self, rule: LoopRule, at: str) -> Repetition:
+        for name, of in (("items", "forEach"), ("count", "for")):
+            if getattr(rule, name) is not None and rule.type != of:
+                what = f"`{name}` has no meaning for `{rule.type}`: it belongs to `{of}`"
+                self._problems.append(warning("no-meaning", f"{at}/{name}", what))
         if rule.type in ("while", "until"):
             return self._until(rule, at)
         for name, value in (
@@ -166,22 +187,36 @@ class Demands:
 
     def _until(self, rule: LoopRule, at: str) -> Repetition:
         source = rule.condition_source
-        if source is None or source.kind == "context_variable":
-            condition = source.condition if source else rule.condition
-            here = f"{at}/conditionSource/condition" if source else f"{at}/condition"
-            if condition is None:
-                return Repetition()
-            if not self._speaks.is_foreign:
-                what = "this loop is steered by a value that the agent has to keep right"
-                hint = "Leave the condition out: the agent then decides with `loop_control`."
-                self._problems.append(warning("style", here, what, hint))
-            return Repetition(self.condition(condition, here))
+        if source and source.kind == "artifact_contract":
+            return self._controlled(rule, source, at)
+        written = [
+            (source.condition if source else None, "conditionSource/condition"),
+            (rule.condition, "condition"),
+        ]
+        given = [(condition, place) for condition, place in written if condition is not None]
+        if not given:
+            if source:
+                self._error("loop", f"{at}/conditionSource", "`condition` is missing")
+            return Repetition()
+        if len(given) > 1:
+            what = "`conditionSource` counts and the condition does not"
+            self._problems.append(warning("loop", f"{at}/condition", what))
+        condition, place = given[0]
+        if not self._speaks.is_foreign:
+            what = "this loop is steered by a value that the agent has to keep right"
+            hint = "Leave the condition out: the agent then decides with `loop_control`."
+            self._problems.append(warning("style", f"{at}/{place}", what, hint))
+        return Repetition(self.condition(condition, f"{at}/{place}"), f"loop/{place}")
+
+    def _controlled(self, rule: LoopRule, source: ConditionSource, at: str) -> Repetition:
         if packs.named(source.contract_ref or "loop_control") != "loop_control":
             what = f"a loop is controlled by `loop_control`, not by `{source.contract_ref}`"
             self._error("loop", f"{at}/conditionSource/contractRef", what)
-        if rule.condition is not None:
-            what = "`conditionSource` counts and the condition does not"
-            self._problems.append(warning("loop", f"{at}/condition", what))
+        written = ((rule.condition, "condition"), (source.condition, "conditionSource/condition"))
+        for condition, place in written:
+            if condition is not None:
+                what = "the agent decides with `loop_control`, and this condition does not count"
+                self._problems.append(warning("loop", f"{at}/{place}", what))
         return Repetition(control_id=source.loop_id or "")
 
     def _local_contract(self, name: str, at: str) -> Contract | None:
@@ -207,16 +242,22 @@ class Demands:
     def _undeclared(self, condition: conditions.Condition, at: str) -> None:
         """Where the file says what the context holds, a condition on anything else is odd."""
         schema = self._speaks.context_schema or {}
-        declared = {"goal", *self._speaks.inputs, *schema.get("properties", {})}
-        if not schema.get("properties") or self._speaks is not self._own:
+        properties = schema.get("properties")
+        if not isinstance(properties, dict) or self._speaks is not self._own:
             return
+        declared = {"goal", *self._speaks.inputs, *cast("dict[str, Any]", properties)}
         for var in conditions.variables(condition):
-            if (name := var.partition(".")[0]) not in declared and name not in self._loop_variables:
+            if (name := var.partition(".")[0]) not in declared | self._loop_variables:
                 what = f"`{name}` is not declared in `contextSchema`"
                 hint = nearest(name, declared)
                 self._problems.append(warning("condition", at, what, hint))
 
-    _loop_variables = ("currentIteration", "currentItem", "currentIndex")
-
     def _error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
         self._problems.append(Problem(rule, at, message, suggestion))
+
+
+def _loop_variables(steps: tuple[AnyStep, ...]) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from (step.loop.iteration_var, step.loop.item_var, step.loop.index_var)
+            yield from _loop_variables(step.body if not isinstance(step.body, str) else ())

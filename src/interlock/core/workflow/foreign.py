@@ -39,9 +39,10 @@ def fold(document: dict[str, Any], folded: Folded) -> dict[str, Any]:
     document = _without(document, _NO_MEANING, "", folded)
     preferences = document.get("recommendedPreferences")
     if isinstance(preferences, dict):
+        given = cast("dict[str, Any]", preferences)
         document["recommendedPreferences"] = {
-            _RENAMED.get(name, name): value
-            for name, value in cast("dict[str, Any]", preferences).items()
+            name if _RENAMED.get(name) in given else _RENAMED.get(name, name): value
+            for name, value in given.items()
         }
         here = "/recommendedPreferences"
         folded.written_as |= {f"{here}/{new}": f"{here}/{old}" for old, new in _RENAMED.items()}

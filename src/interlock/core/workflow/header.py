@@ -1,18 +1,21 @@
 """What a workflow says as a whole, compiled: its guidance, inputs, references, context schema."""
 
-from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
 from interlock.core import canonical
 from interlock.core.workflow import schemas
 from interlock.core.workflow.compiled import CompiledInput
-from interlock.core.workflow.definition import Workflow
-from interlock.core.workflow.parts import Reference
+from interlock.core.workflow.definition import Input, Workflow
+from interlock.core.workflow.parts import RESERVED, Reference
 from interlock.core.workflow.problems import Problem
 
-Text = Callable[[str, str], str]
-"""From a text of the file and its pointer to what is shown."""
+
+class Text(Protocol):
+    """From a text of the file and its pointer to what is shown."""
+
+    def __call__(self, text: str, at: str, *, has_holes: bool = True) -> str: ...
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -29,7 +32,9 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
     problems += _wrong_references(workflow)
 
     def texts(field: str, lines: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(text(line, f"/{field}/{index}") for index, line in enumerate(lines))
+        return tuple(
+            text(line, f"/{field}/{index}", has_holes=False) for index, line in enumerate(lines)
+        )
 
     return Header(
         guidance=texts("metaGuidance", workflow.meta_guidance),
@@ -39,7 +44,7 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
             CompiledInput(
                 name,
                 wanted.description,
-                None if wanted.default is None else canonical.encode(wanted.default).decode(),
+                _default(wanted),
                 wanted.required,
             )
             for name, wanted in sorted(workflow.inputs.items())
@@ -49,8 +54,18 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
     )
 
 
+def _default(wanted: Input) -> str | None:
+    if wanted.default is not None:
+        return canonical.encode(wanted.default).decode()
+    return None if wanted.required else '""'
+
+
 def _wrong_names(workflow: Workflow) -> list[Problem]:
-    problems: list[Problem] = []
+    problems = [
+        Problem("context", f"/inputs/{name}", f"the name `{name}` is reserved")
+        for name in workflow.inputs
+        if RESERVED.fullmatch(name)
+    ]
     for field in ("name", "description"):
         if not getattr(workflow, field).strip():
             problems.append(Problem("value", f"/{field}", "is blank"))
@@ -67,7 +82,8 @@ def _wrong_references(workflow: Workflow) -> list[Problem]:
         seen.add(found.id)
         if found.is_address:
             continue
-        if parts[0] == "" or ".." in parts or "\\" in found.source:
+        is_odd = "\\" in found.source or not found.source.isprintable()
+        if parts[0] == "" or ".." in parts or is_odd:
             what = "a reference is a path inside of the workspace, with `/` between its parts"
             problems.append(Problem("reference", f"{at}/source", what))
     return problems
@@ -78,5 +94,6 @@ def _context_schema(workflow: Workflow, problems: list[Problem]) -> str | None:
         return None
     weighing = schemas.Weighing()
     schemas.weigh(workflow.context_schema, "/contextSchema", weighing)
+    weighing.refuse_excess("/contextSchema")
     problems += [Problem("context", flaw.pointer, flaw.message) for flaw in weighing.flaws]
     return canonical.encode(workflow.context_schema).decode()

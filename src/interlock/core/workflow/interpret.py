@@ -18,7 +18,8 @@ from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, Compile
 from interlock.core.workflow.conditions import Trouble
 from interlock.core.workflow.packs import LoopControlArtifact
 
-DECISIONS_MAX = 10_000  # in one go: a file may loop over nothing a thousand times a thousand times
+DECISIONS_MAX = 3_000  # in one go: a file may loop over nothing a thousand times a thousand times
+_DIGITS_MAX = 9  # of a count that is written as text
 _IN_ORDER = "next in order"
 _NOTHING_LEFT = "no step is left"
 _ENTRIES_MAX = 100  # of a trace; what is left out is counted
@@ -98,16 +99,21 @@ def go_on(
     workflow: CompiledWorkflow,
     position: Position,
     context: Context,
-    control: LoopControlArtifact | None = None,
+    *controls: LoopControlArtifact | None,
 ) -> Moved | Stuck:
-    """Where the run goes when the step at `position` was accepted."""
+    """Where the run goes when the step at `position` was accepted, with what it decided."""
     loops = around(workflow, position)
     frames = list(position)
-    if control and (target := loop_meant(loops, control)) is not None:
-        frames[target] = msgspec.structs.replace(frames[target], stops=control.decision == "stop")
-        control = None
+    beforehand: LoopControlArtifact | None = None
+    for control in controls:
+        target = loop_meant(loops, control) if control else None
+        if control and target is None:
+            beforehand = control
+        elif control and target is not None:
+            stops = control.decision == "stop"
+            frames[target] = msgspec.structs.replace(frames[target], stops=stops)
     frames[-1] = Frame(frames[-1].index + 1)
-    return _Walk(workflow, tuple(frames), context, control).seek()
+    return _Walk(workflow, tuple(frames), context, beforehand).seek()
 
 
 def is_plain(trace: tuple[Entry, ...]) -> bool:
@@ -174,9 +180,11 @@ def _with_loops(context: Context, loops: tuple[Around, ...]) -> dict[str, Json]:
     seen: dict[str, Json] = dict(context)
     for found in loops:
         loop, index = found.loop, found.iteration - 1
+        if loop.kind == "group":
+            continue
         seen[loop.iteration_var] = found.iteration
         if loop.kind == "forEach":
-            items = conditions.look_up(context, loop.items)
+            items = conditions.look_up(seen, loop.items)  # as it is outside of this loop
             seen[loop.index_var] = index
             is_there = isinstance(items, list) and index < len(items)
             seen[loop.item_var] = items[index] if is_there and isinstance(items, list) else None
@@ -290,7 +298,10 @@ class _Walk:
         if loop.is_controlled:
             if stops:
                 return False, "the agent decided to stop"
-            return True, "the agent decided to go on" if passes else "the first pass is always made"
+            first = "the first pass is always made"
+            return True, "the agent did not decide to stop" if passes else first
+        if loop.kind == "group":
+            return passes == 0, "what it belongs to was chosen" if passes == 0 else "it is done"
         if loop.kind in ("for", "forEach"):
             total = self._total(loop)
             if isinstance(total, Stuck):
@@ -301,7 +312,7 @@ class _Walk:
         loops = (*self._loops(but=loop), Around(loop, passes + 1))
         held = conditions.evaluate(condition, _with_loops(self._context, loops))
         if isinstance(held, Trouble):
-            return _stuck(loop, "loop", held)
+            return _stuck(loop, loop.condition_at, held)
         words = conditions.words(condition)
         return held == (loop.kind == "while"), words if held else f"not so: {words}"
 
@@ -310,16 +321,17 @@ class _Walk:
         name = loop.items if loop.kind == "forEach" else loop.count
         if isinstance(name, int):
             return name
-        value = conditions.look_up(self._scope(), name)
+        value = conditions.look_up(_with_loops(self._context, self._loops(but=loop)), name)
         if loop.kind == "forEach":
             if isinstance(value, list):
                 return len(value)
-            return Stuck(loop.id, f"{loop.pointer}/loop/items", name, f"`{name}` is not a list")
-        text: Any = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
-        if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-            return text
-        what = f"`{name}` is not a whole number"
-        return Stuck(loop.id, f"{loop.pointer}/loop/count", name, what)
+            trouble = Trouble(name, "", f"`{name}` is not a list")
+            return _stuck(loop, "loop/items", trouble)
+        if isinstance(value, str) and len(value) <= _DIGITS_MAX and value.isdecimal():
+            return int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        return _stuck(loop, "loop/count", Trouble(name, "", f"`{name}` is not a whole number"))
 
     def _is_stopped_beforehand(self, loop: CompiledLoop) -> bool:
         control, self._control = self._control, None
@@ -358,4 +370,9 @@ class _Walk:
 
 
 def _stuck(part: Part, place: str, trouble: Trouble) -> Stuck:
-    return Stuck(part.id, f"{part.pointer}/{place}{trouble.pointer}", trouble.var, trouble.message)
+    return Stuck(part.id, pointer_in(part, place, trouble), trouble.var, trouble.message)
+
+
+def pointer_in(part: Part, place: str, trouble: Trouble) -> str:
+    """Where in the file a question stands that has no answer."""
+    return part.pointer if part.is_elsewhere else f"{part.pointer}/{place}{trouble.pointer}"

@@ -49,9 +49,11 @@ def draw(workflow: CompiledWorkflow) -> list[str]:
 
 def mermaid(workflow: CompiledWorkflow) -> str:
     """The same as a flowchart that Markdown viewers draw."""
-    lines = ["flowchart TD", "  start((start))"]
-    last = _chart(workflow.steps, ["start"], lines, "")
-    lines += ["  done((done))", *(f"  {way} --> done" for way in last)]
+    chart = _Chart()
+    first, last = chart.add(workflow.steps, "  ")
+    lines = ["flowchart TD", "  begin((start))", "  finish((done))", *chart.lines]
+    lines += [f"  begin -->{when} {name}" for name, when in first]
+    lines += [f"  {name} --> finish" for name in last]
     return "\n".join(lines)
 
 
@@ -66,6 +68,9 @@ def _places(
 
 
 def _repeats(loop: CompiledLoop) -> str:
+    if loop.kind == "group":
+        assert loop.run_condition is not None, "a group is made for its condition"
+        return f"only when {_when(loop.run_condition)}"
     how = {
         "for": f"{loop.count} times",
         "forEach": f"for each of `{loop.items}`",
@@ -104,6 +109,10 @@ def _drawn(parts: tuple[Part, ...], margin: str) -> Iterator[str]:
     for index, part in enumerate(parts):
         is_last = index == len(parts) - 1
         edge, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        if isinstance(part, CompiledLoop) and part.kind == "group":
+            yield f"{margin}{edge}◇ {_repeats(part)}"
+            yield from _drawn(part.body, margin + below)
+            continue
         if isinstance(part, CompiledLoop):
             yield f"{margin}{edge}↻ {part.title} [{part.id}] ({_repeats(part).partition(': ')[2]})"
             yield from _drawn(part.body, margin + below)
@@ -117,28 +126,43 @@ def _drawn(parts: tuple[Part, ...], margin: str) -> Iterator[str]:
         yield f"{margin}{edge}{part.number}. {part.title} [{part.id}]{said}"
 
 
-def _chart(parts: tuple[Part, ...], ways: list[str], lines: list[str], margin: str) -> list[str]:
-    """Add `parts`; `ways` lead to the first, and what is returned leads on from the last."""
-    for part in parts:
-        name = part.id.replace(".", "_").replace("-", "_")
-        label = _label(part.title)
-        when = f"|{_label(_when(part.run_condition))}|" if part.run_condition else ""
-        if isinstance(part, CompiledLoop):
-            lines.append(f'{margin}  subgraph {name}["{label}, at most {part.passes_max}"]')
-            first = len(lines)
-            inner = _chart(part.body, [], lines, margin + "  ")
-            entry = lines[first].strip().partition("[")[0].partition("{")[0]
-            lines.append(f"{margin}  end")
-            lines += [f"{margin}  {way} -->{when} {entry}" for way in ways]
-            lines += [f"{margin}  {way} -. again .-> {entry}" for way in inner]
-        else:
+class _Chart:
+    """Numbers the nodes: an id of a step may be anything that mermaid has a meaning for."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+
+    def add(self, parts: tuple[Part, ...], margin: str) -> tuple[list[tuple[str, str]], list[str]]:
+        """The nodes that one comes to first, each with its condition, and those that lead on."""
+        entries: list[tuple[str, str]] = []
+        ways: list[str] = []
+        may_pass = True
+        for part in parts:
+            first, last = self._part(part, margin)
+            when = f"|{_label(_when(part.run_condition))}|" if part.run_condition else ""
+            self.lines += [f"{margin}{way} -->{when} {name}" for way in ways for name, _ in first]
+            if may_pass:
+                entries += [(name, when or inner) for name, inner in first]
+            # What may be skipped leaves the ways before it open.
+            ways = [*last, *ways] if part.run_condition else last
+            may_pass = may_pass and part.run_condition is not None
+        return entries, ways
+
+    def _part(self, part: Part, margin: str) -> tuple[list[tuple[str, str]], list[str]]:
+        self._count += 1
+        name, label = f"n{self._count}", _label(part.title)
+        if isinstance(part, CompiledStep):
             shape = f'{{{{"{label}"}}}}' if part.approval else f'["{label}"]'
-            lines.append(f"{margin}  {name}{shape}")
-            lines += [f"{margin}  {way} -->{when} {name}" for way in ways]
-            inner = [name]
-        # What may be skipped leaves the ways before it open.
-        ways = [*inner, *ways] if part.run_condition else inner
-    return ways
+            self.lines.append(f"{margin}{name}{shape}")
+            return [(name, "")], [name]
+        if part.kind == "group":
+            return self.add(part.body, margin)
+        self.lines.append(f'{margin}subgraph {name}["{label}, at most {part.passes_max}"]')
+        first, last = self.add(part.body, f"{margin}  ")
+        self.lines.append(f"{margin}end")
+        self.lines += [f"{margin}{way} -. again .-> {back}" for way in last for back, _ in first]
+        return first, last
 
 
 def _label(text: str) -> str:

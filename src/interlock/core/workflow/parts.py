@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Meta
 
 Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$")]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$(?!\n)")]
+RESERVED = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
+"""Names in the context that neither files nor agents set."""
 ModelTier = Literal["lightweight", "mid", "heavy"]
 UserOnlyReason = Literal[
     "needs_user_secret_or_token",

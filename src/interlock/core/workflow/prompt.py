@@ -13,6 +13,7 @@ from interlock.core.workflow.holes import HOLE, holes
 from interlock.core.workflow.interpret import Around, Entry, Position, Stuck
 from interlock.core.workflow.parts import Assessment, Reference
 
+CHARS_MAX = 256 * 1024
 _NOTES_AT_FIRST = """\
 When you have done this step, write notes for it: what you did, found and decided, and what is \
 still open. The notes are kept, and are what you (or another agent) will be shown when the \
@@ -73,18 +74,20 @@ def render(
     )
     if unset and not workflow.shows_unset:
         return Unset(unset)
+    if large := _too_large(step, written, scope):
+        return large
     role, asked, *extra = (_filled(text, scope) for text in written)
     confirms = asks_to_confirm(step, scope, preferences)
     if isinstance(confirms, Stuck):
         return confirms
     parts = [
-        *_banner(loops, scope),
+        *_banner(workflow, position, context),
         *(_opening(workflow, step, context, opening) if opening is not None else ()),
         *((f"Your role: {role}",) if role else ()),
         asked,
         *_decision(step, loops),
         *_demands(step, preferences),
-        *_assessments(step.assessments),
+        *_assessments(step),
         *((_CONFIRM,) if confirms else ()),
         *(() if step.notes_optional else (_NOTES_LATER if opening is None else _NOTES_AT_FIRST,)),
         *extra,
@@ -102,13 +105,25 @@ def asks_to_confirm(
     step: CompiledStep, scope: Mapping[str, Json], preferences: Preferences
 ) -> bool | Stuck:
     """Whether the user is asked before the step is handed in: only where a run is guided."""
-    if preferences.autonomy != "guided" or isinstance(step.confirms, bool):
-        return step.confirms is True and preferences.autonomy == "guided"
+    if isinstance(step.confirms, bool):
+        return step.confirms and preferences.autonomy == "guided"
     held = conditions.evaluate(conditions.unpack(step.confirms), scope)
     if isinstance(held, Trouble):
-        pointer = f"{step.pointer}/requireConfirmation{held.pointer}"
+        pointer = interpret.pointer_in(step, "requireConfirmation", held)
         return Stuck(step.id, pointer, held.var, held.message)
-    return held
+    return held and preferences.autonomy == "guided"
+
+
+def confirms_at(
+    workflow: CompiledWorkflow,
+    position: Position,
+    context: Mapping[str, Json],
+    preferences: Preferences,
+) -> bool:
+    """The same for the step at a position where it could be decided before."""
+    step = interpret.step_at(workflow, position)
+    scope = interpret.scope(workflow, position, context)
+    return step is not None and asks_to_confirm(step, scope, preferences) is True
 
 
 _CONFIRM = "Before you hand this step in, show the user what came of it and wait for a yes."
@@ -120,13 +135,13 @@ def _fragments(
     """The fragments that are part of the prompt now, and why."""
     taken: list[str] = []
     trace: list[Entry] = []
-    for fragment in step.fragments:
+    for index, fragment in enumerate(step.fragments):
         held = True
         if fragment.when is not None:
             condition = conditions.unpack(fragment.when)
             answer = conditions.evaluate(condition, scope)
             if isinstance(answer, Trouble):
-                pointer = f"{step.pointer}/promptFragments{answer.pointer}"
+                pointer = interpret.pointer_in(step, f"promptFragments/{index}/when", answer)
                 return Stuck(step.id, pointer, answer.var, answer.message)
             held = answer
             why = conditions.words(condition)
@@ -135,6 +150,19 @@ def _fragments(
         if held:
             taken.append(fragment.text)
     return tuple(taken), tuple(trace)
+
+
+def _too_large(
+    step: CompiledStep, written: tuple[str, ...], scope: Mapping[str, Json]
+) -> Stuck | None:
+    """What would make the prompt larger than an agent can read."""
+    counted = [path for text in written for path in holes(text)]
+    sizes = {path: len(_shown(conditions.look_up(scope, path), path)) for path in set(counted)}
+    if sum(map(len, written)) + sum(sizes[path] for path in counted) <= CHARS_MAX:
+        return None
+    largest = max(sizes, key=lambda path: sizes[path])
+    what = f"with `{largest}` filled in, the prompt has more than {CHARS_MAX} characters"
+    return Stuck(step.id, step.pointer, largest, what)
 
 
 def _filled(text: str, scope: Mapping[str, Json]) -> str:
@@ -147,13 +175,18 @@ def _shown(value: Json, path: str) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _banner(loops: tuple[Around, ...], scope: Mapping[str, Json]) -> Iterator[str]:
-    for found in loops:
+def _banner(
+    workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
+) -> Iterator[str]:
+    for depth, found in enumerate(interpret.around(workflow, position)):
+        if found.loop.kind == "group":
+            continue
+        scope = interpret.scope(workflow, position[: depth + 1], context)  # outside of this loop
         loop, number = found.loop, found.iteration
         if loop.kind in ("for", "forEach"):
             name = loop.items if loop.kind == "forEach" else str(loop.count)
             value = conditions.look_up(scope, name)
-            total = len(value) if isinstance(value, list) else loop.count or loop.passes_max
+            total = len(value) if isinstance(value, list) else value or loop.count
             yield f"“{loop.title}”: number {number} of {total}."
         elif number == 1:
             yield f"This is the first pass of “{loop.title}”, of at most {loop.passes_max}."
@@ -225,22 +258,30 @@ def _demands(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
         yield _user_only(step.user_only.question, preferences)
 
 
-def _assessments(assessments: tuple[Assessment, ...]) -> Iterator[str]:
-    for found in assessments:
+def _assessments(step: CompiledStep) -> Iterator[str]:
+    for found in step.assessments:
         lines = (
             f"{part.id} ({' / '.join(part.levels)}): {part.purpose}" for part in found.dimensions
         )
-        example = msgspec.json.encode(assessment_example(found)).decode()
+        example = msgspec.json.encode(assessment_example(found, step)).decode()
         yield (
             _listed(f"Assess `{found.id}` ({found.purpose})", tuple(lines))
             + f"\nHand it in as an artifact: {example}"
         )
 
 
-def assessment_example(assessment: Assessment) -> dict[str, Json]:
-    dimensions: dict[str, Json] = {
-        part.id: {"level": part.levels[-1], "rationale": "<why>"} for part in assessment.dimensions
-    }
+def assessment_example(assessment: Assessment, step: CompiledStep) -> dict[str, Json]:
+    """One that is accepted: with levels that have no consequence, where there are such."""
+    dimensions: dict[str, Json] = {}
+    for part in assessment.dimensions:
+        feared = {
+            consequence.when.any_equals_level.casefold()
+            for consequence in step.consequences
+            if consequence.when.for_assessment in (None, assessment.id)
+        }
+        good = [level for level in part.levels if level.casefold() not in feared]
+        level = good[-1] if good else part.levels[-1]
+        dimensions[part.id] = {"level": level, "rationale": "<why>"}
     return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
 
 

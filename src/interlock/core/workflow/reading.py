@@ -32,8 +32,9 @@ def read(content: bytes) -> Source | Invalid:
     if len(content) > FILE_BYTES_MAX:
         size = f"the file has {len(content)} bytes or more; {FILE_BYTES_MAX} are taken"
         return Invalid((Problem("size", "", size, "Split it, or move texts into references."),))
+    content = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode()
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Invalid((_not_json(content, error),))
@@ -89,7 +90,7 @@ def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]
     given = cast("dict[str, Any]", value)
     fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
     tag = cls.__struct_config__.tag_field
-    for name in given.keys() - fields.keys() - {tag}:
+    for name in sorted(given.keys() - fields.keys() - {tag}):
         what = f"there is no field `{name}` here"
         yield Problem("field", f"{at}/{escape(name)}", what, nearest(name, fields))
     for name, field in fields.items():
@@ -103,8 +104,10 @@ def _collect_value(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
     try:
         msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
-        inner = list(_collect_parts(wanted, value, at))
-        if inner:
+        inner = _collect_parts(wanted, value, at)
+        first = next(inner, None)  # one after the other: nobody reads more than a few
+        if first is not None:
+            yield first
             yield from inner
         else:
             # msgspec says "…what… - at `$.steps[0].id`"; inside of a field, the place is enough.

@@ -10,8 +10,7 @@ from interlock.core import canonical
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow.definition import AnyStep, TemplateCall, Workflow
 
-EXPANDED_BYTES_MAX = 4 * 1024 * 1024  # of one workflow, when all its routines are written out
-_ARGUMENT = re.compile(r"\{([A-Za-z_][\w-]*)\}")
+_ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 
 
 def named(called: str, routines: Mapping[WorkflowId, Workflow]) -> Workflow | None:
@@ -25,20 +24,22 @@ def named(called: str, routines: Mapping[WorkflowId, Workflow]) -> Workflow | No
 class Arguments(msgspec.Struct, frozen=True):
     given: dict[str, str]
     unknown: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
 def arguments_of(step: TemplateCall, routine: Workflow) -> Arguments:
     given = {name: _text(value) for name, value in step.template_call.args.items()}
-    # A routine of other origin does not say what it takes.
-    unknown = given.keys() - routine.inputs.keys() if routine.inputs else ()
-    missing: list[str] = []
+    # A routine of other origin does not say what it takes; its steps do.
+    spoken = set(_ARGUMENT.findall(msgspec.json.encode(routine.steps).decode()))
+    unknown = given.keys() - routine.inputs.keys() if routine.inputs else set[str]()
+    unused = given.keys() - spoken - unknown
+    missing = [name for name, wanted in routine.inputs.items() if wanted.required]
     for name, wanted in routine.inputs.items():
-        if name not in given and wanted.default is not None:
-            given[name] = _text(wanted.default)
-        elif name not in given and wanted.required:
-            missing.append(name)
-    return Arguments(given, tuple(sorted(unknown)), tuple(missing))
+        if name not in given and (wanted.default is not None or not wanted.required):
+            given[name] = "" if wanted.default is None else _text(wanted.default)
+    missing = [name for name in missing if name not in given]
+    return Arguments(given, tuple(sorted(unknown)), tuple(sorted(unused)), tuple(missing))
 
 
 def expanded_size(routine: Workflow, given: Mapping[str, str]) -> int:

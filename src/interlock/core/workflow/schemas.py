@@ -26,6 +26,7 @@ _EXPLAINED_MAX = 50_000  # work of a schema times values: at worst so many error
 _COPIED_MAX = 1_000_000  # with each error goes a copy of what is wrong: 0.1 µs and 100 bytes each
 _VISITED_MAX = 10_000
 _REFS_MAX = 16
+_INDEX_MAX = 10  # digits of an index
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NOTES = frozenset(
     ("$schema", "$id", "$defs", "$comment", "title", "description", "default", "examples")
@@ -153,7 +154,7 @@ def declared(schema: Node, pointer: str) -> Node | None:
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         below = None if node is None else _below(node, key)
-        if below is None and node is not None and key.isdecimal():
+        if below is None and node is not None and len(key) < _INDEX_MAX and key.isdecimal():
             below = _below(node, int(key))
         node = resolve(below, schema)
     return node

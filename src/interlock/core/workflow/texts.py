@@ -22,16 +22,27 @@ from interlock.core.workflow.definition import (
 from interlock.core.workflow.holes import HOLE
 
 BINDING = re.compile(r"\{\{\s*(?:wr\.|interlock\.)?bindings\.([\w-]+)\s*\}\}")
-_ANY_BRACES = re.compile(r"\{\{(.{0,80}?)\}\}", re.DOTALL)
+_BRACES_MAX = 84  # what is longer between two braces was not meant to be computed
+_NOT_COMPUTED_MAX = 20
 
 
 def not_computed(text: str) -> tuple[str, ...]:
     """What stands in double braces and is not a path: it is given to the agent as it is."""
-    return tuple(
-        found[1].strip()
-        for found in _ANY_BRACES.finditer(text)
-        if not HOLE.fullmatch(found[0]) and not BINDING.fullmatch(found[0])
-    )
+    found: list[str] = []
+    behind, closed = 0, text.find("}}")
+    while closed >= 0 and len(found) < _NOT_COMPUTED_MAX:
+        opened = text.rfind("{{", max(behind, closed - _BRACES_MAX), closed)
+        whole = text[opened : closed + 2]
+        if opened >= 0 and not HOLE.fullmatch(whole) and not BINDING.fullmatch(whole):
+            found.append(whole[2:-2].strip())
+        behind = closed + 2
+        closed = text.find("}}", behind)
+    return tuple(found)
+
+
+def bound_size(text: str, bindings: Mapping[str, str]) -> int:
+    """How long `text` becomes with what is bound to its slots."""
+    return len(text) + sum(len(bindings.get(slot, "")) for slot in BINDING.findall(text))
 
 
 def bound(text: str, bindings: Mapping[str, str], missing: Callable[[str], None]) -> str:
@@ -86,7 +97,9 @@ def _blocks(blocks: PromptBlocks, lost: Callable[[str], None]) -> list[str]:
     if blocks.procedure:
         parts.append(_list("Procedure", map(said, blocks.procedure), is_numbered=True))
     if blocks.output_required:
-        lines = (f"`{name}`: {said(words)}" for name, words in blocks.output_required.items())
+        lines = (
+            f"`{name}`: {said(words)}" for name, words in sorted(blocks.output_required.items())
+        )
         parts.append(_list("What must come out", lines))
     if blocks.verify:
         parts.append(_list("Check before you hand it in", map(said, blocks.verify)))

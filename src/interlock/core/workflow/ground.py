@@ -1,0 +1,131 @@
+"""What steps are compiled on: ids, sizes, texts with their slots, and the problems found."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from interlock.core.ids import WorkflowId
+from interlock.core.workflow import texts
+from interlock.core.workflow.compiled import Injected
+from interlock.core.workflow.contracts import Contract
+from interlock.core.workflow.definition import STEPS_MAX, Function, Workflow
+from interlock.core.workflow.holes import holes
+from interlock.core.workflow.parts import RESERVED
+from interlock.core.workflow.problems import Problem, Rule, warning
+
+_PART_BYTES = 100  # of a step or loop that says nothing
+COMPILED_BYTES_MAX = 4 * 1024 * 1024  # of texts, when everything is written out
+_STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OUR_ENDS = ("__verification", "__audit", "__synthesis", "__decision")
+
+
+class Library(msgspec.Struct, frozen=True):
+    """What a workflow may build on besides its own file."""
+
+    routines: Mapping[WorkflowId, Workflow] = {}
+    bindings: Mapping[str, str] = {}
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What holds for the steps of a block, beside what they say themselves."""
+
+    at: str
+    prefix: str = ""
+    functions: Mapping[str, Function] = {}
+    injected: tuple[Injected, ...] = ()
+    calls: tuple[str, ...] = ()
+    """The routines that are being expanded."""
+    loops: int = 0
+    is_elsewhere: bool = False
+    """The steps stand in another file, so that a pointer into them would mislead."""
+
+    def place(self, inner: str) -> str:
+        return self.at if self.is_elsewhere else f"{self.at}{inner}"
+
+
+class Ground:
+    """Lives for one compilation, so it may collect."""
+
+    def __init__(self, workflow: Workflow, library: Library) -> None:
+        self.problems: list[Problem] = []
+        self.count = 0
+        """The steps so far."""
+        self._size = 0
+        self._ids: dict[str, str] = {}
+        # A slot has what the project put there, else the default of the file, else of a routine.
+        files = (*library.routines.values(), workflow)
+        points = (point for file in files for point in file.extension_points)
+        defaults = {point.slot_id: point.default for point in points if point.default is not None}
+        self._bindings = {**defaults, **library.bindings}
+
+    def text(self, text: str, at: str, *, has_holes: bool = True) -> str:
+        """A text of the file, with what the project has bound to its slots."""
+        self.check(text, at)
+        if not has_holes and (filled := holes(text)):
+            what = f"`{{{{{filled[0]}}}}}` is not filled in here: it is shown as it is written"
+            self.warn("prompt", at, what, "Speak of it in the prompt of a step.")
+        return self.bound(text, at)
+
+    def check(self, text: str, at: str) -> None:
+        for found in texts.not_computed(text):
+            what = f"`{{{{{found}}}}}` is not a path into the context: it is shown as it is written"
+            self.warn("prompt", at, what, "Use a plain path, like {{area.name}}.")
+
+    def bound(self, text: str, at: str) -> str:
+        def missing(slot: str) -> None:
+            self.error("binding", at, f"nothing is bound to the slot `{slot}`", _SLOT_HINT)
+
+        if self.grown(texts.bound_size(text, self._bindings), at):
+            return ""
+        return texts.bound(text, self._bindings, missing)
+
+    def weighed(self, contract: Contract | None) -> Contract | None:
+        size = len(contract.schema) + len(contract.example) if contract else 0
+        return None if self.grown(size, "") else contract
+
+    def grown(self, size: int, at: str) -> bool:
+        """Whether the workflow has become too large with so many bytes more."""
+        was_too_large, self._size = self.is_too_large, self._size + size
+        if self.is_too_large and not was_too_large:
+            what = f"compiled, the workflow has more than {COMPILED_BYTES_MAX} bytes"
+            self.error("size", at, what, "Say what many steps share once, in `metaGuidance`.")
+        return self.is_too_large
+
+    @property
+    def is_too_large(self) -> bool:
+        return self._size > COMPILED_BYTES_MAX
+
+    def free(self, name: str, at: str) -> None:
+        if RESERVED.fullmatch(name):
+            self.error("context", at, f"the name `{name}` is reserved")
+
+    def number(self, name: str, scope: Scope) -> int:
+        self.claim(name, scope)
+        self.count += 1
+        if self.count == STEPS_MAX + 1:
+            self.error("size", scope.at, f"the workflow has more than {STEPS_MAX} steps")
+        return self.count
+
+    def claim(self, name: str, scope: Scope) -> None:
+        """An id is of its form, and nobody else's."""
+        self.grown(_PART_BYTES, scope.at)
+        is_ours = scope.is_elsewhere and name.endswith(_OUR_ENDS)
+        if not is_ours and (not _STEP_ID.fullmatch(name) or name.endswith(_OUR_ENDS)):
+            what = f"`{name}` is not an id: lower-case letters, digits, `-` and `_`, at most 64"
+            hint = f"The ends {', '.join(_OUR_ENDS)} are for what the compiler makes."
+            self.error("id", scope.place("/id"), what, hint if name.endswith(_OUR_ENDS) else "")
+        whole = f"{scope.prefix}{name}"
+        if whole in self._ids:
+            what = f"`{name}` is already the id of {self._ids[whole]}"
+            self.error("id", scope.place("/id"), what)
+        self._ids.setdefault(whole, scope.at)
+
+    def error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+        self.problems.append(Problem(rule, at, message, suggestion))
+
+    def warn(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+        self.problems.append(warning(rule, at, message, suggestion))
+
+
+_SLOT_HINT = "Give it a `default` in `extensionPoints`, or bind it under [bindings] in config.toml."

@@ -1,0 +1,333 @@
+"""Where runs go: step for step where a naive model with real loops goes, and why."""
+
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlock.core.canonical import Json
+from interlock.core.preferences import Preferences
+from interlock.core.workflow import conditions, interpret, prompt
+from interlock.core.workflow.compiled import CompiledWorkflow, unpack
+from interlock.core.workflow.interpret import Context, Moved, Position, Stuck
+from interlock.core.workflow.prompt import Rendered
+from tests.core.workflow.generated import (
+    WALKED,
+    Doc,
+    call,
+    compiled,
+    exists,
+    library,
+    loop,
+    quickly,
+    routine,
+    step,
+    walks,
+    workflow,
+)
+from tests.core.workflow.naive import Deed, Model, Odd, written_out
+
+TRACED_MAX = 100
+SANE: Doc = {"a": 1, "b": 1, "n": 1, "xs": [[1]]}
+
+
+def bound(parts: list[Doc]) -> int:
+    """How many steps there can be at most."""
+    return sum(
+        part.get("loop", {}).get("maxIterations", 1) * bound(part["body"]) if "body" in part else 1
+        for part in parts
+    )
+
+
+def loop_names(parts: list[Doc]) -> list[str]:
+    inside = [name for part in parts for name in loop_names(part.get("body", []))]
+    return [*(part["id"] for part in parts if "body" in part), *inside, "c1", "c2", "c3"]
+
+
+values = st.sampled_from((0, 1, 2, "x", [1], None))
+lists = st.lists(st.sampled_from((0, 1, "x", [1], [0, 1, 2])), max_size=4) | st.sampled_from(
+    (None, "x")
+)
+settings_of = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": values,
+        "b": values,
+        "n": st.sampled_from((0, 1, 2, 4, "2", "x", None)),
+        "xs": lists,
+    },
+)
+
+
+def deeds(document: Doc) -> st.SearchStrategy[Deed]:
+    names = st.none() | st.sampled_from(loop_names(document["steps"]))
+    return st.builds(Deed, settings_of, st.sampled_from((None, "stop", "continue")), names)
+
+
+def again(position: Position) -> Position:
+    return msgspec.json.decode(msgspec.json.encode(position), type=Position)
+
+
+class Run:
+    """A run of the real thing, of which nothing is left between two steps but stored bytes."""
+
+    def __init__(self, document: Doc) -> None:
+        pinned = compiled(document, library(WALKED)).pinned
+        self._workflow, self._stored = pinned.workflow, unpack(pinned.content)
+        self.context: Doc = {}
+        self.position: Position | None = None
+        self.asked: list[Json] = []
+
+    def after(self, deed: Deed) -> Moved | Stuck:
+        context = {**self.context, **deed.sets}
+        self.asked = []
+        found = self._go(self._workflow, self.position, context, deed)
+        asked, self.asked = self.asked, []
+        stored = None if self.position is None else again(self.position)
+        assert self._go(self._stored, stored, context, deed) == found
+        self.asked = asked
+        if isinstance(found, Moved):
+            self.context, self.position = context, found.position
+            assert interpret.is_position(self._workflow, found.position)
+            assert interpret.step_at(self._workflow, found.position) == found.step
+        return found
+
+    def seen(self) -> Doc:
+        assert self.position is not None
+        return interpret.scope(self._workflow, self.position, self.context)
+
+    def _go(
+        self, workflow: CompiledWorkflow, position: Position | None, context: Doc, deed: Deed
+    ) -> Moved | Stuck:
+        evaluate = conditions.evaluate
+
+        def noting(asked: Any, context: Context, pointer: str = "") -> Any:
+            if not pointer:  # the parts of a condition have one
+                self.asked.append(conditions.to_json(asked))
+            return evaluate(asked, context, pointer)
+
+        with patch.object(conditions, "evaluate", noting):
+            if position is None:
+                return interpret.begin(workflow, context)
+            return interpret.go_on(workflow, position, context, deed.control)
+
+
+def assert_same(found: Moved | Stuck, expected: str | Odd | None, run: Run, model: Model) -> None:
+    assert run.asked == model.asked, "each condition is asked once, on arrival, and no other"
+    if isinstance(found, Stuck) or isinstance(expected, Odd):
+        assert isinstance(found, Stuck)
+        assert isinstance(expected, Odd)
+        assert found.about == expected.about
+        assert found.pointer == expected.pointer
+        return
+    assert (found.step.id if found.step else None) == expected
+    traced = [(entry.what, entry.about) for entry in found.trace]
+    if (more := len(model.log) - TRACED_MAX) > 0:
+        assert (found.trace[-1].what, found.trace[-1].why) == ("left_out", f"{more} more decisions")
+        traced.pop()
+    assert traced == model.log[:TRACED_MAX]
+    assert all(entry.why for entry in found.trace), "every decision has a reason"
+    assert [one.id for one in found.bounded] == model.bounded
+    if found.step:
+        assert run.seen() == model.seen(model.passes)
+
+
+@pytest.mark.invariant("run-follows-the-model")
+@settings(max_examples=400)
+@given(walks(), st.data())
+def test_a_run_goes_where_the_naive_model_goes(document: Doc, data: st.DataObject) -> None:
+    run, model = Run(document), Model(document)
+    hand_in = deeds(document)
+    deed, steps = Deed(data.draw(settings_of)), 0
+    while True:
+        found, expected = run.after(deed), model.after(deed)
+        assert_same(found, expected, run, model)
+        if isinstance(found, Stuck):
+            if deed.sets == SANE:
+                break  # an item of a list is no list, say: this workflow cannot go on
+            deed = deed._replace(sets=SANE)
+            continue
+        if found.step is None:
+            break
+        steps += 1
+        assert steps <= bound(written_out(document["steps"], "/steps"))
+        # After a while the agent has nothing more to say; the bounds end the run all the same.
+        deed = data.draw(hand_in) if steps < 8 else NOTHING
+
+
+def begun(document: Doc, **context: Json) -> Moved | Stuck:
+    return interpret.begin(compiled(document).pinned.workflow, {"goal": "g", **context})
+
+
+def played(document: Doc, *deeds: Deed, **context: Json) -> list[str]:
+    """The steps of a run in which these deeds are done, and then nothing is said any more."""
+    run, steps = Run(document), list[str]()
+    found = run.after(Deed(context))
+    for deed in (*deeds, *[NOTHING] * 50):
+        assert isinstance(found, Moved)
+        if found.step is None:
+            break
+        steps.append(found.step.id)
+        found = run.after(deed)
+    return steps
+
+
+NOTHING = Deed({})
+STOP = Deed({}, "stop")
+TWICE = (step("a"), step("b", outputContract={"contractRef": "loop_control"}))
+
+
+def test_a_skipped_step_stays_skipped_when_its_condition_comes_true() -> None:
+    document = workflow(step("a", runCondition={"var": "x"}), step("b"), step("c"))
+
+    assert played(document, Deed({"x": 1})) == ["b", "c"]
+
+
+def test_a_pass_that_has_begun_is_finished() -> None:
+    steered = workflow(loop("l", {"type": "while", "condition": {"var": "x"}}, *TWICE))
+    controlled = workflow(loop("l", {"type": "while"}, *TWICE))
+
+    assert played(steered, Deed({"x": 0}), x=1) == ["a", "b"]
+    assert played(controlled, STOP) == ["a", "b"]
+    assert played(controlled, STOP, Deed({}, "continue")) == ["a", "b"] * 3
+
+
+def test_a_loop_may_be_stopped_by_the_step_just_before_it_only() -> None:
+    inner = loop("l", {"type": "while", "maxIterations": 1}, *TWICE)
+
+    assert played(workflow(step("s"), inner), STOP) == ["s"]
+    assert played(workflow(step("s"), inner), Deed({}, "stop", "l")) == ["s"]
+    assert played(workflow(step("s"), inner), Deed({}, "stop", "other")) == ["s", "a", "b"]
+    assert played(workflow(step("s"), step("t"), inner), STOP) == ["s", "t", "a", "b"]
+    assert played(workflow(inner)) == ["a", "b"]
+
+
+def test_the_bound_is_told_only_where_it_ended_the_loop() -> None:
+    document = workflow(loop("l", {"type": "for", "count": "n", "maxIterations": 2}, step("a")))
+
+    def bounded(n: int) -> list[str]:
+        run = Run(document)
+        moves = [run.after(Deed({"n": n})), run.after(NOTHING), run.after(NOTHING)]
+        return [one.id for found in moves if isinstance(found, Moved) for one in found.bounded]
+
+    assert bounded(2) == []
+    assert bounded(3) == ["l"]
+
+
+BAD: Doc = {"not": {"var": "x", "gt": 1}}
+BESIDE: Doc = {"id": "p", "type": "parallel", "title": "P", "synthesis": {"prompt": "Join."}}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        workflow(step(runCondition=BAD)),
+        workflow(step(requireConfirmation=BAD)),
+        workflow(loop("l", {"type": "for", "count": 1}, step(runCondition=BAD))),
+        workflow(loop("l", {"type": "for", "count": 1}, step(), runCondition=BAD)),
+        workflow(loop("l", {"type": "for", "count": "x"}, step())),
+        workflow(loop("l", {"type": "forEach", "items": "x"}, step())),
+        workflow({**BESIDE, "parallelDelegations": [{"goal": "G"}], "runCondition": BAD}),
+        workflow(loop("l", {"type": "until", "condition": BAD}, step())),
+        workflow(
+            loop(
+                "l",
+                {
+                    "type": "while",
+                    "conditionSource": {"kind": "context_variable", "condition": BAD},
+                },
+                step(),
+            )
+        ),
+        workflow(call("c", "r")),
+        workflow(call("c", "r", runCondition={"var": "y"})),
+        workflow(step(promptFragments=[{"id": "f", "text": "F", "when": BAD}])),
+        workflow({**BESIDE, "parallelDelegations": [{"goal": "G", "runCondition": BAD}]}),
+    ],
+)
+def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(document: Doc) -> None:
+    """`x` is a text: neither more nor less than a number, no list and no number."""
+    known = library(routine("r", step(runCondition=BAD)))
+    pinned = compiled(document, known).pinned
+    context: Context = {"goal": "g", "x": "many", "y": True}
+
+    found = interpret.begin(pinned.workflow, context)
+    if isinstance(found, Moved) and found.step:
+        found = prompt.render(
+            pinned.workflow, found.position, context=context, preferences=Preferences()
+        )
+
+    assert isinstance(found, Stuck), "trouble is not a no"
+    assert found.var == "x"
+    assert "`x`" in found.message
+    assert exists(document, found.pointer), found.pointer
+
+
+@pytest.mark.parametrize("n", ["x", "", "²", -1, 1.5, True, None, [1], {"n": 1}])
+def test_a_count_that_is_no_whole_number_stops_the_run(n: Json) -> None:
+    found = begun(workflow(loop("l", {"type": "for", "count": "n"}, step())), n=n)
+
+    assert isinstance(found, Stuck)
+
+
+def test_a_count_of_thousands_of_digits_stops_the_run_or_meets_the_bound() -> None:
+    begun(workflow(loop("l", {"type": "for", "count": "n"}, step())), n="9" * 5_000)
+
+
+def test_a_long_way_is_told_as_far_as_there_is_room_and_then_counted() -> None:
+    skipped = (step(f"s{n}", runCondition={"var": "x"}) for n in range(149))
+    found = begun(workflow(*skipped, step("a")))
+
+    assert isinstance(found, Moved)
+    assert [entry.what for entry in found.trace] == [*["skipped"] * TRACED_MAX, "left_out"]
+    assert found.trace[-1].why == "50 more decisions"
+
+
+def over_nothing(condition: Doc) -> Doc:
+    rule: Doc = {"type": "for", "count": 1_000, "maxIterations": 1_000}
+    return workflow(loop("o", rule, loop("i", rule, step(runCondition=condition))))
+
+
+def test_loops_over_nothing_end_soon() -> None:
+    document = over_nothing({"var": "x"})
+    with quickly():
+        found = begun(document)
+
+    assert isinstance(found, Stuck)
+    assert exists(document, found.pointer)
+
+
+def test_loops_over_nothing_end_soon_whatever_they_ask() -> None:
+    asked = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(30)]
+    with quickly():
+        begun(over_nothing({"and": [*asked, {"var": "y"}]}), x="a")
+
+
+@pytest.mark.parametrize("names", [{}, {"itemVar": "inner"}])
+def test_a_loop_over_a_part_of_an_outer_item_sees_its_items(names: Doc) -> None:
+    inner = loop("i", {"type": "forEach", "items": "currentItem.parts", **names}, step())
+    run = Run(workflow(loop("o", {"type": "forEach", "items": "xs"}, inner)))
+
+    found = run.after(Deed({"xs": [{"parts": ["p", "q"]}]}))
+    assert isinstance(found, Moved)
+    assert run.seen()[names.get("itemVar", "currentItem")] == "p"
+    found = run.after(NOTHING)
+    assert isinstance(found, Moved)
+    assert run.seen()[names.get("itemVar", "currentItem")] == "q"
+
+
+def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
+    pinned = compiled(workflow(loop("l", {"type": "for", "count": "n"}, step()))).pinned
+    context: Context = {"goal": "g", "n": 2}
+    found = interpret.begin(pinned.workflow, context)
+    assert isinstance(found, Moved)
+
+    shown = prompt.render(
+        pinned.workflow, found.position, context=context, preferences=Preferences()
+    )
+
+    assert isinstance(shown, Rendered)
+    assert shown.text.startswith("“Loop l”: number 1 of 2.")

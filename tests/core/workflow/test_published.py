@@ -1,0 +1,185 @@
+"""The published schema: it takes what the reader takes, and knows every field."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from interlock.core.workflow import definition
+from interlock.core.workflow.compiler import Compiled, load
+from interlock.core.workflow.conditions import OPERATORS
+from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.published import published_schema
+from tests.core.workflow.generated import (
+    KNOWN,
+    OWN,
+    Doc,
+    encoded,
+    loop,
+    plain_conditions,
+    step,
+    workflow,
+    workflows,
+)
+from tests.core.workflow.test_fuzz import mutated
+
+SCHEMA: Doc = json.loads(published_schema())
+VALID: Any = jsonschema.Draft202012Validator(SCHEMA)
+FOREIGN = sorted((Path(__file__).parents[2] / "foreign").glob("*.json"))
+UNKNOWN_HERE = ("prompt", "agentRole", "guidance", "requireConfirmation", "notesOptional")
+
+
+def is_valid(document: Any) -> bool:
+    return VALID.is_valid(document)
+
+
+def ours(document: Any) -> Any:
+    """The file without what only WorkRail's files have."""
+    if not isinstance(document, dict):
+        return document
+    known = cast("Doc", document)
+    found = {name: value for name, value in known.items() if name != "metricsProfile"}
+    wish = found.get("recommendedPreferences")
+    if isinstance(wish, dict):
+        renamed = {"recommendedAutonomy": "autonomy", "recommendedRiskPolicy": "riskPolicy"}
+        found["recommendedPreferences"] = {
+            renamed.get(name, name): value for name, value in cast("Doc", wish).items()
+        }
+    return {**found, "steps": _steps(found["steps"])} if "steps" in found else found
+
+
+def _steps(value: Any) -> Any:
+    return [_step(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _step(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    known = cast("Doc", value)
+    is_loop = known.get("type") == "loop"
+    dropped = {"hasValidation", *((*UNKNOWN_HERE, "outputContract") if is_loop else ())}
+    found = {name: item for name, item in known.items() if name not in dropped}
+    return {**found, "body": _steps(found["body"])} if is_loop and "body" in found else found
+
+
+def test_it_is_a_schema_of_draft_2020_12() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert "discriminator" not in published_schema().decode(), "only OpenAPI has those"
+
+
+def fields_of(shape: type[msgspec.Struct]) -> set[str]:
+    tag = shape.__struct_config__.tag_field
+    names = {field.encode_name for field in msgspec.structs.fields(shape)}
+    return names | ({tag} if tag else set())
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        found
+        for found in vars(definition).values()
+        if isinstance(found, type) and issubclass(found, msgspec.Struct)
+        # The base of them all stands in no file.
+        if found.__struct_fields__
+    ],
+)
+def test_it_has_every_field_of_every_part(shape: type[msgspec.Struct]) -> None:
+    name = shape.__name__
+    if name == "ApprovalWish":
+        known = next(
+            one
+            for one in _resolved(SCHEMA["$defs"]["Step"]["properties"]["requireConfirmation"])
+            if "kind" in one.get("properties", {})
+        )
+    else:
+        known = SCHEMA if name == "Workflow" else SCHEMA["$defs"][name]
+
+    assert known["properties"].keys() - {"$schema"} == fields_of(shape)
+    assert known["additionalProperties"] is False
+
+
+def _resolved(node: Doc) -> list[Doc]:
+    names = (one.get("$ref", "").removeprefix("#/$defs/") for one in node["anyOf"])
+    return [
+        SCHEMA["$defs"][name] if name else one
+        for name, one in zip(names, node["anyOf"], strict=True)
+    ]
+
+
+def test_the_workflows_that_are_pinned_have_every_field() -> None:
+    """Otherwise a golden hash would not notice that something is compiled in another way."""
+    known = {name for part in SCHEMA["$defs"].values() for name in part.get("properties", ())}
+    used = {name for document in OWN.values() for name in _names(document)}
+
+    assert known | SCHEMA["properties"].keys() <= used | {*OPERATORS}
+
+
+def _names(value: Any) -> set[str]:
+    match value:
+        case dict():
+            inner = cast("Doc", value)
+            return {*inner, *(name for one in inner.values() for name in _names(one))}
+        case list():
+            return {name for one in cast("list[Any]", value) for name in _names(one)}
+        case _:
+            return set()
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_it_takes_what_is_pinned(name: str) -> None:
+    VALID.validate(OWN[name])
+
+
+@settings(max_examples=100)
+@given(workflows())
+def test_it_takes_whatever_compiles(document: Doc) -> None:
+    assert isinstance(load(encoded(document), KNOWN), Compiled)
+    VALID.validate(document)
+
+
+@settings(max_examples=100)
+@given(plain_conditions)
+def test_it_knows_conditions(condition: Doc) -> None:
+    rule = {"type": "while", "condition": condition}
+    VALID.validate(workflow(step(runCondition=condition), loop("l", rule, step("b"))))
+    assert not is_valid(workflow(step(runCondition={**condition, "more": 1})))
+
+
+@pytest.mark.parametrize("path", FOREIGN, ids=lambda path: path.stem)
+def test_it_takes_foreign_files_without_what_only_they_have(path: Path) -> None:
+    assert is_valid(ours(json.loads(path.read_bytes()))) == (path.stem != "invalid-workflow")
+
+
+@settings(max_examples=500)
+@given(mutated())
+def test_what_it_refuses_the_reader_refuses_too(document: Any) -> None:
+    if not is_valid(ours(document)):
+        assert isinstance(load(encoded(document), KNOWN), Invalid)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        workflow(),
+        workflow(step("a"), extra=1),
+        workflow(step("a", extra=1)),
+        workflow(step("a", title="")),
+        workflow(step("a", requireConfirmation={"kind": "nobody"})),
+        workflow(step("a", outputContract={})),
+        workflow(loop("l", {"type": "dance"}, step("a"))),
+        workflow(loop("l", {"type": "while", "maxIterations": 0}, step("a"))),
+        workflow(step("a"), id="Not An Id"),
+        workflow(step("a"), version="1"),
+        {**workflow(step("a")), "steps": [{"type": "loop"}]},
+    ],
+    ids=range(11),
+)
+def test_an_editor_is_told_what_the_reader_will_say(document: Doc) -> None:
+    assert not is_valid(document)
+    assert isinstance(load(encoded(document)), Invalid)
