@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
+from interlock.core.ids import WorkflowHash
 from interlock.core.preferences import Preferences
+from interlock.core.session import artifacts
+from interlock.core.session.head import RunHead
+from interlock.core.session.judge import At, Submission, judge
 from interlock.core.workflow import conditions, interpret, prompt
 from interlock.core.workflow.compiled import CompiledWorkflow, unpack
 from interlock.core.workflow.interpret import Context, Moved, Position, Stuck
@@ -29,6 +33,7 @@ from tests.core.workflow.generated import (
     workflow,
 )
 from tests.core.workflow.naive import Deed, Model, Odd, written_out
+from tests.scenes import RUN
 
 TRACED_MAX = 100
 SANE: Doc = {"a": 1, "b": 1, "n": 1, "xs": [[1]]}
@@ -301,7 +306,7 @@ def test_loops_over_nothing_end_soon() -> None:
 
 
 def test_loops_over_nothing_end_soon_whatever_they_ask() -> None:
-    asked = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(30)]
+    asked = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(20)]
     with quickly():
         begun(over_nothing({"and": [*asked, {"var": "y"}]}), x="a")
 
@@ -331,3 +336,29 @@ def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
 
     assert isinstance(shown, Rendered)
     assert shown.text.startswith("“Loop l”: number 1 of 2.")
+
+
+@pytest.mark.parametrize("named", [{}, {"loopId": "l"}])
+@pytest.mark.parametrize("around", ["for", "group"])
+def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
+    around: str, named: Doc
+) -> None:
+    """Otherwise nothing that it could hand in is accepted."""
+    owes = step("s", outputContract={"contractRef": "loop_control"})
+    behind = loop("l", {"type": "while"}, *TWICE)
+    document = workflow(loop("f", {"type": "for", "count": 1}, owes, behind))
+    if around == "group":
+        document = workflow(call("c", "r", runCondition={"var": "x"}), behind)
+    found = compiled(document, library(routine("r", step("t"), owes))).pinned.workflow
+    context: Context = {"goal": "g", "x": 1}
+    moved = interpret.begin(found, context)
+    while isinstance(moved, Moved) and moved.step and moved.step.contract is None:
+        moved = interpret.go_on(found, moved.position, context)
+    assert isinstance(moved, Moved)
+    assert moved.step
+    taken = artifacts.take(({"kind": "loop_control", "decision": "stop", **named},))
+    assert isinstance(taken, tuple)
+    at = At(found, moved.position, moved.step, context)
+    run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
+
+    assert judge(at, Submission("done", taken), run).blockers == ()

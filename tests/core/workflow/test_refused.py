@@ -314,3 +314,31 @@ def test_broken_json_is_placed_behind_a_byte_order_mark_too() -> None:
 
     assert isinstance(found, Invalid)
     assert (found.problems[0].line, found.problems[0].column) == (2, 3)
+
+
+def test_a_routine_that_is_not_called_changes_nothing() -> None:
+    def asks(name: str, default: str) -> Doc:
+        slots = [{"slotId": "s", "purpose": "P", "default": default}]
+        return routine(name, step(prompt="{{bindings.s}}"), extensionPoints=slots)
+
+    document, one, other = workflow(call("c", "one")), asks("one", "1"), asks("other", "2")
+
+    alone = compiled(document, library(one)).pinned.hash
+    assert compiled(document, library(one, other)).pinned.hash == alone
+    assert problems(workflow(step(prompt="{{bindings.s}}")), library(other)) == [
+        ("binding", "/steps/0/prompt")
+    ]
+
+
+def test_the_title_of_a_call_stands_before_the_titles_of_its_steps() -> None:
+    known = library(routine("outer", call("b", "inner")), routine("inner", step()))
+
+    [one] = compiled(workflow(call("c", "outer", title="T")), known).pinned.workflow.steps
+
+    assert one.title == "T: Step a"
+
+
+def test_the_ids_of_a_routine_have_the_form_of_ids_too() -> None:
+    known = library(routine("r", step("Ä <x>__audit")))
+
+    assert problems(workflow(call("c", "r")), known) == [("id", "/steps/0")]

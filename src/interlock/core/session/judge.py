@@ -253,7 +253,8 @@ def _strange_control(at: At, controls: list[LoopControlArtifact]) -> Iterator[_R
             Left("output", "warning", f"Step {at.step.id}: {message}"),
         )
     for control in controls:
-        if not loops or interpret.loop_meant(loops, control) is not None:
+        # Where none is around, it is about the loop that comes next.
+        if not inner or interpret.loop_meant(loops, control) is not None:
             continue
         names = [found.loop.id for found in loops if found.loop.is_controlled]
         message = f"No loop `{control.loop_id}` that you decide about is around this step"

@@ -302,7 +302,7 @@ class Blocks(Ground):
             loops=scope.loops,
             is_elsewhere=True,
         )
-        with self._demands.speaking_of(routine):
+        with self._demands.speaking_of(routine), self.slots_of(routine):
             parts = self._block(_placed(tuple(steps), scope.at), inner)
         return self._where(step.run_condition, parts, step.id, scope)
 
@@ -372,4 +372,7 @@ class Blocks(Ground):
 
 def _titled(step: AnyStep, title: str | None) -> AnyStep:
     """A routine's step under the title of its call."""
-    return msgspec.structs.replace(step, title=f"{title}: {step.title}") if title else step
+    if not title:
+        return step
+    whole = f"{title}: {step.title}" if step.title else title
+    return msgspec.structs.replace(step, title=whole)

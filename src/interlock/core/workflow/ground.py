@@ -1,7 +1,8 @@
 """What steps are compiled on: ids, sizes, texts with their slots, and the problems found."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
@@ -17,6 +18,7 @@ from interlock.core.workflow.problems import Problem, Rule, warning
 _PART_BYTES = 100  # of a step or loop that says nothing
 COMPILED_BYTES_MAX = 4 * 1024 * 1024  # of texts, when everything is written out
 _STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_FORM = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _OUR_ENDS = ("__verification", "__audit", "__synthesis", "__decision")
 
 
@@ -53,11 +55,7 @@ class Ground:
         """The steps so far."""
         self._size = 0
         self._ids: dict[str, str] = {}
-        # A slot has what the project put there, else the default of the file, else of a routine.
-        files = (*library.routines.values(), workflow)
-        points = (point for file in files for point in file.extension_points)
-        defaults = {point.slot_id: point.default for point in points if point.default is not None}
-        self._bindings = {**defaults, **library.bindings}
+        self._bindings = {**_defaults(workflow), **library.bindings}
 
     def text(self, text: str, at: str, *, has_holes: bool = True) -> str:
         """A text of the file, with what the project has bound to its slots."""
@@ -66,6 +64,13 @@ class Ground:
             what = f"`{{{{{filled[0]}}}}}` is not filled in here: it is shown as it is written"
             self.warn("prompt", at, what, "Speak of it in the prompt of a step.")
         return self.bound(text, at)
+
+    @contextmanager
+    def slots_of(self, routine: Workflow) -> Generator[None]:
+        """The defaults of a routine's slots hold for its steps, where nobody has said better."""
+        before, self._bindings = self._bindings, {**_defaults(routine), **self._bindings}
+        yield
+        self._bindings = before
 
     def check(self, text: str, at: str) -> None:
         for found in texts.not_computed(text):
@@ -110,7 +115,7 @@ class Ground:
     def claim(self, name: str, scope: Scope) -> None:
         """An id is of its form, and nobody else's."""
         self.grown(_PART_BYTES, scope.at)
-        is_ours = scope.is_elsewhere and name.endswith(_OUR_ENDS)
+        is_ours = scope.is_elsewhere and name.endswith(_OUR_ENDS) and _FORM.fullmatch(name)
         if not is_ours and (not _STEP_ID.fullmatch(name) or name.endswith(_OUR_ENDS)):
             what = f"`{name}` is not an id: lower-case letters, digits, `-` and `_`, at most 64"
             hint = f"The ends {', '.join(_OUR_ENDS)} are for what the compiler makes."
@@ -129,3 +134,8 @@ class Ground:
 
 
 _SLOT_HINT = "Give it a `default` in `extensionPoints`, or bind it under [bindings] in config.toml."
+
+
+def _defaults(workflow: Workflow) -> dict[str, str]:
+    points = workflow.extension_points
+    return {point.slot_id: point.default for point in points if point.default is not None}
