@@ -153,8 +153,8 @@ def test_where_all_errors_would_cost_too_much_there_is_one(schema: Schema, value
     assert run.stdout.split() == ["1", str(has_alternatives)]
 
 
-# The engine takes a key of digits for an index, so that "00" comes back as 0.
-NAMES = st.text("ab~0", max_size=2).filter(lambda key: key != "00")
+# The engine takes a key of digits for an index, so that "00" comes back as 0, and loses empty ones.
+NAMES = st.text("ab~0", min_size=1, max_size=2).filter(lambda key: key != "00")
 
 LEAVES: st.SearchStrategy[Json] = st.none() | st.booleans() | st.integers(0, 3) | st.text("ab/~0")
 VALUES: st.SearchStrategy[Json] = st.recursive(
