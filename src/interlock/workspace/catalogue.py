@@ -197,8 +197,7 @@ def _library(
 
 def is_routine(workflow: "Workflow") -> bool:
     """WorkRail's routines do not say that they are; their names do."""
-    name = workflow.id.removeprefix("wr.")
-    return workflow.kind == "routine" or name.startswith("routine-")
+    return workflow.kind == "routine" or workflow.id.startswith("wr.routine-")
 
 
 def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | Invalid":

@@ -67,6 +67,7 @@ def test_blocks_become_one_text_in_a_fixed_order() -> None:
     passage = f"3. First: {PASSAGES['memory_query']}"
     assert in_order(one.prompt, "G.", "- C.", "1. P.", "2) Q.", passage, "`answer`: O.", "- V.")
     assert in_order(one.prompt, "- V.", "- H.", "ask the user")
+    assert "\n2) Q." in one.prompt, "what is numbered already is not numbered again"
     assert one.injected == ()
 
 
@@ -287,6 +288,12 @@ OWES: Doc = {"outputContract": {"contractRef": "wr.contracts.loop_control"}}
             [("step", "loop l")],
         ),
         (
+            [step("a", outputContract={"contractRef": "loop_control", "required": False})],
+            ["a", "l__decision"],
+            "l__decision",
+            [("step", "loop l")],
+        ),
+        (
             [step("a"), step("b", runCondition=SEES, **OWES)],
             ["a", "b", "l__decision"],
             "l__decision",
@@ -359,12 +366,13 @@ def test_a_contract_beats_criteria_and_that_is_said() -> None:
 def test_confirmations_and_approvals_are_two_things() -> None:
     asked: list[Any] = [True, SEES, {"kind": "coordinator_eval"}]
     asked += [{"kind": "human_approval", "condition": SEES, "question": "Q?", "timeoutMinutes": 2}]
-    names = "abcd"
+    asked += [{"kind": "human_approval", "timeoutMinutes": 1, "onTimeout": "grant"}]
+    names = "abcde"
     document = workflow(
         *(step(name, requireConfirmation=one) for name, one in zip(names, asked, strict=True))
     )
 
-    a, b, c, d = steps(document)
+    a, b, c, d, e = steps(document)
 
     assert (a.confirms, a.approval) == (True, None)
     assert (b.confirms, b.approval) == ('{"equals":1,"var":"x"}', None)
@@ -375,6 +383,8 @@ def test_confirmations_and_approvals_are_two_things() -> None:
     assert d.approval
     assert (d.approval.question, d.approval.timeout_ms) == ("Q?", 120_000)
     assert (d.approval.condition, d.approval.on_timeout) == ('{"equals":1,"var":"x"}', "deny")
+    assert e.approval
+    assert (e.approval.timeout_ms, e.approval.on_timeout) == (60_000, "grant")
 
 
 def test_an_assessment_goes_with_the_step_that_refers_to_it() -> None:

@@ -338,15 +338,24 @@ def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
     assert shown.text.startswith("“Loop l”: number 1 of 2.")
 
 
-@pytest.mark.parametrize("named", [{}, {"loopId": "l"}])
-@pytest.mark.parametrize("around", ["for", "group"])
+@pytest.mark.parametrize(
+    ("around", "named"),
+    [
+        ("for", {}),
+        ("for", {"loopId": "l"}),
+        ("group", {}),
+        ("group", {"loopId": "l"}),
+        ("while", {"loopId": "l"}),
+    ],
+)
 def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
     around: str, named: Doc
 ) -> None:
     """Otherwise nothing that it could hand in is accepted."""
     owes = step("s", outputContract={"contractRef": "loop_control"})
     behind = loop("l", {"type": "while"}, *TWICE)
-    document = workflow(loop("f", {"type": "for", "count": 1}, owes, behind))
+    rule: Doc = {"type": "for", "count": 1} if around == "for" else {"type": "while"}
+    document = workflow(loop("f", rule, owes, behind))
     if around == "group":
         document = workflow(call("c", "r", runCondition={"var": "x"}), behind)
     found = compiled(document, library(routine("r", step("t"), owes))).pinned.workflow

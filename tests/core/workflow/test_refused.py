@@ -155,6 +155,13 @@ def test_a_file_that_makes_no_sense_is_refused_at_the_place(
     assert problems(document, KNOWN) == wanted
 
 
+def test_a_cycle_of_routines_is_named_step_by_step() -> None:
+    found = load(encoded(workflow(call("c", "cycle"))), KNOWN)
+
+    assert isinstance(found, Invalid)
+    assert "cycle → back → cycle" in found.problems[0].message
+
+
 def test_what_is_odd_and_harmless_is_a_warning() -> None:
     steered = loop("l", {"type": "while", "condition": {"var": "x"}}, step("a"))
     source = {"kind": "artifact_contract"}

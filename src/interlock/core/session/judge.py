@@ -253,11 +253,11 @@ def _strange_control(at: At, controls: list[LoopControlArtifact]) -> Iterator[_R
             Left("output", "warning", f"Step {at.step.id}: {message}"),
         )
     for control in controls:
-        # Where none is around, it is about the loop that comes next.
-        if not inner or interpret.loop_meant(loops, control) is not None:
+        # Where none of that name is around, it may be about a loop that comes next.
+        names = interpret.controlled_names(at.workflow)
+        if not control.loop_id or control.loop_id in names:
             continue
-        names = [found.loop.id for found in loops if found.loop.is_controlled]
-        message = f"No loop `{control.loop_id}` that you decide about is around this step"
+        message = f"No loop `{control.loop_id}` that you decide about is in this workflow"
         hint = f"Leave `loopId` out, or name one of: {', '.join(names)}." if names else ""
         yield _Reason(
             Blocker("invalid_artifact", "/output/artifacts", message, hint, about="loop_control"),

@@ -57,7 +57,7 @@ class Blocks(Ground):
         super().__init__(workflow, library)
         self._workflow = workflow
         self._library = library
-        self._taken: set[int] = set()
+        self._taken: list[AnyStep] = []
         """Steps that are the body of a loop beside them."""
         self._features = known_features(workflow, self.problems)
         self._demands = Demands(workflow, self.problems)
@@ -93,7 +93,8 @@ class Blocks(Ground):
                 case Parallel():
                     parts += self._parallel(step, here)
         for step, at in steps:
-            if step.id in moved and id(step) not in self._taken and not self.is_too_large:
+            is_taken = any(step is taken for taken in self._taken)
+            if step.id in moved and not is_taken and not self.is_too_large:
                 what = f"no way leads to `{step.id}`: it is the body of a loop that is not reached"
                 self.error("unreachable", scope.at if scope.is_elsewhere else at, what)
         return tuple(parts)
@@ -246,7 +247,7 @@ class Blocks(Ground):
             what = f"no step `{step.body}` stands beside this loop"
             near = nearest(step.body, (other.id for other, _ in beside))
             self.error("loop", scope.place("/body"), what, near)
-        self._taken |= {id(other) for other, _ in found[:1]}
+        self._taken += [other for other, _ in found[:1]]
         return found[:1]
 
     def _with_decision(self, loop: CompiledLoop, scope: Scope) -> CompiledLoop:

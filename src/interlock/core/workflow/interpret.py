@@ -18,7 +18,7 @@ from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, Compile
 from interlock.core.workflow.conditions import Trouble
 from interlock.core.workflow.packs import LoopControlArtifact
 
-DECISIONS_MAX = 3_000  # in one go: a file may loop over nothing a thousand times a thousand times
+DECISIONS_MAX = 5_000  # in one go: a file may loop over nothing a thousand times a thousand times
 _DIGITS_MAX = 9  # of a count that is written as text
 _IN_ORDER = "next in order"
 _NOTHING_LEFT = "no step is left"
@@ -165,6 +165,13 @@ def around(workflow: CompiledWorkflow, position: Position) -> tuple[Around, ...]
 def scope(workflow: CompiledWorkflow, position: Position, context: Context) -> dict[str, Json]:
     """What prompts and conditions at `position` see: the context and the loops' variables."""
     return _with_loops(context, around(workflow, position))
+
+
+def controlled_names(workflow: CompiledWorkflow) -> tuple[str, ...]:
+    """The names of the loops that the agent decides about."""
+    loops = {id(loop): loop for _, around_ in workflow.leaves() for loop in around_}
+    found = [loop for loop in loops.values() if loop.is_controlled]
+    return tuple(name for loop in found for name in (loop.id, loop.control_id) if name)
 
 
 def loop_meant(loops: tuple[Around, ...], control: LoopControlArtifact) -> int | None:
