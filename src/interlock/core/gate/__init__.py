@@ -1,0 +1,1 @@
+"""The gate: whether a tool call may happen."""

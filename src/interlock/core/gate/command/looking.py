@@ -1,0 +1,130 @@
+"""Looking through: the command that a wrapper, `xargs` or `find` runs, out of its words."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock.core.gate.command import variables
+from interlock.core.gate.command.inline import READS, STANDARD, Outcome
+from interlock.core.gate.command.options import Parsed, known, parse
+from interlock.core.gate.command.wrappers import (
+    FIND_RUNS,
+    FIND_VALUED,
+    FIND_WRITES,
+    RUNNERS,
+    WRAPPERS,
+)
+from interlock.core.gate.command.written import Word
+
+_UNSEEN = Word("…", "…", "open")
+_ALONE = frozenset(("env", "exec", "xargs", "command", "time", "nice", "builtin"))
+
+
+class Inner(msgspec.Struct):
+    """The command that is run, and what holds for it whatever it is."""
+
+    words: Sequence[Word]
+    floors: list[Outcome]
+
+
+def unwrap(name: str, words: Sequence[Word]) -> Inner | Outcome:
+    """What the wrapper runs; or what is to be said of the wrapper, if that cannot be seen."""
+    if name in RUNNERS:
+        return _runner(name, words)
+    wrapper = WRAPPERS[name]
+    parsed = parse(words, known(wrapper.options), is_first=True)
+    if parsed.strange:
+        is_lookup = name == "command" and parsed.strange.text in {"-v", "-V"}
+        return READS if is_lookup else Outcome("unknown", _given(name, parsed.strange))
+    floors = [Outcome("unknown", wrapper.why)] if wrapper.why else []
+    inner = parsed.operands
+    while wrapper.sets and inner and "=" in (set_to := _start(inner[0])):
+        variable = set_to.partition("=")[0]
+        if not variables.is_harmless(variable) or inner[0].kind not in {"exact", "one"}:
+            why = f"`{variable}` is set, which may change what is run"
+            floors.append(Outcome("unknown", why))
+        inner = inner[1:]
+    inner = inner[wrapper.operands :]
+    if not inner:
+        return READS if name in _ALONE else Outcome("unknown", f"`{name}` runs nothing in sight")
+    return _filled(parsed, inner, floors) if name == "xargs" else Inner(inner, floors)
+
+
+def _start(word: Word) -> str:
+    return word.text if word.is_exact else word.prefix
+
+
+def _given(name: str, word: Word) -> str:
+    return f"`{name}` is given `{word.raw}`, so what it runs is not known"
+
+
+def _runner(name: str, words: Sequence[Word]) -> Inner | Outcome:
+    texts = [word.text if word.is_exact else "" for word in words[:2]]
+    if len(texts) > 1 and texts[0] in {"run", "exec"} and not texts[1].startswith("-"):
+        return Inner(words[1:], [Outcome("unknown", f"the project says what `{name} run` runs")])
+    if texts == ["--version"]:
+        return READS
+    return Outcome("unknown", f"`{name}` may do anything")
+
+
+def _filled(parsed: Parsed, words: Sequence[Word], floors: list[Outcome]) -> Inner | Outcome:
+    """What `xargs` runs: with words from its input at the end, or where its mark stands."""
+    marks = [value for name, value in parsed.options if name == "-I"]
+    if not marks:
+        return Inner([*words, _UNSEEN], floors)
+    mark = marks[-1]
+    if not mark or not mark.is_exact or not mark.text:
+        return Outcome("unknown", "`xargs` is given a mark that is not known")
+    return Inner([_fill(word, mark.text) for word in words], floors)
+
+
+def _fill(word: Word, mark: str) -> Word:
+    if mark not in word.text:
+        return word
+    start = _start(word).partition(mark)[0]
+    return Word(word.raw, word.raw, "one" if word.kind in {"exact", "one"} else "open", start)
+
+
+def find_runs(words: Sequence[Word]) -> tuple[Outcome, list[Sequence[Word]]]:
+    """What `find` does itself, and the commands that it runs."""
+    outcome, commands = READS, list[Sequence[Word]]()
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        following = words[index] if index < len(words) else None
+        if not word.is_exact:
+            if word.may_be_option or _start(word).startswith(("(", "!", ",")):
+                return _worse(outcome, f"what `{word.raw}` becomes is not known"), commands
+        elif word.text in FIND_RUNS:
+            end = _command_end(words, index)
+            if end is None:
+                return _worse(outcome, f"`{word.text}` does not end"), commands
+            commands.append([_fill(each, "{}") for each in words[index:end]])
+            index = end + 1
+        elif word.text in FIND_WRITES and following:
+            index += 1
+            if not (following.is_exact and following.text in STANDARD):
+                paths = (following.path,) if following.path else ()
+                outcome = Outcome("writes", f"`find {word.text}` writes", (*outcome.paths, *paths))
+        elif word.text == "-delete":
+            outcome = Outcome("writes", "`find -delete` removes files", outcome.paths)
+        elif word.text == "-files0-from":
+            return _worse(outcome, "`-files0-from` names what is not in sight"), commands
+        elif word.text in FIND_VALUED and following and following.kind in {"exact", "one"}:
+            index += 1
+    return outcome, commands
+
+
+def _worse(outcome: Outcome, why: str) -> Outcome:
+    return outcome if outcome.effect == "writes" else Outcome("unknown", f"`find`: {why}")
+
+
+def _command_end(words: Sequence[Word], start: int) -> int | None:
+    """Where `;` stands, or `+` after `{}`; None if there is neither, or no command before it."""
+    for index in range(start, len(words)):
+        word = words[index]
+        is_plus = word.text == "+" and index > start and words[index - 1].text == "{}"
+        if word.is_exact and (word.text == ";" or is_plus):
+            return index if index > start else None
+    return None

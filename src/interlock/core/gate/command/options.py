@@ -1,0 +1,160 @@
+"""Options: which of a program's words are options, which are values of these, and which are not."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import msgspec
+
+from interlock.core.gate.command.written import Word
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The options that a program is known to have, with their dashes."""
+
+    flags: frozenset[str]
+    valued: frozenset[str]
+
+
+class Parsed(msgspec.Struct):
+    options: list[tuple[str, Word | None]]
+    operands: list[Word]
+    strange: Word | None = None
+    """The first word that is no known option, or may become one; nothing after it was read."""
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _ in self.options}
+
+
+@cache
+def known(text: str) -> Known:
+    """From a line such as `-n -k= --key=`, where `=` says that a value follows."""
+    names = text.split()
+    valued = {name[:-1] for name in names if name.endswith("=")}
+    return Known(frozenset(name for name in names if not name.endswith("=")), frozenset(valued))
+
+
+def parse(
+    words: Sequence[Word], names: Known, *, is_first: bool = False, is_clustered: bool = True
+) -> Parsed:
+    """`is_first`: options end at the first word that is none. `is_clustered`: `-ab` is `-a -b`."""
+    parsed = Parsed([], [])
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if word.is_exact and word.text == "--":
+            parsed.operands.extend(words[index:])
+            break
+        if not word.may_be_option or (word.is_exact and word.text == "-"):
+            parsed.operands.append(word)
+            if is_first:
+                parsed.operands.extend(words[index:])
+                break
+            continue
+        given = _given(word, names, is_clustered=is_clustered)
+        if given is None:
+            parsed.strange = word
+            break
+        name, value = given[-1]
+        if value is None and name in names.valued and name not in names.flags:
+            following = words[index] if index < len(words) else None
+            if not following or not _is_value(following):
+                parsed.strange = word
+                break
+            given[-1] = name, following
+            index += 1
+        parsed.options.extend(given)
+    return parsed
+
+
+def _is_value(word: Word) -> bool:
+    """Whether it is one word, and no option should the one before it want no value after all."""
+    if word.is_exact:
+        return not word.text.startswith("-") or word.text == "-"
+    return word.kind == "one"
+
+
+def _given(word: Word, names: Known, *, is_clustered: bool) -> list[tuple[str, Word | None]] | None:
+    """The options in one word; None if it has one that is not known."""
+    text = word.text if word.is_exact else word.prefix
+    name, equals, value = text.partition("=")
+    if word.is_exact and (text in names.flags or text in names.valued):
+        return [(text, None)]
+    if text.startswith("--"):
+        if not equals or name not in names.valued:
+            return None
+        is_one = word.is_exact or word.kind == "one"
+        return [(name, Word(value, word.raw) if word.is_exact else word)] if is_one else None
+    return _cluster(word, names) if word.is_exact and is_clustered else None
+
+
+def _cluster(word: Word, names: Known) -> list[tuple[str, Word | None]] | None:
+    given: list[tuple[str, Word | None]] = []
+    for index, letter in enumerate(word.text[1:], start=2):
+        name = f"-{letter}"
+        if name in names.valued:
+            rest = word.text[index:]
+            return [*given, (name, Word(rest, word.raw) if rest else None)]
+        if name not in names.flags:
+            return None
+        given.append((name, None))
+    return given
+
+
+def hit(words: Sequence[Word], names: str) -> Word | None:
+    """The first word that is one of the options, or may become one.
+
+    For programs that have too many options to list: a long one counts under every abbreviation,
+    a short one wherever its letter stands in a word of letters, and `--` ends nothing, since it may
+    be the value of an option.
+    """
+    listed = names.split()
+    longs = [name for name in listed if name.startswith("--")]
+    letters = {name[1] for name in listed if not name.startswith("--")}
+    for word in words:
+        if not word.may_be_option:
+            continue
+        text = word.text if word.is_exact else word.prefix
+        is_named = word.is_exact or (word.kind == "one" and "=" in text)
+        if text.startswith("--") and is_named:
+            name = text.partition("=")[0]
+            if len(name) > len("--") and any(long.startswith(name) for long in longs):
+                return word
+        elif not word.is_exact or letters & set(text[1:]):
+            return word
+    return None
+
+
+def paths(words: Sequence[Word], names: str) -> tuple[list[str], list[Word]]:
+    """For a program that writes: what its options `names` name, and the words that are no options.
+
+    Here every other option counts as a flag: what it writes is a matter of words, not of safety.
+    """
+    valued = known(names).valued
+    named: list[str] = []
+    operands: list[Word] = []
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        text = word.text
+        if word.is_exact and text == "--":
+            operands.extend(words[index:])
+            break
+        name, equals, value = text.partition("=")
+        if not word.is_exact or not text.startswith("-") or text == "-":
+            operands.append(word)
+        elif equals and name in valued:
+            named.append(value)
+        elif (text in valued or _ends_in(text, valued)) and index < len(words):
+            named.extend([path] if (path := words[index].path) else [])
+            index += 1
+        elif text[:2] in valued and not text.startswith("--"):
+            named.append(text[2:])
+    return named, operands
+
+
+def _ends_in(text: str, valued: frozenset[str]) -> bool:
+    """Whether the last of several letters takes a value, as in `-pe`."""
+    return not text.startswith("--") and text[:2] not in valued and f"-{text[-1]}" in valued

@@ -1,0 +1,60 @@
+"""What the gate knows of a session, and what a project asks of it."""
+
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+Mode = Literal["analysis", "planning", "coding", "disabled"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Profile = Literal["light", "standard", "strict"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+
+def mode_named(name: str) -> Mode | None:
+    return next((mode for mode in MODES if mode == name), None)
+
+
+class Row(msgspec.Struct, frozen=True, rename="camel"):
+    """A session as the gate sees it: small enough to be read before every tool call."""
+
+    session: str
+    mode: Mode
+    is_started: bool
+    """Whether the protocol's start is complete."""
+    task: str = ""
+    version: int = 0
+    """Of the session's stream, to tell an older row from a newer one."""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """The state could not be read, or makes no sense."""
+
+    why: str
+
+
+State: TypeAlias = Row | Unknown
+
+
+class Policy(msgspec.Struct, frozen=True, rename="camel"):
+    """What a project may demand beyond the modes. A project can only make it stricter."""
+
+    profile: Profile = "standard"
+    protected: tuple[str, ...] = ()
+    """Path globs that no agent may write, beside those that are always protected."""
+    reading_tools: tuple[str, ...] = ()
+    """Tools of other MCP servers that only read."""
+    agent_may_code: bool = True
+    """Whether an agent may go on to coding by itself, with a task."""
+
+    @property
+    def coding_needs_task(self) -> bool:
+        return self.profile == "strict"
+
+    @property
+    def first_mode(self) -> Mode:
+        return "coding" if self.profile == "light" else "analysis"
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the class of a tool and the mode decide nearly everything."""
+        return not self.protected and not self.reading_tools and not self.coding_needs_task

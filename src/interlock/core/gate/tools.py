@@ -1,0 +1,84 @@
+"""What the tools of each host do, as data: names to classes."""
+
+from typing import Literal, get_args
+
+Host = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"]
+ToolClass = Literal["read", "search", "web", "edit", "shell", "agent", "mcp", "ask", "own", "other"]
+"""`own` are Interlock's tools, under whatever name a host gives them."""
+
+# What only keeps the agent's own lists, or shows what runs already, touches nothing: `read`.
+_TOOLS: dict[Host, dict[ToolClass, str]] = {
+    "claude-code": {
+        "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
+        " TaskList TaskUpdate ToolSearch Skill SlashCommand ListMcpResourcesTool"
+        " ReadMcpResourceTool",
+        "search": "Glob Grep LS LSP",
+        "web": "WebFetch WebSearch",
+        "edit": "Edit Write MultiEdit NotebookEdit",
+        "shell": "Bash PowerShell Monitor KillShell KillBash",
+        "agent": "Agent Task",
+        "ask": "AskUserQuestion ExitPlanMode EnterPlanMode",
+    },
+    "codex": {
+        "read": "view_image update_plan list_mcp_resources read_mcp_resource",
+        "web": "web_search",
+        "edit": "apply_patch Write Edit",
+        "shell": "Bash shell local_shell exec_command write_stdin unified_exec",
+        "agent": "Agent spawn_agent send_input wait close_agent",
+        "ask": "request_user_input",
+    },
+    "gemini": {
+        "read": "read_file read_many_files write_todos activate_skill",
+        "search": "list_directory glob search_file_content grep_search",
+        "web": "web_fetch google_web_search",
+        "edit": "write_file replace edit",
+        "shell": "run_shell_command",
+        "agent": "delegate_to_agent invoke_agent",
+        "ask": "ask_user enter_plan_mode exit_plan_mode",
+    },
+    "opencode": {
+        "read": "read todowrite todoread skill",
+        "search": "list glob grep lsp",
+        "web": "webfetch websearch codesearch",
+        "edit": "edit write patch multiedit apply_patch",
+        "shell": "bash",
+        "agent": "task",
+        "ask": "question plan_enter plan_exit",
+    },
+    "cursor": {
+        "read": "Read TodoWrite",
+        "search": "Grep Glob LS SemanticSearch",
+        "web": "WebFetch WebSearch",
+        "edit": "Write StrReplace TabWrite Delete EditNotebook",
+        "shell": "Shell",
+        "agent": "Task",
+        "ask": "AskQuestion",
+    },
+    "copilot": {
+        "read": "view read report_intent update_todo",
+        "search": "grep glob list",
+        "web": "web_fetch web_search fetch",
+        "edit": "edit create str_replace_editor apply_patch write",
+        "shell": "bash powershell shell write_bash read_bash stop_bash",
+        "agent": "task agent",
+        "ask": "ask_user",
+    },
+}
+HOSTS: tuple[Host, ...] = get_args(Host)
+CLASSES: dict[Host, dict[str, ToolClass]] = {
+    host: {name: kind for kind, names in table.items() for name in names.split()}
+    for host, table in _TOOLS.items()
+}
+OWN_PREFIXES = ("mcp__interlock__", "mcp__plugin_interlock_interlock__", "mcp_interlock_")
+"""What stands before the names of our tools; a host without any writes `interlock_`."""
+_MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
+
+
+def class_of(host: Host, tool: str) -> ToolClass:
+    """An unlisted tool is `other`, and never taken for one that only reads."""
+    found = CLASSES[host].get(tool)
+    if found is not None:
+        return found
+    if tool.startswith((*OWN_PREFIXES, "interlock_", "MCP:interlock ")):
+        return "own"
+    return "mcp" if tool.startswith(_MCP_PREFIXES) else "other"

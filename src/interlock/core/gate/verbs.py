@@ -1,0 +1,90 @@
+"""Interlock's own commands in an agent's shell: which may be run, and which are the user's."""
+
+from typing import Literal
+
+from interlock.core.gate.shell import Analysis, Command
+from interlock.core.gate.state import MODES, Mode, Policy, mode_named
+
+Verb = Literal["reads", "mode", "user", "unknown"]
+
+_READING = (
+    {("session", verb) for verb in ("list", "show", "log", "get-state", "verify-bundle")}
+    | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
+    | {
+        ("run", "show"),
+        ("gaps", "list"),
+        ("approvals", "list"),
+        ("preferences", "show"),
+        ("sources", "list"),
+        ("store", "verify"),
+        ("store", "stats"),
+        ("keys", "list"),
+        ("gate", "explain"),
+        ("gate", "log"),
+        ("gate", "test"),
+        ("builtins", ""),
+        ("mode", ""),
+        ("--version", ""),
+        ("--help", ""),
+    }
+)
+_USERS = {
+    "approvals",
+    "install",
+    "uninstall",
+    "trust",
+    "init",
+    "keys",
+    "preferences",
+    "gaps",
+    "run",
+    "sources",
+    "store",
+    "gate",
+    "doctor",
+    "hook",
+}
+"""Commands of which everything that does not read is for the user alone."""
+
+
+def verb_of(command: Command) -> Verb:
+    """What a command of ours does. `command.program` is `interlock`."""
+    words = [word for word in command.arguments if not word.startswith("--json")]
+    first, second = (*words, "", "")[:2]
+    if (first, second) in _READING or ((first, "") in _READING and not second):
+        return "reads"
+    if first == "mode" and second in MODES:
+        return "mode"
+    if first in _USERS:
+        return "user"
+    return "unknown"
+
+
+def mode_asked(command: Command) -> tuple[Mode, bool] | None:
+    """The mode that `interlock mode M [--task T]` asks for, and whether it names a task."""
+    words = command.arguments
+    plain = [word for word in words if not word.startswith("-")]
+    if len(plain) < 2 or plain[0] != "mode":  # noqa: PLR2004 (mode, and which)
+        return None
+    wanted = mode_named(plain[1])
+    options = {word.partition("=")[0] for word in words if word.startswith("-")}
+    if wanted is None or not options <= {"--task", "--json"}:
+        return None
+    return wanted, "--task" in options
+
+
+def ours(analysis: Analysis) -> list[Command]:
+    return [command for command in analysis.commands if command.program == "interlock"]
+
+
+def why_not(before: Mode, wanted: Mode, policy: Policy, *, has_task: bool) -> str:
+    """Why an agent may not change the mode so by itself; nothing if it may."""
+    if wanted == "disabled":
+        return "switching the gate off is the user's"
+    if before == "disabled":
+        return "switching the gate on again is the user's"
+    if wanted != "coding" or before == "coding":
+        return ""
+    if not policy.agent_may_code:
+        return "in this project, going on to coding is the user's"
+    return "" if has_task else "coding needs a task: name one"
