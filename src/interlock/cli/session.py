@@ -12,6 +12,7 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
+from interlock.cli.attended import COMMANDS
 from interlock.cli.terminal import (
     REFUSED,
     Stop,
@@ -198,3 +199,7 @@ def print_view(view: SessionView) -> None:
         print(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
     print()
     print_table([(str(event.seq), event.node or "", describe(event)) for event in view.events])
+
+
+for _command in COMMANDS:
+    session.add_command(_command)

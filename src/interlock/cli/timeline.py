@@ -13,17 +13,22 @@ from interlock.core.session.events import (
     Envelope,
     GapRecorded,
     GapResolved,
+    HostBound,
+    ModeChanged,
     NodeCreated,
     ObservationRecorded,
     OutputAppended,
     PreferencesChanged,
+    ProtocolStarted,
     RunCompleted,
     RunStarted,
     RunUnblocked,
     SessionArchived,
     SessionCreated,
+    StatusChanged,
     TraceAppended,
     ValidationPerformed,
+    WorkChanged,
 )
 from interlock.core.workflow.interpret import Entry
 
@@ -66,6 +71,18 @@ def describe(envelope: Envelope) -> str:
             return f"approval {event.approval} asked for: {event.question}"
         case ApprovalResolved() as event:
             return f"approval {event.approval} {event.verdict} ({event.by}): {event.reason or '-'}"
+        case HostBound() as event:
+            return f"conversation {event.host_session} of {event.host} ({event.source})"
+        case ModeChanged() as event:
+            return f"mode {event.mode}, by {event.by}"
+        case WorkChanged() as event:
+            about = f"feature {event.feature or '-'}, task {event.task or '-'}"
+            return f"{about}, phase {event.phase}"
+        case ProtocolStarted() as event:
+            found = ", ".join(f"{name} {value}" for name, value in event.evidence.items())
+            return f"session started: {found}"
+        case StatusChanged() as event:
+            return f"session {event.status}: {event.reason}"
         case RunCompleted():
             return "run complete"
         case RunUnblocked():

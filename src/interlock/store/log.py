@@ -136,6 +136,14 @@ class LogReader(Protocol):
         """The sessions whose id begins so, at most ten."""
         ...
 
+    def of_host(self, host: str, host_session: str) -> SessionId | None:
+        """The session that a client's conversation belongs to."""
+        ...
+
+    def attended_in(self, workspace: str) -> list[SessionId]:
+        """Sessions in this directory that a gate watches over and that have not ended."""
+        ...
+
     def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
         """The runs whose id begins so, at most ten, with their sessions."""
         ...

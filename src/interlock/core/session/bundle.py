@@ -20,6 +20,7 @@ from interlock.core.session.events import (
     Envelope,
     GapRecorded,
     GapResolved,
+    ModeChanged,
     NodeCreated,
     OutputAppended,
     PreferencesChanged,
@@ -202,7 +203,8 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
         leads_to = getattr(envelope.event, "to", None)
         if not {envelope.node, leads_to} <= {None, *nodes}:
             return BundleRefused(f"events/{number}", "its node was never made")
-    return None if runs else BundleRefused("events", "no run ever began")
+    is_attended = any(isinstance(envelope.event, ModeChanged) for envelope in envelopes)
+    return None if runs or is_attended else BundleRefused("events", "no run ever began")
 
 
 def _refuse_unreadable(

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlock.core.gate.state import Mode
 from interlock.core.ids import (
     ApprovalId,
     AttemptId,
@@ -23,6 +24,9 @@ from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
 from interlock.core.workflow.prompt import Resolved
 
 ENVELOPE_VERSION = 1
+
+Phase = Literal["planning", "implementation", "validation", "complete"]
+SessionStatus = Literal["active", "paused", "ended"]
 
 NodeKind = Literal["step", "blocked", "checkpoint", "approval"]
 GapCategory = Literal[
@@ -189,6 +193,40 @@ class ApprovalResolved(_Event, frozen=True, tag="approval_resolved"):
     """Where the run goes on: at the next step, or at the same one again."""
 
 
+class HostBound(_Event, frozen=True, tag="host_bound"):
+    """A conversation of an agent client that this session belongs to."""
+
+    host: str
+    host_session: str
+    source: str
+    """How the conversation began: startup, resume, compact, clear, …"""
+
+
+class ModeChanged(_Event, frozen=True, tag="mode_changed"):
+    mode: Mode
+    by: Literal["start", "user", "agent"]
+    reason: str
+
+
+class WorkChanged(_Event, frozen=True, tag="work_changed"):
+    """What the session is about, whole."""
+
+    feature: str
+    task: str
+    phase: Phase
+
+
+class ProtocolStarted(_Event, frozen=True, tag="protocol_started"):
+    """What was found out and made when the session began."""
+
+    evidence: dict[str, str]
+
+
+class StatusChanged(_Event, frozen=True, tag="status_changed"):
+    status: SessionStatus
+    reason: str
+
+
 class RunCompleted(_Event, frozen=True, tag="run_completed"):
     pass
 
@@ -219,6 +257,11 @@ SessionEvent: TypeAlias = (
     | AssessmentRecorded
     | ApprovalRequested
     | ApprovalResolved
+    | HostBound
+    | ModeChanged
+    | WorkChanged
+    | ProtocolStarted
+    | StatusChanged
     | RunCompleted
     | RunUnblocked
     | SessionArchived

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
+from interlock.core.gate.state import Mode
 from interlock.core.ids import ApprovalId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.events import (
@@ -17,18 +18,25 @@ from interlock.core.session.events import (
     Envelope,
     GapRecorded,
     GapResolved,
+    HostBound,
+    ModeChanged,
     NodeCreated,
     NodeKind,
     ObservationRecorded,
     OutputAppended,
+    Phase,
     PreferencesChanged,
+    ProtocolStarted,
     RunCompleted,
     RunStarted,
     RunUnblocked,
     SessionArchived,
     SessionCreated,
+    SessionStatus,
+    StatusChanged,
     TraceAppended,
     ValidationPerformed,
+    WorkChanged,
 )
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
@@ -78,10 +86,25 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.blocked_in_row >= BLOCKED_IN_ROW_MAX
 
 
+class Attended(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What binds the agent of a session: its mode, and what it is about."""
+
+    mode: Mode
+    status: SessionStatus = "active"
+    is_started: bool = False
+    feature: str = ""
+    task: str = ""
+    phase: Phase = "planning"
+    hosts: tuple[tuple[str, str], ...] = ()
+    """The conversations of agent clients: host, and its id there."""
+
+
 class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     workspace: str
     created_ms: int
     updated_ms: int
+    attended: Attended | None = None
+    """Of a session that a gate watches over."""
     runs: tuple[RunHead, ...] = ()
     git_branch: str | None = None
     git_head: str | None = None
@@ -125,12 +148,39 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
             return head
         case NodeCreated():
             return _with_run(head, _moved(head.run(_run_of(envelope)), envelope, event))
+        case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
+            attended = _attended(head.attended, event)
+            return msgspec.structs.replace(head, attended=attended)
         case RunUnblocked():
             run = head.run(_run_of(envelope))
             run = msgspec.structs.replace(run, status="open", blocked_in_row=0)
             return _with_run(head, run)
         case _:
             return _with_run(head, with_fact(head.run(_run_of(envelope)), event))
+
+
+def _attended(
+    before: Attended | None,
+    event: HostBound | ModeChanged | WorkChanged | ProtocolStarted | StatusChanged,
+) -> Attended:
+    if isinstance(event, ModeChanged):
+        if before is None:
+            return Attended(event.mode)
+        return msgspec.structs.replace(before, mode=event.mode)
+    assert before is not None, "a session is attended from its first mode on"
+    change = msgspec.structs.replace
+    match event:
+        case HostBound():
+            pair = (event.host, event.host_session)
+            return change(before, hosts=(*(p for p in before.hosts if p != pair), pair))
+        case WorkChanged():
+            return change(before, feature=event.feature, task=event.task, phase=event.phase)
+        case ProtocolStarted():
+            return change(before, is_started=True)
+        case StatusChanged():
+            return change(before, status=event.status)
+        case _:
+            assert_never(event)
 
 
 def _with_run(head: Head, run: RunHead) -> Head:

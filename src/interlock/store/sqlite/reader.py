@@ -193,6 +193,21 @@ class SqliteReader:
         )
         return [session for (session,) in rows]
 
+    def of_host(self, host: str, host_session: str) -> SessionId | None:
+        return self._db.scalar(
+            "SELECT s.session FROM host_session h JOIN stream s ON s.id = h.stream"
+            " WHERE h.host = ? AND h.id = ?",
+            (host, host_session),
+        )
+
+    def attended_in(self, workspace: str) -> list[SessionId]:
+        rows = self._db.rows(
+            "SELECT s.session FROM attended a JOIN stream s ON s.id = a.stream"
+            " WHERE a.workspace = ? AND a.status != 'ended' ORDER BY a.updated_ms DESC LIMIT 20",
+            (workspace,),
+        )
+        return [session for (session,) in rows]
+
     def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
         rows = self._db.rows(
             "SELECT r.run, s.session FROM resume r JOIN stream s ON s.id = r.stream"

@@ -73,6 +73,21 @@ MIGRATIONS = (
         is_archived INTEGER NOT NULL,
         approvals INTEGER NOT NULL
     ) STRICT;
+    -- Sessions that a gate watches over: by their directory, and by the client's conversation.
+    CREATE TABLE attended (
+        stream INTEGER PRIMARY KEY,
+        workspace TEXT NOT NULL,
+        status TEXT NOT NULL,
+        updated_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX attended_workspace ON attended (workspace, status, updated_ms);
+    CREATE TABLE host_session (
+        host TEXT NOT NULL,
+        id TEXT NOT NULL,
+        stream INTEGER NOT NULL,
+        PRIMARY KEY (host, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX host_session_stream ON host_session (stream);
     CREATE INDEX resume_stream ON resume (stream);
     CREATE INDEX resume_newest ON resume (is_archived, updated_ms);
     CREATE INDEX resume_branch ON resume (git_branch, updated_ms);

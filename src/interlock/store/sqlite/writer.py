@@ -11,7 +11,7 @@ import msgspec
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.events import decode_envelope, refs_of
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.session.plan import Plan, Request
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
@@ -62,7 +62,7 @@ class SqliteLog(SqliteReader):
             self._db.run(
                 f"DELETE FROM resume_words WHERE rowid IN ({of_stream.format('resume')})", (stream,)
             )
-            for table in ("event", "event_key", "node", "resume"):
+            for table in ("event", "event_key", "node", "resume", "attended", "host_session"):
                 self._db.run(f"DELETE FROM {table} WHERE stream = ?", (stream,))
             self._db.run("DELETE FROM stream WHERE id = ?", (stream,))
             # What other sessions name as well stays.
@@ -126,7 +126,21 @@ class SqliteLog(SqliteReader):
         self._insert_nodes(stream, plan)
         for run in plan.runs:
             self._index(stream, plan.head, plan.head.run(run))
+        if plan.head.attended is not None:
+            self._attend(stream, plan.head, plan.head.attended)
         return True
+
+    def _attend(self, stream: int, head: Head, attended: Attended) -> None:
+        self._db.run(
+            "INSERT OR REPLACE INTO attended (stream, workspace, status, updated_ms)"
+            " VALUES (?, ?, ?, ?)",
+            (stream, head.workspace, attended.status, head.updated_ms),
+        )
+        for host, name in attended.hosts:
+            self._db.run(
+                "INSERT OR REPLACE INTO host_session (host, id, stream) VALUES (?, ?, ?)",
+                (host, name, stream),
+            )
 
     def _is_repeated(self, request: Request) -> bool:
         """Whether somebody made the same call first. Otherwise the call is taken."""

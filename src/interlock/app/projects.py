@@ -1,0 +1,28 @@
+"""Opt a project in."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.core.gate.state import PROFILES, Profile
+from interlock.workspace import project
+
+
+class OptedIn(msgspec.Struct, frozen=True):
+    root: Path
+    profile: str
+    is_new: bool
+
+
+def opt_in(directory: Path, profile: str) -> OptedIn:
+    """The project at `directory`, opted in. What it asked for before stays.
+
+    Raises:
+        SettingsBroken: there is a config that cannot be used.
+    """
+    chosen: Profile = PROFILES[PROFILES.index(profile)]  # pyright: ignore[reportArgumentType]
+    made = project.opt_in(directory, chosen)
+    project.exclude(directory, ".agents/sessions/")
+    if made is not None:
+        return OptedIn(directory, chosen, is_new=True)
+    return OptedIn(directory, project.policy_in(directory).profile, is_new=False)

@@ -1,0 +1,197 @@
+"""`interlock mode`, `init` and the state of a session that a gate watches over."""
+
+import os
+from pathlib import Path
+from typing import NoReturn, get_args
+
+import click
+
+from interlock.app import attend, gate, projects
+from interlock.app.context import App, open_app
+from interlock.app.explain import explain
+from interlock.app.failures import StoreFailure
+from interlock.app.home import data_home
+from interlock.app.refusals import NoSuchSession
+from interlock.app.whoami import agent_around
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
+from interlock.core.gate.state import MODES, PROFILES, mode_named
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import By, NotAllowed, NotAttended, Work
+from interlock.core.session.events import Phase
+from interlock.core.session.state import SessionState
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+
+def caller() -> By:
+    """Whether the user runs this command, or an agent does."""
+    return "agent" if agent_around(os.environ, os.getpid()) else "user"
+
+
+def only_user(what: str) -> None:
+    """Stop here if an agent runs this command."""
+    if why := agent_around(os.environ, os.getpid()):
+        complain(f"{what} is the user's, and {why}", "Ask the user to run it in a terminal.")
+        raise Stop(REFUSED)
+
+
+@click.command()
+@click.option("--profile", type=click.Choice(PROFILES), default="standard", help="How strict")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def init(profile: str, *, as_json: bool) -> None:
+    """Opt this project in: agents in it get a session and a gate"""
+    only_user("Opting a project in")
+    made = projects.opt_in(Path.cwd(), profile)
+    if as_json:
+        print_json({"root": str(made.root), "profile": made.profile, "isNew": made.is_new})
+        return
+    if not made.is_new:
+        print(f"{made.root} has opted in already (profile {made.profile}).")
+        return
+    print(f"Opted in: {made.root} (profile {made.profile}, in .interlock/config.toml).")
+    print("Next: interlock install claude-code")
+
+
+@click.command()
+@click.argument("wanted", required=False, type=click.Choice(MODES))
+@click.option("--task", help="What the coding is for")
+@click.option("--session", "session_id", help="Which session; default: the only one here")
+@click.option("--force", is_flag=True, help="disabled: switch the gate off for an hour")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def mode(
+    wanted: str | None, task: str | None, session_id: str | None, *, force: bool, as_json: bool
+) -> None:
+    """Show or change what the agent may do here"""
+    if force:
+        only_user("Switching the gate off")
+        until_ms = gate.break_glass(data_home())
+        print(f"The gate is off for an hour, everywhere (until {until_ms} ms).")
+        if wanted is None:
+            return
+    try:
+        _mode(wanted, task, session_id, as_json=as_json)
+    except StoreFailure:
+        if not force:
+            raise
+
+
+def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_json: bool) -> None:
+    app = open_app(data_home())
+    session = _session(app, session_id, as_json=as_json)
+    if wanted is None:
+        found = attend.state_of(app, session)
+    else:
+        chosen = mode_named(wanted)
+        assert chosen is not None, "click has checked it"
+        found = attend.change_mode(app, session, chosen, by=caller(), task=task)
+    _show(found, as_json=as_json)
+
+
+@click.command("get-state")
+@click.option("--session", "session_id", help="Which session; default: the only one here")
+def get_state(session_id: str | None) -> None:
+    """Print the state of a session as JSON"""
+    app = open_app(data_home())
+    found = attend.state_of(app, _session(app, session_id, as_json=True))
+    if not isinstance(found, SessionState):
+        _refuse(found)
+    print_json(found)
+
+
+@click.command("set-state")
+@click.option("--mode", "wanted", type=click.Choice(MODES), help="What the agent may do")
+@click.option("--task", help="What the work is about now; empty: nothing")
+@click.option("--feature", help="What the work is part of; another one clears the task")
+@click.option("--phase", type=click.Choice(PHASES), help="How far the work is")
+@click.option("--session", "session_id", help="Which session; default: the only one here")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def set_state(
+    wanted: str | None,
+    task: str | None,
+    feature: str | None,
+    phase: str | None,
+    session_id: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Change mode, task, feature or phase of a session"""
+    app = open_app(data_home())
+    session = _session(app, session_id, as_json=as_json)
+    chosen: Phase | None = next((known for known in PHASES if known == phase), None)
+    found = attend.change_work(app, session, Work(feature, task, chosen))
+    if wanted is not None and isinstance(found, SessionState):
+        chosen_mode = mode_named(wanted)
+        assert chosen_mode is not None, "click has checked it"
+        found = attend.change_mode(app, session, chosen_mode, by=caller())
+    _show(found, as_json=as_json)
+
+
+@click.command("start")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def start(*, as_json: bool) -> None:
+    """Begin a session in this project, or go on with the one there is"""
+    app = open_app(data_home())
+    root = _root()
+    begun = attend.begin(app, root, None)
+    _show(begun.state, as_json=as_json)
+
+
+def _status(name: str, status: str, help_text: str) -> click.Command:
+    @click.command(name, help=help_text)
+    @click.option("--session", "session_id", help="Which session; default: the only one here")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON")
+    def command(session_id: str | None, *, as_json: bool) -> None:
+        app = open_app(data_home())
+        session = _session(app, session_id, as_json=as_json)
+        found = attend.change_status(app, session, status, f"by `interlock session {name}`")  # pyright: ignore[reportArgumentType]
+        _show(found, as_json=as_json)
+
+    return command
+
+
+COMMANDS = (
+    start,
+    get_state,
+    set_state,
+    _status("end", "ended", "End a session: nothing more is allowed in it"),
+    _status("pause", "paused", "Put a session aside"),
+    _status("resume", "active", "Go on with a session that was put aside"),
+)
+
+
+def _show(found: SessionState | attend.attend.Refusal, *, as_json: bool) -> None:
+    if not isinstance(found, SessionState):
+        _refuse(found)
+    if as_json:
+        print_json(found)
+        return
+    print(f"{found.session_id}  {found.status}, mode {found.current_mode}")
+    print(f"feature {found.active_feature or '-'}, task {found.active_task or '-'}")
+
+
+def _refuse(found: attend.attend.Refusal) -> NoReturn:
+    match found:
+        case NotAllowed():
+            complain(f"Not allowed: {found.what}", f"Because {found.why}. Ask the user.")
+        case NotAttended():
+            hint = "`interlock init` opts a project in; `interlock session start` begins one."
+            complain(f"No gate watches over session `{found.session}`", hint)
+        case _:
+            hint = "`interlock session start` begins another one."
+            complain(f"Session `{found.session}` has ended", hint)
+    raise Stop(REFUSED)
+
+
+def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
+    found = attend.current(app, _root(), asked or os.environ.get("INTERLOCK_SESSION"))
+    if isinstance(found, NoSuchSession):
+        refuse(explain(found), as_json=as_json)
+    return found
+
+
+def _root() -> Path:
+    root = gate.root_of(Path.cwd())
+    if root is None:
+        complain("This project has not opted in", "`interlock init` does that.")
+        raise Stop(REFUSED)
+    return root

@@ -1,0 +1,153 @@
+"""What binds an agent: beginning an attended session, its mode, what it is about, its end."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlock.core.gate import verbs
+from interlock.core.gate.state import Mode, Policy
+from interlock.core.session.events import (
+    HostBound,
+    ModeChanged,
+    ObservationRecorded,
+    Phase,
+    ProtocolStarted,
+    SessionCreated,
+    SessionEvent,
+    SessionStatus,
+    StatusChanged,
+    WorkChanged,
+)
+from interlock.core.session.head import Attended
+from interlock.core.session.plan import Draft, Plan, Stream, plan
+
+By = Literal["user", "agent"]
+
+
+class NotAllowed(msgspec.Struct, frozen=True):
+    """The change is not the caller's to make."""
+
+    what: str
+    why: str
+
+
+class NotAttended(msgspec.Struct, frozen=True):
+    """No gate watches over this session."""
+
+    session: str
+
+
+class Ended(msgspec.Struct, frozen=True):
+    session: str
+
+
+Refusal: TypeAlias = NotAllowed | NotAttended | Ended
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A conversation of an agent client."""
+
+    host: str
+    id: str
+    source: str = "startup"
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What a session is to be about; what is None stays."""
+
+    feature: str | None = None
+    task: str | None = None
+    phase: Phase | None = None
+
+
+def begin(
+    stream: Stream,
+    workspace: str,
+    mode: Mode,
+    *,
+    conversation: Conversation | None,
+    evidence: dict[str, str],
+    seen: ObservationRecorded | None,
+    at_ms: int,
+) -> Plan | None:
+    """An attended session, started; None where it is one already and nothing is new."""
+    attended = stream.head.attended if stream.head else None
+    events: list[SessionEvent] = []
+    if stream.version == 0:
+        events.append(SessionCreated(workspace))
+    if seen and stream.version == 0:
+        events.append(seen)
+    if attended is None:
+        events.append(ModeChanged(mode, "start", "the session began"))
+    if conversation and not (attended and _has(attended, conversation)):
+        events.append(HostBound(conversation.host, conversation.id, conversation.source))
+    if attended and attended.status != "active":
+        events.append(StatusChanged("active", "it goes on"))
+    if attended is None or not attended.is_started:
+        events.append(ProtocolStarted(evidence))
+    return _plan(stream, events, at_ms) if events else None
+
+
+def change_mode(
+    stream: Stream, mode: Mode, policy: Policy, *, by: By, task: str | None, at_ms: int
+) -> Plan | Refusal | None:
+    """None where nothing changes."""
+    attended = _usable(stream)
+    if not isinstance(attended, Attended):
+        return attended
+    has_task = bool(task or attended.task)
+    if by == "agent" and (why := verbs.why_not(attended.mode, mode, policy, has_task=has_task)):
+        return NotAllowed(f"going from {attended.mode} to {mode}", why)
+    events: list[SessionEvent] = []
+    if task is not None and task != attended.task:
+        events.append(WorkChanged(attended.feature, task, attended.phase))
+    if mode != attended.mode:
+        events.append(ModeChanged(mode, by, ""))
+    return _plan(stream, events, at_ms) if events else None
+
+
+def change_work(stream: Stream, work: Work, *, at_ms: int) -> Plan | Refusal | None:
+    attended = _usable(stream)
+    if not isinstance(attended, Attended):
+        return attended
+    feature = attended.feature if work.feature is None else work.feature
+    # Another feature has other tasks.
+    task = "" if feature != attended.feature else attended.task
+    task = task if work.task is None else work.task
+    phase = work.phase or attended.phase
+    if (feature, task, phase) == (attended.feature, attended.task, attended.phase):
+        return None
+    return _plan(stream, [WorkChanged(feature, task, phase)], at_ms)
+
+
+def change_status(
+    stream: Stream, status: SessionStatus, reason: str, *, at_ms: int
+) -> Plan | Refusal | None:
+    attended = stream.head.attended if stream.head else None
+    if attended is None:
+        return NotAttended(stream.session)
+    if attended.status == "ended" and status != "ended":
+        return Ended(stream.session)
+    if attended.status == status:
+        return None
+    return _plan(stream, [StatusChanged(status, reason)], at_ms)
+
+
+def _usable(stream: Stream) -> Attended | NotAttended | Ended:
+    attended = stream.head.attended if stream.head else None
+    if attended is None:
+        return NotAttended(stream.session)
+    return Ended(stream.session) if attended.status == "ended" else attended
+
+
+def _has(attended: Attended, conversation: Conversation) -> bool:
+    return (conversation.host, conversation.id) in attended.hosts
+
+
+def _plan(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:
+    drafts = [
+        # What may happen again is told apart by its place in the stream.
+        Draft(f"attended:{stream.version + index}", event)
+        for index, event in enumerate(events)
+    ]
+    return plan(stream, drafts, blobs={}, at_ms=at_ms)

@@ -1,0 +1,193 @@
+"""The state of a session as one JSON document: everything its events add up to, by name."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from interlock.core.gate.state import Mode
+from interlock.core.session.events import (
+    Envelope,
+    HostBound,
+    ModeChanged,
+    Phase,
+    ProtocolStarted,
+    SessionCreated,
+    SessionStatus,
+    StatusChanged,
+    WorkChanged,
+)
+
+
+class _State(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class ModeEntry(_State, frozen=True):
+    mode: Mode
+    timestamp: str
+
+
+class HostSession(_State, frozen=True):
+    host: str
+    session: str
+
+
+class AgentInput(_State, frozen=True):
+    prompt: str
+    context: dict[str, Any] = {}
+    artifacts: tuple[str, ...] = ()
+
+
+class AgentOutput(_State, frozen=True):
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    recommendations: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class AgentInvocation(_State, frozen=True):
+    agent: str
+    started_at: str
+    input: AgentInput
+    status: Literal["in_progress", "completed", "failed", "blocked"] = "in_progress"
+    completed_at: str | None = None
+    output: AgentOutput | None = None
+    handoff_from: str | None = None
+    handoff_to: str | None = None
+    handoff_reason: str = ""
+
+
+class Decision(_State, frozen=True):
+    id: str
+    type: Literal["architectural", "technical", "process", "scope"]
+    description: str
+    rationale: str
+    decided_by: str
+    timestamp: str
+    approved_by: tuple[str, ...] = ()
+    rejected_by: tuple[str, ...] = ()
+
+
+class Verdict(_State, frozen=True):
+    agent: str
+    decision: Literal["approve", "reject", "conditional", "needs_revision"]
+    confidence: int
+    reasoning: str
+    timestamp: str
+    conditions: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class Handoff(_State, frozen=True):
+    from_agent: str
+    to_agent: str
+    reason: str
+    context: str
+    created_at: str
+    artifacts: tuple[str, ...] = ()
+    preserved_context: dict[str, Any] = {}
+
+
+class Compaction(_State, frozen=True):
+    note_path: str
+    compacted_at: str
+    count: int
+
+
+class Orchestration(_State, frozen=True):
+    """The work of an agent that has others work for it."""
+
+    started_at: str
+    last_agent_change: str
+    active_agent: str | None = None
+    workflow_phase: Phase = "planning"
+    agent_history: tuple[AgentInvocation, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    pending_handoffs: tuple[Handoff, ...] = ()
+    compaction_history: tuple[Compaction, ...] = ()
+
+
+class SessionState(_State, frozen=True):
+    session_id: str
+    project: str
+    worktree: str
+    created_at: str
+    updated_at: str
+    version: int
+    """How many events the session has."""
+    status: SessionStatus = "active"
+    current_mode: Mode = "analysis"
+    host_sessions: tuple[HostSession, ...] = ()
+    mode_history: tuple[ModeEntry, ...] = ()
+    protocol_start_complete: bool = False
+    protocol_end_complete: bool = False
+    protocol_start_evidence: dict[str, str] = {}
+    protocol_end_evidence: dict[str, str] = {}
+    orchestrator_workflow: Orchestration | None = None
+    active_feature: str | None = None
+    active_task: str | None = None
+
+
+def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
+    """The state after these events; None where no gate watches over the session."""
+    state: SessionState | None = None
+    is_attended = False
+    for envelope in envelopes:
+        at = timestamp(envelope.at_ms)
+        if isinstance(envelope.event, SessionCreated):
+            worktree = envelope.event.workspace
+            state = SessionState(envelope.session, project, worktree, at, at, 0)
+        assert state is not None, "a session begins with its creation"
+        is_attended = is_attended or isinstance(envelope.event, ModeChanged)
+        state = _applied(state, envelope, at)
+        state = msgspec.structs.replace(state, updated_at=at, version=envelope.seq + 1)
+    return state if is_attended else None
+
+
+def _applied(state: SessionState, envelope: Envelope, at: str) -> SessionState:
+    change = msgspec.structs.replace
+    match envelope.event:
+        case ModeChanged(mode=mode):
+            history = (*state.mode_history, ModeEntry(mode, at))
+            return change(state, current_mode=mode, mode_history=history)
+        case HostBound(host=host, host_session=name):
+            known = HostSession(host, name)
+            others = tuple(found for found in state.host_sessions if found != known)
+            return change(state, host_sessions=(*others, known))
+        case WorkChanged() as event:
+            return change(
+                state,
+                active_feature=event.feature or None,
+                active_task=event.task or None,
+                orchestrator_workflow=_in_phase(state.orchestrator_workflow, event.phase, at),
+            )
+        case ProtocolStarted(evidence=evidence):
+            return change(state, protocol_start_complete=True, protocol_start_evidence=evidence)
+        case StatusChanged(status=status):
+            return change(state, status=status)
+        case _:
+            return state
+
+
+def _in_phase(before: Orchestration | None, phase: Phase, at: str) -> Orchestration | None:
+    if before is None:
+        return None if phase == "planning" else Orchestration(at, at, workflow_phase=phase)
+    return msgspec.structs.replace(before, workflow_phase=phase)
+
+
+def timestamp(at_ms: int) -> str:
+    """ISO 8601 in UTC. Written by hand: the core has no clock, and `datetime` would bring one."""
+    days, ms = divmod(at_ms, 86_400_000)
+    # Days since 0000-03-01, so that the leap day is the last of a year.
+    era, day = divmod(days + 719_468, 146_097)
+    year_of_era = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    day_of_year = day - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    day_of_month = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9  # noqa: PLR2004
+    year = year_of_era + era * 400 + (month <= 2)  # noqa: PLR2004
+    seconds, ms = divmod(ms, 1000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
+    return f"{year:04}-{month:02}-{day_of_month:02}T{clock}"

@@ -1,0 +1,116 @@
+"""The gate's own small file: what each session may do, readable before every tool call.
+
+Everything in it is written again from the events; `interlock doctor` does so. It is a database of
+its own with a rollback journal, so that a hook can read it with nothing but Python's own `_sqlite3`
+and without write-ahead files beside it.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from interlock.core.gate.state import MODES, Row, State, Unknown
+
+FILE = "gate.db"
+BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS gate (
+    host TEXT NOT NULL,
+    host_session TEXT NOT NULL,
+    session TEXT NOT NULL,
+    root TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    is_started INTEGER NOT NULL,
+    task TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    is_simple INTEGER NOT NULL,
+    PRIMARY KEY (host, host_session)
+) WITHOUT ROWID;
+"""
+
+
+class Published(msgspec.Struct, frozen=True):
+    """A row, under the name by which a hook looks for it."""
+
+    host: str
+    host_session: str
+    root: str
+    row: Row
+    is_simple: bool
+
+
+def write(home: Path, rows: list[Published]) -> None:
+    """Publish rows; an older version never replaces a newer one."""
+    path = home / FILE
+    db: Any = apsw.Connection(str(path))
+    try:
+        os.chmod(path, 0o600)
+        db.set_busy_timeout(BUSY_MS * 10)
+        db.execute(_SCHEMA)
+        with db:
+            for found in rows:
+                row = found.row
+                db.execute(
+                    "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                    " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
+                    " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
+                    " task = excluded.task, version = excluded.version,"
+                    " is_simple = excluded.is_simple"
+                    " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
+                    (
+                        found.host,
+                        found.host_session,
+                        row.session,
+                        found.root,
+                        row.mode,
+                        int(row.is_started),
+                        row.task,
+                        row.version,
+                        int(found.is_simple),
+                    ),
+                )
+    finally:
+        db.close()
+
+
+def withdraw(home: Path, session: str) -> None:
+    """The session has ended: nothing is known about it any more."""
+    path = home / FILE
+    if path.exists():
+        db: Any = apsw.Connection(str(path))
+        try:
+            db.set_busy_timeout(BUSY_MS * 10)
+            db.execute(_SCHEMA)
+            db.execute("DELETE FROM gate WHERE session = ?", (session,))
+        finally:
+            db.close()
+
+
+def read(home: Path, host: str, host_session: str) -> State:
+    """What a session may do. Whatever goes wrong is `Unknown`, with the reason."""
+    path = home / FILE
+    if not path.exists():
+        return Unknown("no session was ever started")
+    try:
+        db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            db.set_busy_timeout(BUSY_MS)
+            found = db.execute(
+                "SELECT session, mode, is_started, task, version FROM gate"
+                " WHERE host = ? AND host_session = ?",
+                (host, host_session),
+            ).fetchone()
+        finally:
+            db.close()
+    except apsw.Error as error:
+        return Unknown(f"{path} cannot be read: {error}")
+    if found is None:
+        return Unknown("this conversation was never bound to a session")
+    session, mode, is_started, task, version = found
+    if mode not in MODES:
+        return Unknown(f"the mode `{mode}` is not known")
+    return Row(session, mode, bool(is_started), task, version)

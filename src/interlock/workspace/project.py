@@ -1,0 +1,84 @@
+"""The project around a directory: whether it has opted in, and what it asks for."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.core.gate.state import Policy, Profile
+from interlock.workspace.failures import SettingsBroken
+
+CONFIG = Path(".interlock") / "config.toml"
+
+
+class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    protected: tuple[str, ...] = ()
+    reading_tools: tuple[str, ...] = ()
+    agent_may_code: bool = True
+
+
+class _Project(msgspec.Struct, frozen=True):
+    profile: Profile = "standard"
+
+
+def root_of(directory: Path) -> Path | None:
+    """The nearest directory above that has opted in; None where none has."""
+    here = os.path.realpath(directory)
+    while True:
+        if os.path.lexists(os.path.join(here, CONFIG)):
+            return Path(here)
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+
+
+def policy_in(root: Path) -> Policy:
+    """What the project asks of the gate.
+
+    Raises:
+        SettingsBroken: the file cannot be used.
+    """
+    path = root / CONFIG
+    try:
+        import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
+
+        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        project = msgspec.convert(found.get("project", {}), _Project)
+        gate = msgspec.convert(found.get("gate", {}), _Gate)
+    except (OSError, ValueError) as error:
+        raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
+    return Policy(project.profile, gate.protected, gate.reading_tools, gate.agent_may_code)
+
+
+def opt_in(root: Path, profile: Profile) -> Path | None:
+    """Write the project's config; None where there is one already.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = root / CONFIG
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = f'# Interlock watches over agents in this project.\n\n[project]\nprofile = "{profile}"\n'
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return None
+    return path
+
+
+def exclude(root: Path, pattern: str) -> bool:
+    """Keep what we write out of git's sight, in this clone only; False where git is not here."""
+    info = root / ".git" / "info"
+    if not (root / ".git").is_dir():
+        return False
+    path = info / "exclude"
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    if pattern in known.splitlines():
+        return True
+    info.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{'' if known.endswith(chr(10)) or not known else chr(10)}{pattern}\n")
+    return True
