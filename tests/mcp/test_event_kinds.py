@@ -13,8 +13,22 @@ from interlock.cli import commands
 from interlock.cli.timeline import describe
 from interlock.core.session.events import SessionEvent
 from interlock.core.workflow.parts import Assessment, Dimension, UserOnly
+from interlock.hooks.run import run
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
+
+
+def attended_session(app: App, project: Path) -> SessionView:
+    """A session under a gate, through a hook and the command line."""
+    assert commands.run(["init"]) == 0
+    payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
+    run("claude-code", "session-start", app.home, msgspec.json.encode(payload))
+    assert commands.run(["session", "set-state", "--task", "T-1"]) == 0
+    assert commands.run(["session", "pause"]) == 0
+    (found,) = app.reader.attended_in(str(project))
+    view = show_session(app, found)
+    assert isinstance(view, SessionView)
+    return view
 
 
 @pytest.mark.invariant("every-event-has-an-emitter")
@@ -77,11 +91,13 @@ def test_every_kind_of_event_comes_through_a_surface(
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
     assert answer["isComplete"]
     assert commands.run(["session", "archive", session]) == 0
+    attended = attended_session(app, tmp_path)
     capsys.readouterr()
 
     view = show_session(app, session)
 
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
-    assert {type(envelope.event) for envelope in view.events} == set(get_args(SessionEvent))
+    events = (*view.events, *attended.events)
+    assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
     assert all(describe(envelope) for envelope in view.events)

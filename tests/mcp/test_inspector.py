@@ -44,6 +44,7 @@ def test_it_lists_the_tools(home: Path) -> None:
         "continue_workflow",
         "checkpoint_workflow",
         "resume_session",
+        "session",
     ]
 
 

@@ -211,7 +211,7 @@ def test_the_official_client_plays_a_workflow(
         steps: list[str] = []
         async with Client(server, mode=mode) as client:
             listed = await client.list_tools()
-            assert len(listed.tools) == 6
+            assert len(listed.tools) == 7
             result = await client.call_tool("start_workflow", {"workflowId": "line", "goal": "g"})
             while (answer := result.structured_content)["pending"]:
                 steps.append(answer["pending"]["stepId"])

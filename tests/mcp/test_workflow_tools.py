@@ -25,6 +25,7 @@ def test_the_tools_are_a_closed_set() -> None:
         ("continue_workflow", False),
         ("checkpoint_workflow", False),
         ("resume_session", True),
+        ("session", False),
     ]
 
 

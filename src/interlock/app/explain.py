@@ -49,6 +49,8 @@ Code = Literal[
     "unknown_session",
     "unknown_run",
     "unknown_gap",
+    "not_opted_in",
+    "not_allowed",
     "unknown_approval",
     "approval_answered",
     "approval_pending",

@@ -39,6 +39,7 @@ from interlock.mcp.catalogue_tools import INSPECT, LIST, closest
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult, refused
 from interlock.mcp.resume_tool import RESUME
+from interlock.mcp.session_tool import SESSION
 
 _TOKEN_TEXT = re.compile(rf"(?<![a-z0-9])ct1[a-z0-9]{{{TEXT_LENGTH - 3}}}(?![a-z0-9])")
 
@@ -270,7 +271,7 @@ CHECKPOINT = Tool(
     aliases={**_TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
 )
 
-TOOLS = (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME)
+TOOLS = (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME, SESSION)
 
 
 def _answered(answered: Answered) -> ToolResult:

@@ -1,0 +1,74 @@
+"""`interlock gate`: why something was denied, and what would be."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from interlock.app import gate as use
+from interlock.app.home import data_home
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.core.gate.call import call_of
+from interlock.core.gate.tools import HOSTS
+from interlock.hooks.claude import Payload
+
+import msgspec  # isort: skip
+
+
+@click.group()
+def gate() -> None:
+    """See what was denied and why, and try what would be"""
+
+
+@gate.command("log")
+@click.option("--limit", type=int, default=20, help="How many")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def log_command(limit: int, *, as_json: bool) -> None:
+    """List what was denied or asked about, newest last"""
+    found = [line for line in use.journaled(data_home()) if line.event == "pre-tool"][-limit:]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        print("Nothing was denied.")
+    print_table([(x.id, x.answer, x.rule, x.mode, x.tool, x.detail[:60]) for x in found])
+
+
+@gate.command()
+@click.argument("gate_id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def explain(gate_id: str, *, as_json: bool) -> None:
+    """Say why a call was denied; GATE_ID stands in the denial"""
+    found = [line for line in use.journaled(data_home()) if line.id.startswith(gate_id)]
+    if not found:
+        complain(f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were.")
+        raise Stop(REFUSED)
+    line = found[-1]
+    if as_json:
+        print_json(line)
+        return
+    print(f"{line.id}: {line.answer} by {line.rule}, mode {line.mode}")
+    print(f"tool {line.tool} of {line.host}: {line.detail}")
+    print(f"why: {line.reason}\nwhat to do: {line.remedy}")
+
+
+@gate.command()
+@click.option("--host", type=click.Choice(HOSTS), default="claude-code", help="The client")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def test(host: str, *, as_json: bool) -> None:
+    """Say what would be decided about a tool call; its payload comes on stdin"""
+    known = HOSTS[[str(name) for name in HOSTS].index(host)]
+    payload = msgspec.json.decode(sys.stdin.buffer.read(), type=Payload)
+    root = use.root_of(Path(payload.cwd or "."))
+    if root is None:
+        print("allow: the project has not opted in")
+        return
+    call = call_of(known, payload.tool_name, payload.tool_input, payload.cwd)
+    judged = use.judge(data_home(), root, call, payload.session_id, call_id="test")
+    if as_json:
+        print_json({"class": call.kind, "decision": judged.decision, "state": judged.state})
+        return
+    decision = judged.decision
+    print(f"{decision.answer}: {decision.rule} ({call.tool} is of class {call.kind})")
+    if decision.reason:
+        print(f"{decision.reason}. {decision.remedy}")

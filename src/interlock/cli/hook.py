@@ -1,0 +1,38 @@
+"""`interlock hook`: what agent clients run before, between and after their tools."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from interlock.app.home import data_home
+from interlock.cli.terminal import Stop
+from interlock.core.gate.tools import HOSTS
+from interlock.hooks.run import Event, run
+
+EVENTS = (
+    "session-start",
+    "prompt-submit",
+    "pre-tool",
+    "post-tool",
+    "stop",
+    "pre-compact",
+    "post-compact",
+    "session-end",
+)
+
+
+@click.command()
+@click.option("--host", type=click.Choice(HOSTS), required=True, help="The agent client")
+@click.option("--event", type=click.Choice(EVENTS), required=True, help="What happens")
+@click.option("--home", type=click.Path(path_type=Path), help="Interlock's data home")
+def hook(host: str, event: str, home: Path | None) -> None:
+    """Answer a hook of an agent client (it sends JSON on stdin)"""
+    known = HOSTS[[str(name) for name in HOSTS].index(host)]
+    happened: Event = next(name for name in EVENTS if name == event)
+    outcome = run(known, happened, home or data_home(), sys.stdin.buffer.read())
+    sys.stdout.buffer.write(outcome.out)
+    sys.stdout.flush()
+    if outcome.err:
+        print(outcome.err, file=sys.stderr)
+    raise Stop(outcome.code)

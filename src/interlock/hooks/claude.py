@@ -1,0 +1,45 @@
+"""How Claude Code speaks to hooks, and how it is answered."""
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.gate.decide import Decision
+
+
+class Payload(msgspec.Struct, frozen=True):
+    """What every hook is sent, as far as it is read. Fields beyond these may come and go."""
+
+    session_id: str = ""
+    cwd: str = ""
+    hook_event_name: str = ""
+    tool_name: str = ""
+    tool_input: Json = None
+    tool_use_id: str = ""
+    source: str = ""
+    prompt: str = ""
+    stop_hook_active: bool = False
+
+
+def decided(decision: Decision, name: str) -> bytes:
+    """The answer to a tool call; nothing where it is allowed: others may still say no."""
+    if decision.answer == "allow":
+        return b""
+    reason = f"{decision.reason}. {decision.remedy} ({decision.rule}, {name})"
+    return _nested(
+        "PreToolUse",
+        {"permissionDecision": decision.answer, "permissionDecisionReason": reason},
+    )
+
+
+def told(event: str, text: str) -> bytes:
+    """Something that the model should know."""
+    return _nested(event, {"additionalContext": text}) if text else b""
+
+
+def held(reason: str) -> bytes:
+    """Do not stop yet."""
+    return msgspec.json.encode({"decision": "block", "reason": reason})
+
+
+def _nested(event: str, fields: dict[str, str]) -> bytes:
+    return msgspec.json.encode({"hookSpecificOutput": {"hookEventName": event, **fields}})

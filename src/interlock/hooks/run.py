@@ -1,0 +1,109 @@
+"""Run a hook: its payload in, its answer out. What goes wrong before a tool call denies it."""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from interlock.app import gate
+from interlock.core.gate.call import call_of
+from interlock.core.gate.tools import Host
+from interlock.hooks import claude
+from interlock.hooks.claude import Payload
+
+Event = Literal[
+    "session-start",
+    "prompt-submit",
+    "pre-tool",
+    "post-tool",
+    "stop",
+    "pre-compact",
+    "post-compact",
+    "session-end",
+]
+BLOCKS = 2
+"""The exit code with which every host takes a call for denied."""
+PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
+
+
+class Outcome(NamedTuple):
+    code: int = 0
+    out: bytes = b""
+    err: str = ""
+
+
+def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
+    """The outcome of one hook. Never raises: a crash of a hook would let the tool call pass."""
+    try:
+        payload = _payload(content)
+        root = gate.root_of(Path(payload.cwd or os.getcwd()))
+        if root is None:
+            return Outcome()  # nobody asked for a gate here
+        return _answer(host, event, home, root, payload)
+    except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a denial)
+        if event != "pre-tool":
+            return Outcome(0, b"", f"interlock: {type(error).__name__}: {error}")
+        return Outcome(
+            BLOCKS,
+            b"",
+            f"The gate cannot say whether this may happen ({type(error).__name__}: {error}), so it"
+            " may not. The user can look with `interlock doctor claude-code`, and switch the gate"
+            " off for an hour with `interlock mode disabled --force`.",
+        )
+
+
+def _payload(content: bytes) -> Payload:
+    if len(content) > PAYLOAD_BYTES_MAX:
+        raise ValueError(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes")
+    return msgspec.json.decode(content.decode("utf-8", "replace"), type=Payload)
+
+
+def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) -> Outcome:
+    match event:
+        case "pre-tool":
+            return _pre_tool(host, home, root, payload)
+        case "session-start":
+            from interlock.hooks import telling  # noqa: PLC0415 (the store; a gate does without)
+
+            text = telling.at_start(home, root, host, payload)
+            return Outcome(0, claude.told("SessionStart", text))
+        case "prompt-submit":
+            asked = _mode_typed(payload.prompt)
+            if asked is None:
+                return Outcome()
+            from interlock.hooks import telling  # noqa: PLC0415 (as above)
+
+            text = telling.mode_typed(home, host, payload, *asked)
+            return Outcome(0, claude.told("UserPromptSubmit", text))
+        case "stop":
+            if payload.stop_hook_active:
+                return Outcome()
+            from interlock.hooks import telling  # noqa: PLC0415 (as above)
+
+            reason = telling.still_open(home, host, payload)
+            return Outcome(0, claude.held(reason)) if reason else Outcome()
+        case _:
+            gate.note(home, host, event, payload.session_id, payload.tool_name)
+            return Outcome()
+
+
+def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
+    if not payload.tool_name:
+        raise ValueError("the payload names no tool")
+    call = call_of(host, payload.tool_name, payload.tool_input, payload.cwd)
+    judged = gate.judge(
+        home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
+    )
+    gate.journal(home, judged, call, payload.session_id)
+    return Outcome(0, claude.decided(judged.decision, judged.id))
+
+
+_MODE = re.compile(r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*")
+
+
+def _mode_typed(prompt: str) -> tuple[str, str | None] | None:
+    """What the user typed, if it is a mode. Only a whole prompt counts, never a part of one."""
+    found = _MODE.fullmatch(prompt)
+    return (found[1], found[2].strip() if found[2] else None) if found else None

@@ -1,0 +1,66 @@
+"""What hooks tell the model: where the session stands, and what the user has just changed."""
+
+import hashlib
+from pathlib import Path
+
+from interlock.app import attend
+from interlock.app.bootstrap import MEANING, bootstrap
+from interlock.app.context import open_app
+from interlock.core.gate.state import MODES, mode_named
+from interlock.core.gate.tools import Host
+from interlock.core.session.attend import Conversation
+from interlock.core.session.state import SessionState
+from interlock.hooks.claude import Payload
+
+
+def at_start(home: Path, root: Path, host: Host, payload: Payload) -> str:
+    app = open_app(home)
+    try:
+        source = payload.source or "startup"
+        begun = attend.begin(app, root, Conversation(host, payload.session_id, source))
+        return bootstrap(app.reader, begun.state)
+    finally:
+        app.close()
+
+
+def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | None) -> str:
+    """The user typed `/mode …`: it is so, and the model is told."""
+    wanted = mode_named(mode)
+    if wanted is None:
+        return f"`{mode}` is not a mode. There are: {', '.join(MODES)}."
+    app = open_app(home)
+    try:
+        session = app.reader.of_host(host, payload.session_id)
+        if session is None:
+            return "No session is bound to this conversation; `interlock session start` begins one."
+        changed = attend.change_mode(app, session, wanted, by="user", task=task)
+    finally:
+        app.close()
+    if not isinstance(changed, SessionState):
+        return f"The mode was not changed: {changed}."
+    told = f"The user has set the mode to {changed.current_mode} ({MEANING[wanted]})."
+    return f"{told} Task: {changed.active_task}." if changed.active_task else told
+
+
+def still_open(home: Path, host: Host, payload: Payload) -> str:
+    """What is still open in the session, said once for each set of things."""
+    app = open_app(home)
+    try:
+        session = app.reader.of_host(host, payload.session_id)
+        rows = app.reader.rows([session]) if session else []
+    finally:
+        app.close()
+    still = [row for row in rows if row.status == "open" and row.step]
+    if not still or session is None:
+        return ""
+    said = home / "spool" / f"stop-{session}"
+    digest = hashlib.sha256("\n".join(sorted(row.run for row in still)).encode()).hexdigest()
+    if said.exists() and said.read_text(encoding="utf-8") == digest:
+        return ""
+    said.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    said.write_text(digest, encoding="utf-8")
+    runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in still)
+    return (
+        f"Not finished: {runs}. Go on with continue_workflow, or tell the user why you stop here."
+        " This is said once."
+    )

@@ -1,0 +1,1 @@
+"""Hooks of agent clients, over what the clients really send."""
