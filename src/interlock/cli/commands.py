@@ -15,15 +15,22 @@ from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
     "builtins": "interlock.cli.builtins:builtins",
+    "doctor": "interlock.cli.install:doctor",
     "demo": "interlock.cli.demo:demo",
+    "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
+    "hook": "interlock.cli.hook:hook",
+    "init": "interlock.cli.attended:init",
+    "install": "interlock.cli.install:install",
     "keys": "interlock.cli.keys:keys",
     "mcp": "interlock.cli.connect:mcp",
+    "mode": "interlock.cli.attended:mode",
     "preferences": "interlock.cli.preferences:preferences",
     "run": "interlock.cli.run:run",
     "session": "interlock.cli.session:session",
     "sources": "interlock.cli.sources:sources",
     "store": "interlock.cli.store:store",
+    "uninstall": "interlock.cli.install:uninstall",
     "workflow": "interlock.cli.workflow:workflow",
 }
 

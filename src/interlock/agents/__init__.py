@@ -1,0 +1,1 @@
+"""Agents: what each agent client must be told so that it works with Interlock."""

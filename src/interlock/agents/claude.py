@@ -1,0 +1,268 @@
+"""What Claude Code must be told: one table, from which its settings and a plugin are made."""
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from interlock.core.canonical import Json
+
+Scope = Literal["user", "project"]
+JsonPath: TypeAlias = tuple[str | int, ...]
+
+NAME = "interlock"
+"""Of the server and of the plugin; the names of our tools are made of it."""
+
+
+class Program(msgspec.Struct, frozen=True):
+    """How Interlock is started on this machine."""
+
+    interpreter: str
+    """Absolute: clients do not have this shell's PATH."""
+    flags: tuple[str, ...]
+    home: str
+    """The data home. Hooks and server must use the same one."""
+
+
+class Hook(NamedTuple):
+    event: str
+    """As Claude Code calls it."""
+    name: str
+    """As `interlock hook --event` calls it."""
+    timeout: int = 5
+    """In seconds. Claude Code would wait ten minutes, and then let the tool call pass."""
+    more: Mapping[str, Json] = {}
+    matcher: str = ""
+
+
+HOOKS = (
+    Hook("SessionStart", "session-start", 10),
+    Hook("UserPromptSubmit", "prompt-submit"),
+    # Without `onFailure` a hook that cannot be started would let every tool call pass.
+    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*"),
+    Hook("PostToolUse", "post-tool", more={"async": True}),
+    Hook("Stop", "stop"),
+    Hook("PreCompact", "pre-compact"),
+    Hook("PostCompact", "post-compact"),
+    Hook("SessionEnd", "session-end"),
+)
+
+COMMANDS = {
+    "mode.md": """\
+---
+description: Set what the agent may do here
+argument-hint: analysis|planning|coding|disabled [--task TEXT]
+disable-model-invocation: true
+---
+
+The user typed `/mode $ARGUMENTS`. Interlock's prompt hook has read it and set the mode; the context
+that it added says which mode holds now, or why it was not changed. Nothing is left to be done about
+the mode itself: acknowledge it in one sentence and go on with the work within it.
+"""
+}
+"""Slash commands by file name. A hook does the work: the files make the commands known."""
+
+
+class Places(NamedTuple):
+    """The files in which Claude Code looks."""
+
+    settings: Path
+    servers: Path
+    commands: Path
+
+
+def places(scope: Scope, root: Path) -> Places:
+    """`root` is the project, or the user's home directory."""
+    servers = root / (".mcp.json" if scope == "project" else ".claude.json")
+    return Places(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
+
+
+def hook_command(program: Program, name: str) -> str:
+    """The command line of a hook, for a shell."""
+    ours = ["-m", "interlock", "hook", "--host", "claude-code", "--event", name]
+    return shlex.join([program.interpreter, *program.flags, *ours, "--home", program.home])
+
+
+def hooks(program: Program) -> dict[str, Json]:
+    """What goes under `hooks`: for each event one matcher group of ours."""
+    found: dict[str, Json] = {}
+    for hook in HOOKS:
+        command: dict[str, Json] = {
+            "type": "command",
+            "command": hook_command(program, hook.name),
+            "timeout": hook.timeout,
+            **hook.more,
+        }
+        matcher: dict[str, Json] = {"matcher": hook.matcher} if hook.matcher else {}
+        found[hook.event] = [{**matcher, "hooks": [command]}]
+    return found
+
+
+def server(program: Program) -> dict[str, Json]:
+    """The server's entry. Without `alwaysLoad` the model would see only the names of the tools."""
+    return {
+        "type": "stdio",
+        "command": program.interpreter,
+        "args": [*program.flags, "-m", "interlock", "mcp"],
+        "env": {"INTERLOCK_HOME": program.home},
+        "alwaysLoad": True,
+    }
+
+
+def settings(program: Program) -> dict[str, Json]:
+    return {"hooks": hooks(program)}
+
+
+def servers(program: Program) -> dict[str, Json]:
+    return {"mcpServers": {NAME: server(program)}}
+
+
+def plugin(program: Program, version: str) -> dict[str, str]:
+    """The files of a plugin directory, by their paths in it."""
+    about: dict[str, Json] = {
+        "name": NAME,
+        "version": version,
+        "description": "Durable workflows and a gate before every tool call",
+        "license": "Apache-2.0",
+    }
+    told: dict[str, Json] = {"description": "Interlock's gate and session", **settings(program)}
+    return {
+        ".claude-plugin/plugin.json": _written(about),
+        "hooks/hooks.json": _written(told),
+        ".mcp.json": _written(servers(program)),
+        **{f"commands/{name}": text for name, text in COMMANDS.items()},
+    }
+
+
+class Installed(NamedTuple):
+    """A hook of ours that was found in settings."""
+
+    event: str
+    group: JsonPath
+    handler: JsonPath
+    among: int
+    """How many hooks the group has."""
+    command: str
+    words: tuple[str, ...]
+
+    @property
+    def home(self) -> str:
+        """The data home that it was given; nothing where it was given none."""
+        return next(
+            (b for a, b in zip(self.words, self.words[1:], strict=False) if a == "--home"), ""
+        )
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """What starts Interlock: all before `hook`."""
+        return self.words[: self.words.index("hook")]
+
+
+def words_of(command: str) -> tuple[str, ...] | None:
+    """The words of a hook command of ours; None if it is somebody else's.
+
+    Ours is nothing but Interlock itself: a command in which it is wrapped was made by the user.
+    """
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError:
+        return None
+    start = 1
+    if words and os.path.basename(words[0]) != "interlock":
+        while start < len(words) and words[start].startswith("-") and words[start] != "-m":
+            start += 1
+        if words[start : start + 2] != ("-m", "interlock"):
+            return None
+        start += 2
+    return words if words[start : start + 3] == ("hook", "--host", "claude-code") else None
+
+
+def installed(found: Mapping[str, Json]) -> list[Installed]:
+    """Every hook of ours in the settings, whatever else they hold."""
+    ours: list[Installed] = []
+    for event, groups in _dict(found.get("hooks")).items():
+        for index, group in enumerate(_list(groups)):
+            handlers = _list(_dict(group).get("hooks"))
+            for place, handler in enumerate(handlers):
+                command = _dict(handler).get("command")
+                words = words_of(command) if isinstance(command, str) else None
+                if isinstance(command, str) and words:
+                    path = ("hooks", event, index)
+                    inner = (*path, "hooks", place)
+                    ours.append(Installed(event, path, inner, len(handlers), command, words))
+    return ours
+
+
+def hooks_in(found: Mapping[str, Json]) -> list[JsonPath]:
+    """What to take out of settings: groups where all hooks are ours, else single hooks."""
+    ours = installed(found)
+    groups = Counter(hook.group for hook in ours)
+    whole = {hook.group for hook in ours if groups[hook.group] == hook.among}
+    return list(dict.fromkeys(x.group if x.group in whole else x.handler for x in ours))
+
+
+def servers_in(found: Mapping[str, Json]) -> list[JsonPath]:
+    """What to take out of a file of servers."""
+    entry = _dict(_dict(found.get("mcpServers")).get(NAME))
+    is_ours = _list(entry.get("args"))[-3:] == ["-m", "interlock", "mcp"]
+    is_ours = is_ours and "INTERLOCK_HOME" in _dict(entry.get("env"))
+    return [("mcpServers", NAME)] if is_ours else []
+
+
+def has_hooks(found: Mapping[str, Json], program: Program) -> bool:
+    """Whether exactly our hooks are there, as they should be."""
+    there = _dict(found.get("hooks"))
+    wanted = hooks(program)
+    return len(installed(found)) == len(wanted) and all(
+        group in _list(there.get(event)) for event, made in wanted.items() for group in _list(made)
+    )
+
+
+def has_server(found: Mapping[str, Json], program: Program) -> bool:
+    return server_in(found) == server(program)
+
+
+def server_in(found: Mapping[str, Json], root: Path | None = None) -> dict[str, Json] | None:
+    """The entry under our name, whoever wrote it; in the user's file also that of one project."""
+    held = [_dict(found.get("mcpServers"))]
+    if root is not None:
+        own = _dict(_dict(found.get("projects")).get(str(root)))
+        held.insert(0, _dict(own.get("mcpServers")))
+    return next((_dict(servers[NAME]) for servers in held if NAME in servers), None)
+
+
+def start_of(entry: Mapping[str, Json]) -> tuple[list[str], dict[str, str]] | None:
+    """How a server is started: its command line and its variables; None where it is not."""
+    words = [entry.get("command"), *_list(entry.get("args"))]
+    if not all(isinstance(word, str) for word in words):
+        return None
+    variables = _dict(entry.get("env"))
+    return [str(word) for word in words], {name: str(value) for name, value in variables.items()}
+
+
+def weakness(found: Mapping[str, Json], hook: Installed) -> str:
+    """Why a hook that is there would still let something pass; nothing if it would not."""
+    _, event, index, _, place = hook.handler
+    group = _dict(_list(_dict(found.get("hooks")).get(str(event)))[int(index)])
+    handler = _dict(_list(group.get("hooks"))[int(place)])
+    if group.get("matcher", "*") not in ("", "*"):
+        return f"is only for `{group.get('matcher')}`"
+    if handler.get("onFailure") != "block":
+        return "lets tool calls pass when it fails (`onFailure` is not `block`)"
+    return ""
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _written(value: dict[str, Json]) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"

@@ -1,0 +1,375 @@
+"""Look whether what was installed for Claude Code works, and prove it by a call that must fail."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from interlock.agents import claude
+from interlock.agents.claude import Installed
+from interlock.app import gate
+from interlock.app.context import Clock, open_app
+from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.install import HOST
+from interlock.core.canonical import Json
+from interlock.workspace import manifest, project, rewrite, spool, surgery
+from interlock.workspace.surgery import NotUsable
+
+HOOK_SECONDS = 10
+SERVER_SECONDS = 20
+DAY_MS = 86_400_000
+RUNS_MAX = 200
+ASKING = "interlock-doctor-"
+"""What the sessions begin with in whose name we ask."""
+_INSTALL = f"Run `interlock install {HOST}`."
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    what: str
+    """What is true."""
+    hint: str = ""
+    """What to do about it; nothing where all is well."""
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.hint
+
+
+class _Settings(NamedTuple):
+    path: Path
+    found: dict[str, Json]
+
+
+class _Ran(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+
+
+def examine(
+    home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
+) -> list[Check]:
+    """Every check for the project around `directory`, and for the user. Mends nothing."""
+    root = gate.root_of(directory)
+    around = root or Path(os.path.realpath(directory))
+    now_ms = clock.now_ms()
+    checks = [_project(root, around)]
+    files: list[_Settings] = []
+    for path in _settings_files(around):
+        found = _read(path)
+        if isinstance(found, Check):
+            checks.append(found)
+        elif found is not None:
+            files.append(_Settings(path, found))
+            checks.append(_switches(path, found))
+    hooks = [(file, hook) for file in files for hook in claude.installed(file.found)]
+    checks.append(_hooks(hooks))
+    checks += _programs([hook for _, hook in hooks], home, around, environment)
+    checks.append(_server(around, environment))
+    glass = _glass(home, now_ms)
+    checks.append(glass)
+    if root is not None:
+        checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not glass.is_ok)
+        checks.append(_heard(home, root, now_ms))
+    return checks
+
+
+def _project(root: Path | None, around: Path) -> Check:
+    if root is None:
+        what = f"`{around}` has not opted in, so hooks stay silent there"
+        return Check("project", what, "`interlock init` opts it in.")
+    try:
+        profile = project.policy_in(root).profile
+    except SettingsBroken as broken:
+        hint = "Correct the file. Until then only reading is allowed there."
+        return Check("project", str(broken), hint)
+    return Check("project", f"`{root}` has opted in (profile {profile})")
+
+
+def _settings_files(around: Path) -> tuple[Path, ...]:
+    shared = claude.places("project", around).settings
+    return (
+        claude.places("user", Path.home()).settings,
+        shared,
+        shared.with_name("settings.local.json"),
+    )
+
+
+def _read(path: Path) -> dict[str, Json] | Check | None:
+    """What a file of the client holds; None if there is none."""
+    try:
+        content = rewrite.content_of(path)
+    except OSError as error:
+        return Check("settings", f"`{path}` cannot be read: {error.strerror}", "Mend that.")
+    if content is None:
+        return None
+    text = surgery.decode(content)
+    found = text if isinstance(text, NotUsable) else surgery.read(text)
+    if isinstance(found, NotUsable):
+        hint = "Correct the file: Claude Code takes nothing from it as it is."
+        return Check("settings", f"`{path}` {found.what}", hint)
+    assert not isinstance(found, str), "a text was read into what it holds"
+    return found
+
+
+def _switches(path: Path, found: Mapping[str, Json]) -> Check:
+    if found.get("disableAllHooks"):
+        what = f"`{path}` says `disableAllHooks`, so no hook runs"
+        return Check("settings", what, "Take that out of the file.")
+    refused = found.get("disabledMcpjsonServers")
+    if isinstance(refused, list) and claude.NAME in refused:
+        what = f"`{path}` lists `{claude.NAME}` under `disabledMcpjsonServers`"
+        return Check("settings", what, "Take it out of that list.")
+    return Check("settings", f"`{path}` can be read")
+
+
+def _hooks(hooks: Sequence[tuple[_Settings, Installed]]) -> Check:
+    if not hooks:
+        return Check("hooks", "No hook of Interlock is in Claude Code's settings", _INSTALL)
+    there = {hook.event for _, hook in hooks}
+    if missing := [hook.event for hook in claude.HOOKS if hook.event not in there]:
+        return Check("hooks", f"Hooks are missing: {', '.join(missing)}", _INSTALL)
+    for file, hook in hooks:
+        if hook.event == "PreToolUse" and (fault := claude.weakness(file.found, hook)):
+            return Check("hooks", f"In `{file.path}` the PreToolUse hook {fault}", _INSTALL)
+    paths = dict.fromkeys(str(file.path) for file, _ in hooks)
+    return Check("hooks", f"{len(claude.HOOKS)} hooks in {', '.join(paths)}")
+
+
+def _programs(
+    hooks: Sequence[Installed], home: Path, around: Path, environment: Mapping[str, str]
+) -> Iterator[Check]:
+    for program in dict.fromkeys(hook.program for hook in hooks):
+        ran = _run([*program, "--version"], b"", around, environment, HOOK_SECONDS)
+        if isinstance(ran, str):
+            yield Check("program", f"`{program[0]}` {ran}", _INSTALL)
+        elif ran.code != 0:
+            what = f"`{program[0]}` does not run Interlock: {_last(ran.err)}"
+            yield Check("program", what, _INSTALL)
+        else:
+            yield Check("program", f"`{program[0]}` runs {_last(ran.out)}")
+    for other in dict.fromkeys(hook.home for hook in hooks):
+        if other and os.path.realpath(other) != os.path.realpath(home):
+            what = f"The hooks use the data home `{other}`, and this command `{home}`"
+            yield Check("home", what, f"Set INTERLOCK_HOME to the right one. {_INSTALL}")
+
+
+def _server(around: Path, environment: Mapping[str, str]) -> Check:
+    entry = None
+    for path in (
+        claude.places("project", around).servers,
+        claude.places("user", Path.home()).servers,
+    ):
+        found = _read(path)
+        if isinstance(found, Check):
+            return msgspec.structs.replace(found, name="server")
+        if found and (entry := claude.server_in(found, around)):
+            break
+    if not entry:
+        return Check("server", "Claude Code knows no MCP server `interlock`", _INSTALL)
+    words = claude.start_of(entry)
+    if words is None:
+        return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
+    command, more = words
+    ran = _run(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
+    if isinstance(ran, str):
+        return Check("server", f"The MCP server in `{path}` {ran}", _INSTALL)
+    count = _tools_in(ran.out)
+    if not count:
+        what = f"The MCP server in `{path}` does not answer: {_last(ran.err) or 'it says nothing'}"
+        return Check("server", what, _INSTALL)
+    return Check("server", f"The MCP server starts and has {count} tools")
+
+
+_LISTING = b"".join(
+    msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n"
+    for message in (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "interlock-doctor", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    )
+)
+
+
+class _Tools(msgspec.Struct, frozen=True):
+    tools: list[msgspec.Raw]
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    id: int
+    result: _Tools
+
+
+def _tools_in(out: bytes) -> int:
+    for line in out.splitlines():
+        try:
+            reply = msgspec.json.decode(line, type=_Reply)
+        except msgspec.MsgspecError:
+            continue
+        return len(reply.result.tools)
+    return 0
+
+
+def _proofs(
+    hooks: Sequence[Installed], root: Path, environment: Mapping[str, str], *, is_off: bool
+) -> Iterator[Check]:
+    """Run the gate as the client would: a writing call must be denied, a reading one passed."""
+    asked = {**environment, "CLAUDE_PROJECT_DIR": str(root)}
+    commands = dict.fromkeys(hook.command for hook in hooks if hook.event == "PreToolUse")
+    for command in commands:
+        session = f"{ASKING}{os.urandom(8).hex()}"
+        path = str(root / f"{session}.txt")
+        for tool, tool_input in (
+            ("Write", {"file_path": path, "content": "x"}),
+            ("Read", {"file_path": path}),
+        ):
+            payload = {
+                "session_id": session,
+                "cwd": str(root),
+                "permission_mode": "default",
+                "hook_event_name": "PreToolUse",
+                "tool_name": tool,
+                "tool_input": tool_input,
+                "tool_use_id": f"toolu_{session}",
+            }
+            content = msgspec.json.encode(payload)
+            ran = _run(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
+            yield _denied(ran, is_off=is_off) if tool == "Write" else _silent(ran)
+
+
+def _denied(ran: _Ran | str, *, is_off: bool) -> Check:
+    if isinstance(ran, str):
+        return Check("block", f"The PreToolUse hook {ran}", _INSTALL)
+    if ran.code == 2 and ran.err.strip():  # noqa: PLR2004 (the code with which a hook denies)
+        return Check("block", "A write of an unknown session was denied")
+    try:
+        decision = msgspec.json.decode(ran.out, type=_Answer).hook_specific_output
+    except msgspec.MsgspecError:
+        decision = _Decision()
+    if ran.code == 0 and decision.permission_decision == "deny":
+        return Check("block", "A write of an unknown session was denied")
+    if is_off:
+        what = "A write of an unknown session was not denied, because the gate is off"
+        return Check("block", what, "Look again when the gate is on.")
+    what = f"A write of an unknown session was NOT denied (exit code {ran.code})"
+    hint = f"{_last(ran.err) or 'The hook said nothing.'} {_INSTALL}"
+    return Check("block", what, hint)
+
+
+class _Decision(msgspec.Struct, frozen=True, rename="camel"):
+    permission_decision: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+    hook_specific_output: _Decision = _Decision()
+
+
+def _silent(ran: _Ran | str) -> Check:
+    if isinstance(ran, str):
+        return Check("pass", f"The PreToolUse hook {ran}", _INSTALL)
+    if ran.code == 0 and not ran.out.strip():
+        return Check("pass", "A read passed")
+    said = _last(ran.err) or _last(ran.out)
+    what = f"A read did not pass silently (exit code {ran.code}): {said}"
+    return Check("pass", what, _INSTALL)
+
+
+class _Glass(msgspec.Struct, frozen=True, rename="camel"):
+    until_ms: int
+    who: str = "unknown"
+
+
+def _glass(home: Path, now_ms: int) -> Check:
+    path = home / gate.GLASS
+    try:
+        content = rewrite.content_of(path)
+        glass = msgspec.json.decode(content, type=_Glass) if content is not None else None
+    except (OSError, msgspec.MsgspecError):
+        what = f"`{path}` cannot be read; the gate is on as if it were not there"
+        return Check("gate", what, "Remove the file.")
+    if glass is None or glass.until_ms <= now_ms:
+        return Check("gate", "The gate is on")
+    minutes = -((now_ms - glass.until_ms) // 60_000)  # rounded up
+    what = f"The gate was switched off by {glass.who}, for {minutes} more minutes"
+    return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")
+
+
+def _heard(home: Path, root: Path, now_ms: int) -> Check:
+    """Whether the client's hooks are heard of while there is work."""
+    since = now_ms - DAY_MS
+    try:
+        installs = manifest.load(home)
+        for scope, place in (("project", root), ("user", Path.home())):
+            if known := manifest.find(installs, HOST, scope, place):
+                since = max(since, known.at_ms)
+        if any(
+            line.host == HOST and line.at_ms >= since and not line.host_session.startswith(ASKING)
+            for line in spool.lines(home)
+        ):
+            return Check("heard", "Hooks were heard of within the last day")
+        count = _sessions_since(home, root, since)
+    except SettingsBroken as broken:
+        return Check("heard", str(broken), "Correct the file, or move it away.")
+    except StoreFailure as failure:
+        return Check("heard", str(failure), failure.hint)
+    if count:
+        what = f"{count} sessions went on here, and no hook of Claude Code was heard of"
+        hint = "Restart Claude Code; `/hooks` in it shows which hooks it has taken up."
+        return Check("heard", what, hint)
+    return Check("heard", "No work went on here within the last day")
+
+
+def _sessions_since(home: Path, root: Path, since_ms: int) -> int:
+    if not (home / "interlock.db").exists():
+        return 0
+    app = open_app(home)
+    try:
+        rows = app.reader.newest_runs(limit=RUNS_MAX)
+    finally:
+        app.close()
+    recent = [row for row in rows if row.updated_ms >= since_ms]
+    return len({row.session for row in recent if f"{row.workspace}/".startswith(f"{root}/")})
+
+
+def _run(
+    command: Sequence[str], content: bytes, cwd: Path, environment: Mapping[str, str], seconds: int
+) -> _Ran | str:
+    """What came of a command, or why nothing did, to stand behind its name."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"cannot be started: {error.strerror}"
+    try:
+        out, err = process.communicate(content, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        # The group, because a shell's child would go on and hold our pipes open.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"has not answered within {seconds} s"
+    return _Ran(process.returncode, out, err)
+
+
+def _last(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""

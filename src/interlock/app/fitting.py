@@ -1,0 +1,195 @@
+"""What becomes of each file of the client when Interlock is put in or taken out. Writes nothing."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from interlock.agents import claude
+from interlock.agents.claude import JsonPath, Program
+from interlock.core.canonical import Json
+from interlock.workspace import manifest, rewrite, surgery
+from interlock.workspace.manifest import Entry, Install
+from interlock.workspace.surgery import NotUsable
+
+MENDING = "Nothing was written. Correct the file or move it away, and repeat."
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What becomes of one file."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    """None: it goes."""
+    what: str
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Nothing was written."""
+
+    what: str
+    hint: str
+
+
+class Job(NamedTuple):
+    """A JSON file of the client, and what it is about."""
+
+    path: Path
+    ours: Callable[[Mapping[str, Json]], list[JsonPath]]
+
+
+class _File(NamedTuple):
+    content: bytes | None
+    text: str
+    found: dict[str, Json]
+
+
+class Step(NamedTuple):
+    change: Change | None = None
+    entry: Entry | None = None
+    note: str = ""
+
+
+def put_hooks(job: Job, program: Program, old: Install | None) -> Step | Refused:
+    file = _open(job.path)
+    if isinstance(file, Refused):
+        return file
+    if claude.has_hooks(file.found, program):
+        return Step(entry=_remembered(job.path, file, old))
+    return _put(job, file, claude.settings(program), old, f"{len(claude.HOOKS)} hooks")
+
+
+def put_server(job: Job, program: Program, old: Install | None) -> Step | Refused:
+    file = _open(job.path)
+    if isinstance(file, Refused):
+        return file
+    if claude.has_server(file.found, program):
+        return Step(entry=_remembered(job.path, file, old))
+    if claude.server_in(file.found) is not None and not job.ours(file.found):
+        return Step(
+            note=f"`{job.path}` has a server `{claude.NAME}` that Interlock did not put there;"
+            " it stays as it is."
+        )
+    return _put(job, file, claude.servers(program), old, f"the MCP server `{claude.NAME}`")
+
+
+def _put(
+    job: Job, file: _File, addition: Mapping[str, Json], old: Install | None, what: str
+) -> Step | Refused:
+    known = old.entry(job.path) if old else None
+    base, _ = _without_ours(job, file, known)
+    edit = surgery.graft(base, addition)
+    if isinstance(edit, NotUsable):
+        return _unusable(job.path, edit)
+    existed = file.content is not None and (known is None or known.existed)
+    after = edit.text.encode()
+    made = [str(directory) for directory in rewrite.missing_directories(job.path)]
+    return Step(
+        Change(job.path, file.content, after, what),
+        Entry(
+            path=str(job.path),
+            existed=existed,
+            before=manifest.digest(base.encode()) if existed else "",
+            after=manifest.digest(after),
+            splices=edit.splices,
+            made=edit.made,
+            directories=(*(known.directories if known else ()), *made),
+        ),
+    )
+
+
+def put_text(path: Path, text: str, old: Install | None) -> Step | Refused:
+    known = old.entry(path) if old else None
+    content = _read(path)
+    if isinstance(content, Refused):
+        return content
+    after = text.encode()
+    made = [str(directory) for directory in rewrite.missing_directories(path)]
+    entry = Entry(
+        path=str(path),
+        existed=False,
+        before="",
+        after=manifest.digest(after),
+        directories=(*(known.directories if known else ()), *made),
+    )
+    if content == after:
+        return Step(entry=entry)
+    if content is not None and (known is None or known.after != manifest.digest(content)):
+        note = f"`{path}` holds a command that Interlock did not put there; it stays as it is."
+        return Step(entry=known, note=note)
+    return Step(Change(path, content, after, f"the command `/{path.stem}`"), entry)
+
+
+def take_json(job: Job, old: Install | None) -> Step | Refused:
+    known = old.entry(job.path) if old else None
+    file = _open(job.path)
+    if isinstance(file, Refused):
+        return file
+    if file.content is None:
+        return Step()
+    rest, is_by_name = _without_ours(job, file, known)
+    if rest == file.text:
+        return Step()
+    if known and not known.existed and surgery.is_blank(rest):
+        return Step(Change(job.path, file.content, None, "removed: it was not there before"))
+    after = rest.encode()
+    what = "ours was taken out, and what was changed since stays"
+    if known and manifest.digest(after) == known.before:
+        what = "as it was before"
+    elif is_by_name:
+        what = "not as it was left, so our entries were found by what they say and taken out"
+    return Step(Change(job.path, file.content, after, what))
+
+
+def take_text(path: Path, text: str, old: Install | None) -> Step | Refused:
+    known = old.entry(path) if old else None
+    content = _read(path)
+    if isinstance(content, Refused):
+        return content
+    if content is None:
+        return Step()
+    if content == text.encode() or (known and known.after == manifest.digest(content)):
+        return Step(Change(path, content, None, "removed: it was not there before"))
+    return Step(note=f"`{path}` was changed since, so it stays." if known else "")
+
+
+def _without_ours(job: Job, file: _File, known: Entry | None) -> tuple[str, bool]:
+    """The text without us, and whether we had to be looked for by what our entries say."""
+    rest = surgery.cut(file.text, known.splices) if known and known.splices else None
+    is_by_name = rest is None
+    rest = file.text if rest is None else rest
+    found = surgery.read(rest)
+    assert not isinstance(found, NotUsable), "it could be read with us in it"
+    if not (doomed := job.ours(found)):
+        return rest, False
+    return surgery.remove(rest, doomed, known.made if known else None), is_by_name
+
+
+def _open(path: Path) -> _File | Refused:
+    content = _read(path)
+    if isinstance(content, Refused):
+        return content
+    text = surgery.decode(content or b"")
+    if isinstance(text, NotUsable):
+        return _unusable(path, text)
+    found = surgery.read(text)
+    return _unusable(path, found) if isinstance(found, NotUsable) else _File(content, text, found)
+
+
+def _read(path: Path) -> bytes | Refused | None:
+    try:
+        return rewrite.content_of(path)
+    except OSError as error:
+        return Refused(f"`{path}` cannot be read: {error.strerror}", MENDING)
+
+
+def _unusable(path: Path, fault: NotUsable) -> Refused:
+    return Refused(f"`{path}` {fault.what}", MENDING)
+
+
+def _remembered(path: Path, file: _File, old: Install | None) -> Entry:
+    """What is known of a file in which everything is as it should be."""
+    known = old.entry(path) if old else None
+    return known or Entry(str(path), True, "", manifest.digest(file.content or b""))  # noqa: FBT003

@@ -1,0 +1,281 @@
+"""Put Interlock into Claude Code's own files, and take it out again to the byte."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+import interlock
+from interlock.agents import claude
+from interlock.agents.claude import Program, Scope
+from interlock.app import projects
+from interlock.app.fitting import (
+    MENDING,
+    Change,
+    Job,
+    Refused,
+    Step,
+    put_hooks,
+    put_server,
+    put_text,
+    take_json,
+    take_text,
+)
+from interlock.core.canonical import Json
+from interlock.store.lock import WriteLock
+from interlock.workspace import manifest, project, rewrite
+from interlock.workspace.manifest import Entry, Install
+from interlock.workspace.rewrite import FileMoved
+
+HOST = "claude-code"
+LOOK_SECONDS = 30
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What was changed, or would be."""
+
+    root: Path
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+    """What was left alone, and why."""
+    opts_in: bool = False
+
+
+class InstallFailed(Exception):
+    """The world failed on the way. `hint` says how to get out of it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def root_for(scope: Scope, directory: Path) -> Path:
+    """Where the files of a scope lie, seen from a directory."""
+    if scope == "user":
+        return Path.home()
+    return project.root_of(directory) or Path(os.path.realpath(directory))
+
+
+def find_program(home: Path) -> tuple[Program, str]:
+    """How this Interlock is started from anywhere, and what the user must mind about it."""
+    assert sys.executable, "an interpreter that runs this knows where it lies"
+    own = os.path.realpath(interlock.__file__)
+    # `-I` closes Python off from the project and from variables, but also from packages that only
+    # a variable or the user's own site shows. `-P` at least keeps the project's directory out.
+    for flags in (("-I",), ("-P",)):
+        if _imported(flags) == own:
+            return Program(sys.executable, flags, str(home)), ""
+    note = (
+        "Python finds this Interlock only by the variables of this shell (PYTHONPATH): Claude Code"
+        " must be started with the same ones."
+    )
+    return Program(sys.executable, ("-P",), str(home)), note
+
+
+def _imported(flags: tuple[str, ...]) -> str:
+    """Where Interlock is imported from without the variables of this shell; nothing if nowhere."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    asked = [sys.executable, *flags, "-c", "import interlock; print(interlock.__file__)"]
+    try:
+        done = subprocess.run(
+            asked,
+            cwd="/",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LOOK_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return os.path.realpath(done.stdout.strip()) if done.returncode == 0 else ""
+
+
+def install(
+    home: Path, scope: Scope, root: Path, program: Program, *, at_ms: int, is_dry: bool = False
+) -> Done | Refused:
+    """Tell the client of Interlock; what is so already stays as it is.
+
+    Raises:
+        InstallFailed: a file could not be written.
+        SettingsBroken: our own notes about installs, or the project's config, cannot be used.
+    """
+    if is_dry:
+        return _installed(home, scope, root, program)[0]
+    with _alone(home):
+        done, files = _installed(home, scope, root, program)
+        if isinstance(done, Refused):
+            return done
+        if done.opts_in:
+            projects.opt_in(root, "standard")
+        known = manifest.load(home)
+        old = manifest.find(known, HOST, scope, root)
+        new = Install(HOST, scope, str(root), at_ms, files)
+        if done.changes or old is None:
+            # Before the files: with a note of what never came to be, taking it out is a no-op.
+            _remember(home, (*(x for x in known if x != old), new))
+        _carry_out(done.changes)
+    return done
+
+
+def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> Done | Refused:
+    """Take out what is ours; what the user has changed since stays.
+
+    Raises:
+        InstallFailed: a file could not be written.
+        SettingsBroken: our own notes about installs cannot be used.
+    """
+    if is_dry:
+        return _uninstalled(home, scope, root)
+    with _alone(home):
+        done = _uninstalled(home, scope, root)
+        if isinstance(done, Refused):
+            return done
+        _carry_out(done.changes)
+        known = manifest.load(home)
+        old = manifest.find(known, HOST, scope, root)
+        if old is not None:
+            _remove_directories(old)
+            _remember(home, tuple(x for x in known if x != old))
+    return done
+
+
+def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> Done | Refused:
+    """Write the same as a plugin directory, or write ours there anew.
+
+    Raises:
+        InstallFailed: a file could not be written.
+    """
+    files = {
+        directory / name: text
+        for name, text in claude.plugin(program, interlock.__version__).items()
+    }
+    steps: list[Step | Refused] = []
+    try:
+        about = rewrite.content_of(directory / ".claude-plugin" / "plugin.json")
+        is_ours = about is not None and _name_in(about) == claude.NAME
+        if directory.exists() and not is_ours and any(directory.iterdir()):
+            what = f"`{directory}` is not empty, and is not Interlock's plugin"
+            return Refused(what, "Name a directory that is not there yet.")
+        for path, text in files.items():
+            content = rewrite.content_of(path)
+            if content != text.encode():
+                steps.append(Step(Change(path, content, text.encode(), "part of the plugin")))
+    except OSError as error:
+        return Refused(f"`{directory}` cannot be used: {error.strerror}", "Name another directory.")
+    done = _done(directory, steps)
+    if isinstance(done, Done) and not is_dry:
+        _carry_out(done.changes)
+    return done
+
+
+def _installed(
+    home: Path, scope: Scope, root: Path, program: Program
+) -> tuple[Done | Refused, tuple[Entry, ...]]:
+    places = claude.places(scope, root)
+    old = manifest.find(manifest.load(home), HOST, scope, root)
+    steps = [
+        put_hooks(Job(places.settings, claude.hooks_in), program, old),
+        put_server(Job(places.servers, claude.servers_in), program, old),
+        *(put_text(places.commands / name, text, old) for name, text in claude.COMMANDS.items()),
+    ]
+    done = _done(root, steps)
+    if isinstance(done, Done):
+        opts_in = scope == "project" and project.root_of(root) is None
+        done = msgspec.structs.replace(done, opts_in=opts_in)
+    entries = [step.entry for step in steps if isinstance(step, Step)]
+    return done, tuple(entry for entry in entries if entry)
+
+
+def _uninstalled(home: Path, scope: Scope, root: Path) -> Done | Refused:
+    places = claude.places(scope, root)
+    old = manifest.find(manifest.load(home), HOST, scope, root)
+    steps = [
+        take_json(Job(places.settings, claude.hooks_in), old),
+        take_json(Job(places.servers, claude.servers_in), old),
+        *(take_text(places.commands / name, text, old) for name, text in claude.COMMANDS.items()),
+    ]
+    return _done(root, steps)
+
+
+def _done(root: Path, steps: Sequence[Step | Refused]) -> Done | Refused:
+    changes: list[Change] = []
+    notes: list[str] = []
+    for step in steps:
+        if isinstance(step, Refused):
+            return step
+        if step.change and (why := rewrite.obstacle(step.change.path)):
+            return Refused(f"`{step.change.path}` {why}", MENDING)
+        changes += [step.change] if step.change else []
+        notes += [step.note] if step.note else []
+    return Done(root, tuple(changes), tuple(notes))
+
+
+def _carry_out(changes: Sequence[Change]) -> None:
+    for change in changes:
+        try:
+            if change.after is not None:
+                rewrite.replace(change.path, change.before, change.after)
+            elif change.before is not None:
+                rewrite.delete(change.path, change.before)
+        except FileMoved:
+            raise InstallFailed(
+                f"Somebody else wrote `{change.path}` at the same moment",
+                "It was left alone. Repeat the command; that does what is still to be done.",
+            ) from None
+        except OSError as error:
+            raise InstallFailed(
+                f"`{change.path}` cannot be written: {error.strerror}",
+                "Put that right and repeat the command, or take back what was done with"
+                f" `interlock uninstall {HOST}`.",
+            ) from error
+
+
+def _remember(home: Path, installs: tuple[Install, ...]) -> None:
+    try:
+        manifest.save(home, installs)
+    except (OSError, FileMoved) as error:
+        hint = "Put that right, and repeat the command."
+        raise InstallFailed(f"`{home / manifest.FILE}` cannot be written: {error}", hint) from error
+
+
+def _remove_directories(old: Install) -> None:
+    """Those that were made for our files, as far as they are empty."""
+    made = {
+        directory
+        for entry in old.files
+        for directory in entry.directories
+        if Path(directory) in Path(os.path.realpath(entry.path)).parents
+    }
+    for directory in sorted(made, key=len, reverse=True):
+        try:
+            os.rmdir(directory)
+        except OSError:
+            continue  # not empty, or gone: it is not ours any more
+
+
+@contextmanager
+def _alone(home: Path) -> Generator[None]:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "Point INTERLOCK_HOME at a directory that you can write."
+        raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error
+    lock = WriteLock(home / "installed.lock")
+    try:
+        with lock.held():
+            yield
+    finally:
+        lock.close()
+
+
+def _name_in(content: bytes) -> Json:
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return found.get("name") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]

@@ -1,0 +1,176 @@
+"""`interlock install`, `uninstall` and `doctor`: for the agent clients of this machine."""
+
+import difflib
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from interlock.app import doctor as examining
+from interlock.app import install as use
+from interlock.app.context import SystemClock
+from interlock.app.home import data_home
+from interlock.app.install import Change, Done, InstallFailed, Refused, Scope
+from interlock.cli.attended import only_user
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+
+HOSTS = (use.HOST,)
+
+_host = click.argument("host", type=click.Choice(HOSTS))
+_scope = click.option(
+    "--scope",
+    type=click.Choice(("user", "project")),
+    default="project",
+    help="Whose files; default: the project's",
+)
+_dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+
+
+@click.command()
+@_host
+@_scope
+@click.option("--plugin", type=click.Path(path_type=Path), help="Write a plugin directory instead")
+@_dry_run
+@_json
+def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_json: bool) -> None:
+    """Tell an agent client of Interlock: hooks, MCP server, slash commands
+
+    What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
+    the project's scope the project is opted in too.
+    """
+    only_user("Installing")
+    program, note = use.find_program(data_home())
+    with _failing(as_json=as_json):
+        if plugin is not None:
+            done = use.write_plugin(plugin.absolute(), program, is_dry=dry_run)
+        else:
+            root = use.root_for(scope, Path.cwd())
+            at_ms = SystemClock().now_ms()
+            done = use.install(data_home(), scope, root, program, at_ms=at_ms, is_dry=dry_run)
+    done = _told(done, note, is_dry=dry_run, as_json=as_json)
+    if done is None:
+        return
+    if plugin is not None:
+        print(f"\nNext: claude --plugin-dir {plugin}. To undo, remove the directory.")
+        return
+    print(f"\nNext: start Claude Code anew, then `interlock doctor {host}`.")
+    print(f"To undo: interlock uninstall {host} --scope {scope}")
+
+
+@click.command()
+@_host
+@_scope
+@_dry_run
+@_json
+def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
+    """Take Interlock out of an agent client's files
+
+    They are left as they were before, with what was changed in them since. A project stays opted
+    in: remove `.interlock/config.toml` to end that.
+    """
+    only_user("Uninstalling")
+    with _failing(as_json=as_json):
+        root = use.root_for(scope, Path.cwd())
+        done = use.uninstall(data_home(), scope, root, is_dry=dry_run)
+    if isinstance(done, Done) and not done.changes and not done.notes and not as_json:
+        print(f"Nothing of Interlock is in {host}'s files of {root}.")
+        return
+    _told(done, "", is_dry=dry_run, as_json=as_json)
+
+
+@click.command()
+@_host
+@_json
+def doctor(host: str, *, as_json: bool) -> None:
+    """Check that an agent client and Interlock work together, and prove that the gate blocks
+
+    The exit code is 1 if something is wrong.
+    """
+    checks = examining.examine(data_home(), Path.cwd(), os.environ, SystemClock())
+    is_ok = all(check.is_ok for check in checks)
+    if as_json:
+        shown = [{"name": x.name, "isOk": x.is_ok, "what": x.what, "hint": x.hint} for x in checks]
+        print_json({"host": host, "isOk": is_ok, "checks": shown})
+    else:
+        rows: list[tuple[str, ...]] = []
+        for check in checks:
+            rows.append(("ok" if check.is_ok else "PROBLEM", check.name, check.what))
+            rows += [] if check.is_ok else [("", "", f"-> {check.hint}")]
+        print_table(rows)
+    if not is_ok:
+        raise Stop(REFUSED)
+
+
+def _told(done: Done | Refused, note: str, *, is_dry: bool, as_json: bool) -> Done | None:
+    """Say what was done; gives it if something was and more can be said."""
+    if isinstance(done, Refused):
+        _end(done.what, done.hint, as_json=as_json)
+    notes = [*done.notes, *([note] if note and done.changes else [])]
+    if as_json:
+        changes = [
+            {"path": str(x.path), "what": x.what, "diff": _diff(x) if is_dry else None}
+            for x in done.changes
+        ]
+        print_json(
+            {
+                "root": str(done.root),
+                "isDryRun": is_dry,
+                "optsIn": done.opts_in,
+                "changes": changes,
+                "notes": notes,
+            }
+        )
+        return None
+    if is_dry:
+        print("".join(_diff(change) for change in done.changes), end="")
+    else:
+        print_table([(_shown(change.path, done.root), change.what) for change in done.changes])
+    if done.opts_in:
+        would = "The project would be opted in" if is_dry else "The project was opted in"
+        print(f"{would} (.interlock/config.toml), as by `interlock init`.")
+    for line in notes:
+        print(f"note: {line}")
+    if not done.changes and not done.opts_in:
+        print("Nothing to change.")
+        return None
+    return None if is_dry else done
+
+
+def _shown(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _diff(change: Change) -> str:
+    before, after = _lines(change.before), _lines(change.after)
+    old = "/dev/null" if change.before is None else str(change.path)
+    new = "/dev/null" if change.after is None else str(change.path)
+    lines = difflib.unified_diff(before, after, old, new)
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _lines(content: bytes | None) -> list[str]:
+    """Lines as an editor shows them; `splitlines` would also end some at rarer characters."""
+    *whole, last = (content or b"").decode("utf-8", "replace").split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+@contextmanager
+def _failing(*, as_json: bool) -> Generator[None]:
+    try:
+        yield
+    except InstallFailed as failure:
+        _end(str(failure), failure.hint, as_json=as_json)
+
+
+def _end(error: str, hint: str, *, as_json: bool) -> NoReturn:
+    if as_json:
+        print_json({"code": "not_installed", "error": error, "hint": hint})
+    else:
+        complain(error, hint)
+    raise Stop(REFUSED)

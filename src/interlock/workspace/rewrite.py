@@ -1,0 +1,115 @@
+"""Replace whole files that belong to somebody else: at once or not at all, with mode and owner."""
+
+import os
+import stat
+from pathlib import Path
+
+
+class FileMoved(Exception):
+    """Somebody else wrote the file since it was read. It was left alone."""
+
+
+def content_of(path: Path) -> bytes | None:
+    """What the file holds; None if there is none.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def obstacle(path: Path) -> str:
+    """Why the file cannot be replaced or made, to stand behind its name; nothing if it can."""
+    target = os.path.realpath(path)
+    try:
+        found = os.stat(target)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            return "is a link to nothing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    else:
+        if not stat.S_ISREG(found.st_mode):
+            return "is not a file"
+        if not found.st_mode & 0o222 or not os.access(target, os.W_OK):
+            return "is read-only"
+    nearest = os.path.dirname(target)
+    while not os.path.lexists(nearest):
+        nearest = os.path.dirname(nearest)
+    if not os.path.isdir(nearest):
+        return f"cannot be made: `{nearest}` is not a directory"
+    return "" if os.access(nearest, os.W_OK | os.X_OK) else f"lies in `{nearest}`, a read-only one"
+
+
+def missing_directories(path: Path) -> tuple[Path, ...]:
+    """The directories that must be made before the file can be, outermost first."""
+    missing: list[Path] = []
+    for parent in Path(os.path.realpath(path)).parents:
+        if parent.exists():
+            break
+        missing.append(parent)
+    return tuple(reversed(missing))
+
+
+def replace(path: Path, before: bytes | None, after: bytes) -> None:
+    """Put `after` in the place of `before`; a link stays, and what it leads to is replaced.
+
+    Raises:
+        FileMoved: the file does not hold `before` any more.
+        OSError: it cannot be written. It is as it was.
+    """
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.interlock-{os.urandom(4).hex()}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(file, "wb") as opened:
+            if before is not None:
+                _dress(file, target.stat())
+            opened.write(after)
+            opened.flush()
+            os.fsync(file)
+        _require(target, before)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync(target.parent)
+
+
+def delete(path: Path, before: bytes) -> None:
+    """Remove the file that holds `before`; of a link, what it leads to.
+
+    Raises:
+        FileMoved: the file does not hold `before` any more.
+        OSError: it cannot be removed.
+    """
+    target = Path(os.path.realpath(path))
+    _require(target, before)
+    target.unlink()
+
+
+def _dress(file: int, like: os.stat_result) -> None:
+    """Owner first: changing it takes some bits off the mode."""
+    made = os.fstat(file)
+    if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
+        os.fchown(file, like.st_uid, like.st_gid)
+    os.fchmod(file, stat.S_IMODE(like.st_mode))
+
+
+def _require(target: Path, before: bytes | None) -> None:
+    # A client may be running and writes its files whenever it likes. What it writes in the moment
+    # between this look and the rename is lost; without the look it would be a second or two.
+    if content_of(target) != before:
+        raise FileMoved(str(target))
+
+
+def _sync(directory: Path) -> None:
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,119 @@
+"""Files of Claude Code as people have them: what an install must leave alone."""
+
+import json
+from typing import Any
+
+BOM = "\ufeff"
+
+_THEIRS: dict[str, Any] = {"type": "command", "command": "/usr/bin/notify-send done"}
+_GROUP: dict[str, Any] = {"matcher": "Bash", "hooks": [_THEIRS]}
+_EVENTS = ("PreToolUse", "PostToolUse", "Stop", "SessionStart", "UserPromptSubmit", "SessionEnd")
+_BUSY: dict[str, Any] = {
+    "permissions": {"allow": ["Bash(npm run *)"], "deny": ["Read(./.env)"]},
+    "hooks": {event: [_GROUP, {"hooks": [_THEIRS, _THEIRS]}] for event in _EVENTS},
+    "model": "opus",
+}
+_LOOKALIKES = [
+    "echo interlock hook --host claude-code",
+    "timeout 5 python3 -m interlock hook --host claude-code --event pre-tool",
+    "python3 -m interlock hook --host codex --event pre-tool",
+    "python3 -m interlock_hooks hook --host claude-code",
+    "sh -c 'python3 -m interlock hook --host claude-code --event pre-tool'",
+    "interlock mode # hook --host claude-code",
+    "interlock 'hook --host claude-code",
+    "",
+]
+_DEEP = '{"a": ' * 200 + "0" + "}" * 200
+
+
+def _with(value: dict[str, Any], **style: Any) -> str:
+    return json.dumps(value, **style)
+
+
+SETTINGS: dict[str, str] = {
+    "empty": "",
+    "newline": "\n",
+    "spaces": "  \n\n ",
+    "bom alone": BOM,
+    "object": "{}",
+    "object and newline": "{}\n",
+    "object over two lines": "{\n}\n",
+    "object with a space": "{ }",
+    "space around": "\n\n  {}  \n\n",
+    "one member": '{"model": "opus"}',
+    "minified": '{"model":"opus","env":{"A":"1"}}',
+    "two spaces": _with(_BUSY, indent=2) + "\n",
+    "four spaces": _with(_BUSY, indent=4) + "\n",
+    "three spaces": _with(_BUSY, indent=3),
+    "tabs": _with(_BUSY, indent="\t") + "\n",
+    "no indent": _with(_BUSY, indent=0) + "\n",
+    "one line": _with(_BUSY),
+    "one tight line": _with(_BUSY, separators=(",", ":")),
+    "crlf": (_with(_BUSY, indent=2) + "\n").replace("\n", "\r\n"),
+    "crlf object": "{\r\n}\r\n",
+    "bom": BOM + _with(_BUSY, indent=2) + "\n",
+    "bom and crlf": BOM + _with(_BUSY, indent=2).replace("\n", "\r\n"),
+    "bom object": BOM + "{}",
+    "mixed line ends": '{\r\n  "a": 1,\n  "b": 2\r\n}\n',
+    "mixed indents": '{\n "a": 1,\n\t\t"b": {\n"c": 2}\n   }',
+    "commas first": '{ "a": 1\n, "hooks": { "Stop": [ ] }\n}',
+    "odd spaces": '{"a" :1 ,"hooks" :{ "Stop" :[ ] } }',
+    "no newline at the end": _with(_BUSY, indent=2),
+    "many newlines at the end": _with(_BUSY, indent=2) + "\n\n\n",
+    "hooks empty": '{\n  "hooks": {}\n}\n',
+    "hooks empty on one line": '{"hooks": {}, "model": "opus"}',
+    "hooks empty over lines": '{\n  "hooks": {\n  }\n}\n',
+    "events empty": '{\n  "hooks": {"PreToolUse": [], "Stop": []}\n}\n',
+    "events empty over lines": '{\n  "hooks": {\n    "PreToolUse": [\n    ]\n  }\n}\n',
+    "every event taken": _with(
+        {"hooks": {e: [_GROUP] for e in (*_EVENTS, "PreCompact")}}, indent=2
+    ),
+    "unknown events": _with({"hooks": {"FileChanged": [_GROUP], "Soon": []}}, indent=2),
+    "lookalikes": _with(
+        {"hooks": {"PreToolUse": [{"hooks": [{"command": text} for text in _LOOKALIKES]}]}},
+        indent=2,
+    ),
+    "odd hooks": _with({"hooks": {"Stop": [None, 1, "x", {}, {"hooks": 3}, {"hooks": [7]}]}}),
+    "unicode": '{\n  "name": "Zoë 🔒", "key ü": "\\u00fc\\ud83d\\ude00\\/"\n}\n',
+    "escaped key": '{\n  "\\u0068ooks": {"\\u0053top": []}\n}\n',
+    "half a surrogate": '{"a": "\\ud800"}',
+    "deep": f'{{\n  "deep": {_DEEP}\n}}\n',
+    "keys twice": '{"hooks": {"Stop": []}, "hooks": {"Stop": [], "Stop": [1]}}',
+    "large": _with({"history": [{"n": n, "text": "x" * 90} for n in range(10_000)]}, indent=1),
+    "numbers": '{"a": 1.50, "b": 1E5, "c": -0, "d": 123456789012345678901234567890}',
+    "our words in a text": '{"note": "interlock hook --host claude-code --event pre-tool"}',
+    "line separators": '{"a": "\u2028\u0085"}',
+}
+"""Settings into which hooks can be put."""
+
+SERVERS: dict[str, str] = {
+    "empty": "",
+    "object": "{}\n",
+    "no servers": '{\n  "numStartups": 3\n}\n',
+    "servers empty": '{"mcpServers": {}}',
+    "another server": _with({"mcpServers": {"tiny": {"command": "tiny", "args": []}}}, indent=2),
+    "tabs": _with({"mcpServers": {"tiny": {"command": "tiny"}}, "z": 1}, indent="\t") + "\r\n",
+    "one tight line": '{"mcpServers":{"interlock-like":{"command":"x"}},"projects":{}}',
+    "of one project": '{\n "projects": {"/p": {"mcpServers": {"interlock": {"command": "x"}}}}\n}',
+}
+"""Files into which a server can be put."""
+
+REFUSED: dict[str, str | bytes] = {
+    "array": "[]",
+    "text": '"settings"',
+    "null": "null",
+    "cut off": '{"hooks": {',
+    "comma at the end": '{"hooks": {},}',
+    "comment": '{\n  // mine\n  "hooks": {}\n}\n',
+    "single quotes": "{'hooks': {}}",
+    "two values": "{}\n{}",
+    "not utf-8": b'{"a": "\xff"}',
+    "utf-16": '{"a": 1}'.encode("utf-16"),
+    "too deep": '{"a": ' * 20_000,
+    "hooks are an array": '{"hooks": []}',
+    "hooks are null": '{"hooks": null}',
+    "hooks are a text": '{"hooks": "none"}',
+    "an event is an object": '{"hooks": {"Stop": {}}}',
+    "an event is a text": '{"hooks": {"PreToolUse": "x"}}',
+}
+"""Settings that must be refused and left alone."""

@@ -1,0 +1,141 @@
+"""Every configuration of the corpus: into it and out again, the same bytes, the same files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlock.agents import claude
+from interlock.agents.claude import Program, Scope
+from interlock.app import install as use
+from interlock.app.install import Refused
+from interlock.workspace import manifest
+from tests.app.configurations import REFUSED, SERVERS, SETTINGS
+from tests.app.test_install import CONFIG, program, put, read, root, settings_of, take, tree, write
+
+__all__ = ["program", "root"]  # fixtures
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(SETTINGS) + len(SERVERS) + len(REFUSED) >= 60
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_are_the_same_after_an_install_and_an_uninstall(
+    name: str, home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS[name])
+    before = tree(root)
+
+    done = put(home, root, program)
+
+    assert [change.path.name for change in done.changes] == [
+        "settings.json",
+        ".mcp.json",
+        "mode.md",
+    ]
+    found = json.loads(path.read_bytes().decode("utf-8-sig"))
+    assert claude.has_hooks(found, program)
+    old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
+    assert {key: found[key] for key in old if key != "hooks"} == {
+        key: old[key] for key in old if key != "hooks"
+    }
+    for event, groups in old.get("hooks", {}).items():
+        assert found["hooks"][event][: len(groups)] == groups
+    assert put(home, root, program).changes == ()
+    assert {change.what for change in take(home, root).changes} == {
+        "as it was before",
+        "removed: it was not there before",
+    }
+    assert tree(root) == before
+    assert not (home / manifest.FILE).exists()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
+    name: str, home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS[name])
+    old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
+    put(home, root, program)
+    (home / manifest.FILE).unlink()
+
+    take(home, root)
+
+    found = json.loads(path.read_bytes().decode("utf-8-sig"))
+    empty = {"hooks": {event: groups for event, groups in old.get("hooks", {}).items() if groups}}
+    assert found in (old, {**old, **empty}, {k: v for k, v in old.items() if k != "hooks"})
+    assert claude.installed(found) == []
+    assert not (root / ".claude" / "commands" / "mode.md").exists()
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+@pytest.mark.parametrize("name", SERVERS)
+def test_servers_are_the_same_after_an_install_and_an_uninstall(
+    name: str, scope: Scope, home: Path, root: Path, program: Program
+) -> None:
+    path = write(claude.places(scope, root).servers, SERVERS[name])
+    before = tree(root)
+
+    put(home, root, program, scope)
+
+    assert read(path)["mcpServers"]["interlock"] == {
+        "type": "stdio",
+        "command": "/opt/py thon/bin/python",
+        "args": ["-I", "-m", "interlock", "mcp"],
+        "env": {"INTERLOCK_HOME": str(home)},
+        "alwaysLoad": True,
+    }
+    assert put(home, root, program, scope).changes == ()
+    take(home, root, scope)
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
+    name: str, home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), REFUSED[name])
+    before = tree(root)
+
+    refused = use.install(home, "project", root, program, at_ms=1)
+
+    assert isinstance(refused, Refused)
+    assert refused.what.startswith(f"`{path}` ")
+    assert refused.hint == "Nothing was written. Correct the file or move it away, and repeat."
+    assert tree(root) == before
+    assert not (root / CONFIG).exists()
+    assert not (home / manifest.FILE).exists()
+
+
+def test_servers_that_cannot_be_operated_on_are_refused_before_the_settings_are_written(
+    home: Path, root: Path, program: Program
+) -> None:
+    write(root / ".mcp.json", '{"mcpServers": []}')
+    before = tree(root)
+
+    refused = use.install(home, "project", root, program, at_ms=1)
+
+    what = f"`{root}/.mcp.json` has an array at `mcpServers`, where an object was expected"
+    assert isinstance(refused, Refused)
+    assert refused.what == what
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_what_the_user_changed_elsewhere_stays(
+    name: str, home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS[name])
+    put(home, root, program)
+    text = path.read_bytes().decode()
+    at = text.index("{") + 1
+    comma = "," if json.loads(text.removeprefix("\ufeff")) else ""
+    path.write_bytes(f'{text[:at]}"added by hand": [1]{comma}{text[at:]}'.encode())
+
+    take(home, root)
+
+    found = json.loads(path.read_bytes().decode("utf-8-sig"))
+    old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
+    assert found.pop("added by hand") == [1]
+    assert found == old

@@ -1,0 +1,308 @@
+"""The doctor finds each fault that is seeded, and nothing where there is none."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.agents import claude
+from interlock.agents.claude import Program
+from interlock.app import doctor, gate
+from interlock.app.context import SystemClock, open_app
+from interlock.app.doctor import Check
+from interlock.app.install import Done, install
+from interlock.workspace import manifest
+from tests.scenes import started
+
+DENIED = (
+    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+    '"permissionDecisionReason":"no"}}'
+)
+STAND_IN = """\
+#!/bin/sh
+# Answers as Interlock would, and sooner.
+case "$*" in
+*--version) echo interlock 0 ;;
+*mcp) cat >/dev/null; echo '{"id":1,"result":{}}'; echo '{"id":2,"result":{"tools":[{},{}]}}' ;;
+*"--event pre-tool"*) case "$(cat)" in *'"Write"'*) echo '%s' ;; esac ;;
+esac
+"""
+
+
+class Scene:
+    """A project with everything installed; the interpreter is a stand-in."""
+
+    def __init__(self, home: Path, base: Path) -> None:
+        self.home, self.root = home, base / "project"
+        self.interpreter = base / "bin of ours" / "python"
+        self.interpreter.parent.mkdir()
+        self.root.mkdir()
+        self.answers(STAND_IN % DENIED)
+        self.settings = self.root / ".claude" / "settings.json"
+        self.servers = self.root / ".mcp.json"
+        program = Program(str(self.interpreter), ("-I",), str(home))
+        done = install(home, "project", self.root, program, at_ms=SystemClock().now_ms() - 1000)
+        assert isinstance(done, Done)
+
+    def answers(self, script: str) -> None:
+        self.interpreter.write_text(script, encoding="utf-8")
+        self.interpreter.chmod(0o755)
+
+    def change(self, path: Path, change: Callable[[Any], object]) -> None:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        change(found)
+        path.write_text(json.dumps(found), encoding="utf-8")
+
+    def checks(self) -> list[Check]:
+        return doctor.examine(self.home, self.root, os.environ, SystemClock())
+
+    def problems(self) -> dict[str, str]:
+        return {check.name: check.what for check in self.checks() if not check.is_ok}
+
+
+@pytest.fixture
+def scene(home: Path, tmp_path: Path) -> Scene:
+    return Scene(home, tmp_path)
+
+
+def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
+    before = sorted(scene.root.rglob("*"))
+
+    checks = scene.checks()
+
+    assert [(check.name, check.what, check.hint) for check in checks] == [
+        ("project", f"`{scene.root}` has opted in (profile standard)", ""),
+        ("settings", f"`{scene.settings}` can be read", ""),
+        ("hooks", f"8 hooks in {scene.settings}", ""),
+        ("program", f"`{scene.interpreter}` runs interlock 0", ""),
+        ("server", "The MCP server starts and has 2 tools", ""),
+        ("gate", "The gate is on", ""),
+        ("block", "A write of an unknown session was denied", ""),
+        ("pass", "A read passed", ""),
+        ("heard", "No work went on here within the last day", ""),
+    ]
+    assert sorted(scene.root.rglob("*")) == before
+
+
+def test_exit_code_2_with_a_reason_denies_too(scene: Scene) -> None:
+    scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", "echo no >&2; exit 2"))
+
+    assert scene.problems() == {}
+
+
+def without(*path: str | int) -> Callable[[Any], object]:
+    def change(found: Any) -> None:
+        for step in path[:-1]:
+            found = found[step]
+        del found[path[-1]]
+
+    return change
+
+
+FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
+    "not opted in": (lambda s: (s.root / ".interlock" / "config.toml").unlink(), {"project"}),
+    "config broken": (
+        lambda s: (s.root / ".interlock" / "config.toml").write_text("profile ="),
+        {"project"},
+    ),
+    "settings are not JSON": (lambda s: s.settings.write_text("{"), {"settings", "hooks"}),
+    "settings are a directory": (
+        lambda s: (s.settings.unlink(), s.settings.mkdir()),
+        {"settings", "hooks"},
+    ),
+    "hooks are switched off": (
+        lambda s: s.change(s.settings, lambda x: x.update(disableAllHooks=True)),
+        {"settings"},
+    ),
+    "hooks are switched off for the user": (
+        lambda _: (
+            Path.home().joinpath(".claude").mkdir()
+            or Path.home().joinpath(".claude/settings.json").write_text('{"disableAllHooks": true}')
+        ),
+        {"settings"},
+    ),
+    "the server is switched off": (
+        lambda s: s.settings.with_name("settings.local.json").write_text(
+            '{"disabledMcpjsonServers": ["interlock"]}'
+        ),
+        {"settings"},
+    ),
+    "no settings": (lambda s: s.settings.unlink(), {"hooks"}),
+    "no hooks": (lambda s: s.change(s.settings, without("hooks")), {"hooks"}),
+    "one hook is missing": (lambda s: s.change(s.settings, without("hooks", "Stop")), {"hooks"}),
+    "the gate is for some tools only": (
+        lambda s: s.change(
+            s.settings, lambda x: x["hooks"]["PreToolUse"][0].update(matcher="Bash")
+        ),
+        {"hooks"},
+    ),
+    "the gate fails open": (
+        lambda s: s.change(s.settings, without("hooks", "PreToolUse", 0, "hooks", 0, "onFailure")),
+        {"hooks"},
+    ),
+    "the interpreter is gone": (
+        lambda s: s.interpreter.unlink(),
+        {"program", "server", "block", "pass"},
+    ),
+    "the interpreter cannot be run": (
+        lambda s: s.interpreter.chmod(0o644),
+        {"program", "server", "block", "pass"},
+    ),
+    "the interpreter has no Interlock": (
+        lambda s: s.answers("#!/bin/sh\necho No module named interlock >&2; exit 1\n"),
+        {"program", "server", "block", "pass"},
+    ),
+    "another data home": (
+        lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), "/else/where")),
+        {"home"},
+    ),
+    "no server": (lambda s: s.servers.unlink(), {"server"}),
+    "servers are not JSON": (lambda s: s.servers.write_text("["), {"server"}),
+    "a server without a command": (
+        lambda s: s.change(s.servers, without("mcpServers", "interlock", "command")),
+        {"server"},
+    ),
+    "a server that says nothing": (
+        lambda s: s.answers((STAND_IN % DENIED).replace("*mcp)", "*mcp) exit 1;;\n*none)")),
+        {"server"},
+    ),
+    "a gate that denies nothing": (
+        lambda s: s.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":")),
+        {"block"},
+    ),
+    "a gate that only asks": (
+        lambda s: s.answers(STAND_IN % DENIED.replace('"deny"', '"ask"')),
+        {"block"},
+    ),
+    "a gate that talks": (lambda s: s.answers(STAND_IN % "denied, I think"), {"block"}),
+    "a gate that denies in silence": (
+        lambda s: s.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", "exit 2")),
+        {"block"},
+    ),
+    "a gate that denies everything": (
+        lambda s: s.answers((STAND_IN % DENIED).replace("""*'"Write"'*)""", "*)")),
+        {"pass"},
+    ),
+    "a gate that was switched off": (lambda s: gate.break_glass(s.home), {"gate"}),
+    "a gate that was switched off in no way that is known": (
+        lambda s: (s.home / gate.GLASS).write_text("off"),
+        {"gate"},
+    ),
+    "notes that are not ours": (
+        lambda s: (s.home / manifest.FILE).write_text("{}"),
+        {"heard"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) -> None:
+    seed, wanted = FAULTS[fault]
+    seed(scene)
+
+    problems = [check for check in scene.checks() if not check.is_ok]
+
+    assert {check.name for check in problems} == wanted
+    assert all(check.what and check.hint for check in problems)
+
+
+def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "HOOK_SECONDS", 1)
+    monkeypatch.setattr(doctor, "SERVER_SECONDS", 1)
+    scene.answers("#!/bin/sh\nsleep 60 & wait\n")
+    begun = time.monotonic()
+
+    problems = scene.problems()
+
+    assert problems["block"] == "The PreToolUse hook has not answered within 1 s"
+    assert problems["server"].endswith("has not answered within 1 s")
+    assert time.monotonic() - begun < 30
+
+
+def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:
+    gate.break_glass(scene.home)
+    scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":"))
+
+    problems = scene.problems()
+
+    assert problems["block"].endswith("because the gate is off")
+    assert "for 60 more minutes" in problems["gate"]
+
+
+def test_a_gate_that_comes_from_two_files_is_proved_twice(scene: Scene) -> None:
+    local = scene.settings.with_name("settings.local.json")
+    text = scene.settings.read_text(encoding="utf-8")
+    local.write_text(text.replace("python'", "python.2'"), encoding="utf-8")
+    scene.interpreter.with_name("python.2").write_text("#!/bin/sh\ncat >/dev/null\n")
+    scene.interpreter.with_name("python.2").chmod(0o755)
+
+    answers = [check.is_ok for check in scene.checks() if check.name == "block"]
+
+    assert answers == [True, False]
+
+
+def test_a_server_that_only_this_project_has_in_the_users_file_counts(scene: Scene) -> None:
+    entry = json.loads(scene.servers.read_text())["mcpServers"]
+    scene.servers.unlink()
+    found = {"projects": {str(scene.root): {"mcpServers": entry}}}
+    (Path.home() / ".claude.json").write_text(json.dumps(found))
+
+    assert scene.problems() == {}
+
+
+def test_work_without_a_word_from_the_hooks_is_found(scene: Scene) -> None:
+    app = open_app(scene.home)
+    started(app, scene.root)
+    app.close()
+
+    assert scene.problems() == {
+        "heard": "1 sessions went on here, and no hook of Claude Code was heard of"
+    }
+    # What a doctor asks is not what a client says.
+    gate.note(scene.home, "claude-code", "post-tool", f"{doctor.ASKING}1", "Write")
+    gate.note(scene.home, "codex", "post-tool", "other", "Write")
+    assert "heard" in scene.problems()
+    gate.note(scene.home, "claude-code", "post-tool", "theirs", "Write")
+    assert scene.problems() == {}
+
+
+def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Path) -> None:
+    app = open_app(scene.home)
+    started(app, scene.root)
+    started(app, tmp_path)
+    app.close()
+    program = Program(f"{scene.interpreter}", ("-P",), str(scene.home))
+    later = SystemClock().now_ms() + 1
+    assert isinstance(install(scene.home, "project", scene.root, program, at_ms=later), Done)
+
+    assert scene.problems() == {}
+
+
+def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
+    (scene.home / "interlock.db").write_bytes(b"not a database, " * 100)
+
+    assert set(scene.problems()) == {"heard"}
+
+
+@pytest.mark.parametrize(
+    ("command", "is_ours"),
+    [
+        ("/v/bin/python -I -m interlock hook --host claude-code --event stop", True),
+        ("'/my v/bin/python' -P -m interlock hook --host claude-code --event stop", True),
+        ("/usr/bin/interlock hook --host claude-code --event stop --home /h", True),
+        ("python -m interlock hook --host codex --event stop", False),
+        ("python -m interlock mode coding", False),
+        ("timeout 5 python -m interlock hook --host claude-code --event stop", False),
+        ("echo interlock hook --host claude-code", False),
+        ("interlock 'hook --host claude-code", False),
+        ("", False),
+    ],
+)
+def test_only_what_starts_interlock_itself_is_ours(command: str, is_ours: bool) -> None:  # noqa: FBT001
+    assert (claude.words_of(command) is not None) == is_ours

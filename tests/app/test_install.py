@@ -1,0 +1,379 @@
+"""Into Claude Code's files and out of them again: the same bytes, the same files."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.agents import claude
+from interlock.agents.claude import Program, Scope
+from interlock.app import install as use
+from interlock.app.install import Done, InstallFailed, Refused
+from interlock.workspace import manifest
+from tests.app.configurations import SERVERS, SETTINGS
+
+CONFIG = ".interlock"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    found = tmp_path / "project"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def program(home: Path) -> Program:
+    return Program("/opt/py thon/bin/python", ("-I",), str(home))
+
+
+def tree(root: Path) -> dict[str, object]:
+    """Everything below a directory but the project's own config, which stays by intention."""
+    found: dict[str, object] = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        if name.startswith(CONFIG):
+            continue
+        mode = stat.filemode(path.lstat().st_mode)
+        if path.is_symlink():
+            found[name] = (mode, os.readlink(path))
+        else:
+            found[name] = (mode, path.read_bytes() if path.is_file() else None)
+    return found
+
+
+def put(
+    home: Path, root: Path, program: Program, scope: Scope = "project", *, is_dry: bool = False
+) -> Done:
+    done = use.install(home, scope, root, program, at_ms=1, is_dry=is_dry)
+    assert isinstance(done, Done), done
+    return done
+
+
+def take(home: Path, root: Path, scope: Scope = "project") -> Done:
+    done = use.uninstall(home, scope, root)
+    assert isinstance(done, Done), done
+    return done
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def settings_of(root: Path) -> Path:
+    return root / ".claude" / "settings.json"
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8-sig"))
+
+
+def test_nothing_is_left_where_nothing_was(home: Path, root: Path, program: Program) -> None:
+    done = put(home, root, program)
+
+    assert done.opts_in
+    assert sorted(tree(root)) == [
+        ".claude",
+        ".claude/commands",
+        ".claude/commands/mode.md",
+        ".claude/settings.json",
+        ".mcp.json",
+    ]
+    take(home, root)
+    assert tree(root) == {}
+    assert (root / CONFIG / "config.toml").exists()
+
+
+def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Program) -> None:
+    (root / ".claude" / "commands").mkdir(parents=True)
+    before = tree(root)
+
+    put(home, root, program)
+    take(home, root)
+
+    assert tree(root) == before
+
+
+def test_a_directory_that_came_with_us_stays_if_the_user_put_something_in(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    write(root / ".claude" / "commands" / "theirs.md", "Theirs")
+
+    take(home, root)
+
+    assert sorted(tree(root)) == [".claude", ".claude/commands", ".claude/commands/theirs.md"]
+
+
+def test_a_file_that_was_formatted_anew_loses_only_what_is_ours(
+    home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS["two spaces"])
+    put(home, root, program)
+    path.write_text(json.dumps(read(path), indent=7), encoding="utf-8")
+
+    done = take(home, root)
+
+    assert path.read_text() == json.dumps(json.loads(SETTINGS["two spaces"]), indent=7)
+    assert done.changes[0].what == (
+        "not as it was left, so our entries were found by what they say and taken out"
+    )
+
+
+def test_a_file_that_we_made_goes_even_if_it_was_formatted_anew(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    path = settings_of(root)
+    path.write_text(json.dumps(read(path)), encoding="utf-8")
+
+    take(home, root)
+
+    assert tree(root) == {}
+
+
+def test_a_hook_that_the_user_put_beside_ours_stays(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    path = settings_of(root)
+    found = read(path)
+    found["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "theirs"})
+    path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+    take(home, root)
+
+    assert read(path) == {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "theirs"}]}]}
+    }
+
+
+def test_another_interpreter_replaces_our_entries_and_no_others(
+    home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS["tabs"])
+    write(root / ".mcp.json", SERVERS["another server"])
+    before = tree(root)
+    put(home, root, program)
+    once = tree(root)
+    newer = Program("/opt/new/bin/python", ("-P",), str(home))
+
+    done = put(home, root, newer)
+
+    assert [change.path.name for change in done.changes] == ["settings.json", ".mcp.json"]
+    assert claude.has_hooks(read(path), newer)
+    assert len(claude.installed(read(path))) == len(claude.HOOKS)
+    put(home, root, program)
+    assert tree(root) == once
+    take(home, root)
+    assert tree(root) == before
+
+
+def test_another_interpreter_replaces_our_entries_without_our_notes(
+    home: Path, root: Path, program: Program
+) -> None:
+    path = write(settings_of(root), SETTINGS["crlf"])
+    put(home, root, program)
+    (home / manifest.FILE).unlink()
+    newer = Program("/opt/new/bin/python", ("-P",), str(home))
+
+    put(home, root, newer)
+
+    assert claude.has_hooks(read(path), newer)
+    take(home, root)
+    assert path.read_bytes().decode() == SETTINGS["crlf"]
+
+
+def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
+    home: Path, root: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(settings_of(root), SETTINGS["events empty"])
+    before = tree(root)
+    real = os.replace
+
+    def failing(source: Any, target: Any) -> None:
+        if str(target).endswith(".mcp.json"):
+            raise OSError(28, "No space left on device")
+        real(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", failing)
+        patched.setattr(Path, "replace", failing)
+        with pytest.raises(InstallFailed, match="No space left"):
+            use.install(home, "project", root, program, at_ms=1)
+    assert tree(root) != before
+    take(home, root)
+
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"command": "/mine/interlock", "args": ["mcp"]}',
+        '{"command": "python", "args": ["-m", "interlock", "mcp"]}',
+        '{"type": "http", "url": "http://127.0.0.1:3100/mcp"}',
+        "null",
+    ],
+)
+def test_a_server_of_the_users_own_stays_and_is_told(
+    entry: str, home: Path, root: Path, program: Program
+) -> None:
+    text = f'{{"mcpServers": {{"interlock": {entry}}}}}'
+    write(root / ".mcp.json", text)
+    note = "has a server `interlock` that Interlock did not put there; it stays as it is."
+
+    done = put(home, root, program)
+
+    assert done.notes == (f"`{root}/.mcp.json` {note}",)
+    take(home, root)
+    assert (root / ".mcp.json").read_text() == text
+
+
+def test_a_command_of_the_users_own_stays_and_is_told(
+    home: Path, root: Path, program: Program
+) -> None:
+    path = write(root / ".claude" / "commands" / "mode.md", "My own mode")
+
+    done = put(home, root, program)
+
+    assert "did not put there" in done.notes[0]
+    assert take(home, root).notes == ()
+    assert path.read_text() == "My own mode"
+
+
+def test_a_command_that_the_user_changed_stays_and_is_told(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    path = write(root / ".claude" / "commands" / "mode.md", "Changed")
+
+    assert put(home, root, program).notes != ()
+    assert take(home, root).notes == (f"`{path}` was changed since, so it stays.",)
+    assert path.read_text() == "Changed"
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(
+    home: Path, root: Path, program: Program, tmp_path: Path
+) -> None:
+    real = write(tmp_path / "dotfiles" / "settings.json", SETTINGS["four spaces"])
+    real.chmod(0o600)
+    (root / ".claude").mkdir()
+    settings_of(root).symlink_to(real)
+    before = tree(tmp_path)
+
+    put(home, root, program)
+
+    assert settings_of(root).is_symlink()
+    assert claude.has_hooks(read(real), program)
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    take(home, root)
+    (root / CONFIG / "config.toml").unlink()
+    (root / CONFIG).rmdir()
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("fault", ["read-only", "directory", "link to nothing", "file above"])
+def test_a_file_that_cannot_be_replaced_is_refused(
+    fault: str, home: Path, root: Path, program: Program
+) -> None:
+    path = settings_of(root)
+    match fault:
+        case "read-only":
+            write(path, SETTINGS["object"]).chmod(0o444)
+        case "directory":
+            path.mkdir(parents=True)
+        case "link to nothing":
+            path.parent.mkdir()
+            path.symlink_to("gone.json")
+        case _:
+            write(root / ".claude", "a file")
+    before = tree(root)
+
+    refused = use.install(home, "project", root, program, at_ms=1)
+
+    assert isinstance(refused, Refused)
+    assert str(root / ".claude") in refused.what
+    assert tree(root) == before
+
+
+def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    settings_of(root).chmod(0o444)
+    before = tree(root)
+
+    refused = use.uninstall(home, "project", root)
+
+    assert refused == Refused(
+        f"`{settings_of(root)}` is read-only",
+        "Nothing was written. Correct the file or move it away, and repeat.",
+    )
+    assert tree(root) == before
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_same_changes(
+    home: Path, root: Path, program: Program
+) -> None:
+    write(settings_of(root), SETTINGS["one line"])
+    before = tree(root)
+
+    dry = put(home, root, program, is_dry=True)
+
+    assert tree(root) == before
+    assert not home.exists()
+    assert not (root / CONFIG).exists()
+    assert put(home, root, program) == dry
+    after = tree(root)
+    taken = use.uninstall(home, "project", root, is_dry=True)
+    assert tree(root) == after
+    assert take(home, root) == taken
+
+
+def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: Program) -> None:
+    user = Path.home()
+    before = (tree(root), sorted(str(path) for path in user.rglob("*") if home not in path.parents))
+
+    put(home, root, program)
+    put(home, user, program, "user")
+    assert {install.scope for install in manifest.load(home)} == {"project", "user"}
+    take(home, root)
+    assert claude.has_hooks(read(settings_of(user)), program)
+    assert claude.has_server(read(user / ".claude.json"), program)
+    take(home, user, "user")
+
+    files = sorted(str(path) for path in user.rglob("*") if home not in path.parents)
+    assert (tree(root), [path for path in files if path != str(home)]) == before
+
+
+def test_files_that_we_made_go_after_another_install_too(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    put(home, root, Program("/opt/new/bin/python", ("-P",), str(home)))
+
+    take(home, root)
+
+    assert tree(root) == {}
+
+
+def test_hooks_of_ours_from_another_time_are_cleared_away(
+    home: Path, root: Path, program: Program
+) -> None:
+    put(home, root, program)
+    path = settings_of(root)
+    found = read(path)
+    older = claude.hooks(Program("/opt/old/bin/python", (), str(home)))
+    found["hooks"]["Stop"] += older["Stop"]
+    path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+    put(home, root, program)
+
+    assert claude.has_hooks(read(path), program)
+    assert "/opt/old" not in path.read_text()
