@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up test check lint types layers prove bench docs lock clean
+.PHONY: help setup dev up test check lint types layers e2e-claude prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,11 @@ types: dev
 layers: dev
 	@$(BIN)/lint-imports
 
+# The client is large and changes often: fetched for these tests only, and skipped without npm.
+e2e-claude: dev  ## Drive the real Claude Code, without network, against a scripted model
+	@if command -v npm >/dev/null; then cd tests/e2e && npm install --silent --no-fund --no-audit; else echo 'npm is not here'; fi
+	@$(BIN)/python -m pytest tests/e2e -rs
+
 prove: dev  ## Break the code in every known way and see the tests notice
 	$(BIN)/python -m tests.prove
 
@@ -73,5 +78,5 @@ lock: .venv/dev  ## Resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:  ## Remove what the other targets made
-	rm -rf .venv tests/inspector/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv tests/inspector/node_modules tests/e2e/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

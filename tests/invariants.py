@@ -188,4 +188,14 @@ INVARIANTS = (
         "A workflow has one hash, whatever the machine, the place and the order of its keys.",
         "ADR 0005",
     ),
+    Invariant(
+        "gate-fails-closed",
+        "Where it is not known what a session may do, nothing is edited and no command is run.",
+        "ADR 0006",
+    ),
+    Invariant(
+        "agents-keep-their-rules",
+        "No agent changes what binds it: config, hooks, the gate, what is the user's to say.",
+        "ADR 0006",
+    ),
 )

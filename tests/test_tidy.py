@@ -67,7 +67,7 @@ def test_the_list_of_exceptions_only_shrinks() -> None:
     assert too_long == LONG_MODULES
 
 
-def test_broad_excepts_are_at_the_two_edges_only() -> None:
+def test_broad_excepts_are_at_the_edges_only() -> None:
     broad = {
         name_of(path)
         for path in SOURCES
@@ -77,7 +77,11 @@ def test_broad_excepts_are_at_the_two_edges_only() -> None:
         and not any(isinstance(inner, ast.Raise) for inner in node.body)
     }
 
-    assert broad == {"src/interlock/cli/commands.py", "src/interlock/mcp/protocol.py"}
+    assert broad == {
+        "src/interlock/cli/commands.py",
+        "src/interlock/hooks/run.py",
+        "src/interlock/mcp/protocol.py",
+    }
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_of)

@@ -1,0 +1,1 @@
+"""Real agent clients, without network, against a scripted model."""

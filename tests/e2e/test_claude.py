@@ -1,0 +1,171 @@
+"""Claude Code itself, headless and without network, with our hooks and our server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+CLAUDE = HERE / "node_modules" / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
+SECONDS_MAX = 120
+# Claude Code hands the structure of an answer to the model, not its text.
+TOKEN = {"from": "result", "re": '"continueToken":"(ct1[a-z0-9]+)"'}
+
+pytestmark = pytest.mark.skipif(
+    not CLAUDE.exists(), reason="Claude Code is not here: `make e2e-claude` fetches it from npm"
+)
+
+
+def hand_in(notes: str) -> dict[str, Any]:
+    return {
+        "extract": {"token": TOKEN},
+        "blocks": [
+            {
+                "tool": "*continue_workflow",
+                "input": {"continueToken": "${token}", "output": {"notesMarkdown": notes}},
+            }
+        ],
+    }
+
+
+START = {"tool": "*start_workflow", "input": {"workflowId": "hello", "goal": "See it work"}}
+WORKFLOW = [
+    START,
+    hand_in("A project with one file."),
+    hand_in("A README. I left out a licence on purpose."),
+    hand_in("`ls` shows it."),
+]
+
+
+class Desk:
+    """A project, a data home and a model that plays a script."""
+
+    def __init__(self, base: Path) -> None:
+        self.project, self.home, self.base = base / "project", base / "interlock", base
+        self.project.mkdir()
+        subprocess.run(["git", "init", "-q", str(self.project)], check=True)
+        (self.project / "seen.txt").write_text("here\n")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = ("PATH", "PYTHONPATH", "LANG")
+        return {
+            **{name: os.environ[name] for name in kept if name in os.environ},
+            "HOME": str(self.base / "user"),
+            "TERM": "dumb",
+            "INTERLOCK_HOME": str(self.home),
+            **more,
+        }
+
+    def interlock(self, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "interlock", *words],
+            cwd=self.project,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def claude(self, *turns: object) -> list[dict[str, Any]]:
+        """Let the client play `turns`; what it asked the model, request by request."""
+        script, log, port = (self.base / name for name in ("script.json", "log.jsonl", "port"))
+        script.write_text(json.dumps({"turns": [*turns, "All done."]}))
+        for old in (log, port):
+            old.unlink(missing_ok=True)
+        model = subprocess.Popen(
+            [
+                sys.executable,
+                str(HERE / "scripted_model"),
+                f"--script={script}",
+                f"--log={log}",
+                f"--port-file={port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while not port.exists() or not port.read_text():
+                assert model.poll() is None, "the model did not start"
+            done = subprocess.run(
+                [
+                    str(CLAUDE),
+                    "-p",
+                    "go",
+                    "--output-format=json",
+                    "--allowedTools=Write,Bash,Read,mcp__interlock",
+                ],
+                cwd=self.project,
+                env=self.environment(
+                    ANTHROPIC_API_KEY="dummy",
+                    ANTHROPIC_BASE_URL=f"http://127.0.0.1:{port.read_text().strip()}",
+                    DISABLE_TELEMETRY="1",
+                    DISABLE_AUTOUPDATER="1",
+                    DISABLE_ERROR_REPORTING="1",
+                    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+                ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS_MAX,
+                check=False,
+            )
+        finally:
+            model.kill()
+            model.wait()
+        assert done.returncode == 0, done.stdout + done.stderr
+        requests = [json.loads(line) for line in log.read_text().splitlines()]
+        assert not any(request.get("script_error") for request in requests), requests[-1]
+        return requests
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    found = Desk(tmp_path)
+    found.interlock("init")
+    found.interlock("install", "claude-code")
+    local = found.project / ".claude" / "settings.local.json"
+    local.write_text(json.dumps({"enableAllProjectMcpServers": True}))
+    return found
+
+
+def test_a_denied_edit_does_not_happen_and_a_workflow_runs_to_its_end(desk: Desk) -> None:
+    path = str(desk.project / "FORBIDDEN.txt")
+    requests = desk.claude(
+        {"tool": "Write", "input": {"file_path": path, "content": "x"}},
+        {"tool": "Bash", "input": {"command": f"echo x > {path}", "description": "try"}},
+        *WORKFLOW,
+    )
+
+    assert not Path(path).exists()
+    bodies = [json.dumps(request["body"]) for request in requests]
+    assert any("Mode: analysis" in body for body in bodies), "what session start told arrived"
+    assert any("nothing is edited" in body for body in bodies), "so did the reason"
+    (listed,) = json.loads(desk.interlock("session", "list", "--json"))
+    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
+    denied = json.loads(desk.interlock("gate", "log", "--json"))
+    assert [line["tool"] for line in denied] == ["Write", "Bash"]
+
+
+def test_without_the_hooks_the_edit_happens(desk: Desk) -> None:
+    desk.interlock("uninstall", "claude-code")
+    path = str(desk.project / "allowed.txt")
+
+    desk.claude({"tool": "Write", "input": {"file_path": path, "content": "x"}})
+
+    assert Path(path).exists(), "it was the hook that denied it"
+
+
+def test_in_coding_the_edit_happens(desk: Desk) -> None:
+    config = desk.project / ".interlock" / "config.toml"
+    config.write_text('[project]\nprofile = "light"\n')
+    path = str(desk.project / "made.txt")
+
+    desk.claude({"tool": "Write", "input": {"file_path": path, "content": "x"}})
+
+    assert Path(path).exists()
