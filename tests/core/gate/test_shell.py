@@ -318,13 +318,14 @@ def test_any_text_has_an_analysis(text: str) -> None:
     assert analyse(f"rm a\n{text}").effect == ("unknown" if "\0" in text else "writes")
 
 
-@pytest.mark.parametrize("before", ["", "echo ", '"', "cat <<E\n", "awk '"])
+@pytest.mark.parametrize("before", ["", "echo ", '"', "cat <<E\n", "awk '", "env "])
 @pytest.mark.parametrize(
     "piece",
     [
         *("$(", "'", "\\", "{", "\n", '"', "`", "${a:-", "$((", "((", "<<a ", "a;", "if ", "env "),
         *("a ", "1>a ", "''", "~''", "{a,", "$x[", "[[ ", "eval ", "`a`", "case a in ", "<("),
         *("a() ", "\\`", "[[:", "\\\\\\n", "-a ", "x=(", "bash -c ", "\r", "é"),
+        *("flock a ", "find -exec ", "env a=1 ", "x=1 ", "( ", "function a ", "! "),
     ],
 )
 def test_the_time_taken_is_in_proportion_to_the_text(before: str, piece: str) -> None:

@@ -18,7 +18,7 @@ _NUMBERS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _CONVERSION = re.compile(r"%[-+ #0-9.'*]*(.?)", re.DOTALL)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SET = re.compile(r"[-+][euxvf]*o?\Z")
-_SETTINGS = frozenset(("pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"))
+SETTINGS = frozenset(("pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"))
 _DATA = frozenset(("if", "bs", "count", "skip", "seek", "conv", "status", "iflag", "ibs", "obs"))
 
 _COMPUTES = Outcome("unknown", "a number may be computed from what is not in sight")
@@ -33,7 +33,6 @@ def test(words: Sequence[Word]) -> Outcome:
         return _exact_test(words)
     if any(word.kind in {"some", "open"} for word in words):
         return _COMPUTES
-    middle = words[1] if len(words) == len("a=b") else None
     match [word.text if word.is_exact else None for word in words]:
         case [_]:
             return READS
@@ -41,7 +40,7 @@ def test(words: Sequence[Word]) -> Outcome:
             return READS
         case [_, str(operator), _] if operator in _STRINGS:
             return READS
-        case [_, str(operator), _] if operator in _NUMBERS and middle:
+        case [_, str(operator), _] if operator in _NUMBERS:
             return READS if is_number(words[0]) and is_number(words[2]) else _COMPUTES
         case _:
             return _COMPUTES
@@ -141,7 +140,7 @@ def set_options(words: Sequence[Word]) -> Outcome:
         if not _SET.match(word.text):
             return _SETS
         if word.text.endswith("o") and index < len(words):
-            if not words[index].is_exact or words[index].text not in _SETTINGS:
+            if not words[index].is_exact or words[index].text not in SETTINGS:
                 return _SETS
             index += 1
     return READS

@@ -45,7 +45,9 @@ def sed(words: Sequence[Word]) -> Outcome:
         operands = paths(words, "-e= -f= -l=")[1]
         files = [path for word in operands if (path := word.path)]
         has_script = any(word.text.startswith(("-e", "-f", "--expr", "--file")) for word in words)
-        return Outcome("writes", "`sed -i` writes its files", tuple(files[not has_script :]))
+        return Outcome(
+            "writes", "`sed -i` writes its files", tuple(files if has_script else files[1:])
+        )
     parsed = parse(words, known(names))
     scripts = [value for name, value in parsed.options if name in {"-e", "--expression"} and value]
     if not {"-e", "--expression"} & parse(words, known(names), is_first=True).names:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from interlock.core.gate.command import inline, options, programs, variables
-from interlock.core.gate.command.builtins import BUILTINS
+from interlock.core.gate.command.builtins import BUILTINS, SETTINGS
 from interlock.core.gate.command.inline import READS, STANDARD, Effect, Outcome, strange
 from interlock.core.gate.command.looking import Inner, find_runs, unwrap
 from interlock.core.gate.command.options import known, parse
@@ -99,10 +99,10 @@ def _raise(command: Command, *outcomes: Outcome) -> Command:
     return msgspec.structs.replace(command, effect=effect, why=why, paths=tuple(paths))
 
 
-def _look(words: Sequence[Word], run: Run) -> list[Command]:
-    """Through wrappers, to what is run in the end."""
+def _look(words: Sequence[Word], run: Run, wrapped: int = 0) -> list[Command]:
+    """Through wrappers, to what is run in the end. `wrapped` counts those already seen."""
     floors: list[Outcome] = []
-    for _ in range(WRAPPERS_MAX):
+    for count in range(wrapped, WRAPPERS_MAX):
         program = words[0]
         if not program.is_exact or not program.text:
             why = f"the program is not literal: `{program.raw}`"
@@ -113,7 +113,7 @@ def _look(words: Sequence[Word], run: Run) -> list[Command]:
             floors.append(Outcome("unknown", f"`{program.text}` is no program of the system"))
         inner = unwrap(name, words[1:]) if name in WRAPPERS or name in RUNNERS else None
         if not isinstance(inner, Inner):
-            commands = [_say(name, words, inner)] if inner else _run(name, words, run)
+            commands = [_say(name, words, inner)] if inner else _run(name, words, run, count)
             break
         floors.extend(inner.floors)
         words = inner.words
@@ -134,7 +134,7 @@ def _say(name: str, words: Sequence[Word], outcome: Outcome) -> Command:
     return Command(name, _texts(words), outcome.effect, why, outcome.paths)
 
 
-def _run(name: str, words: Sequence[Word], run: Run) -> list[Command]:
+def _run(name: str, words: Sequence[Word], run: Run, wrapped: int) -> list[Command]:
     """A program that is no wrapper; `words` begin with it."""
     rest = words[1:]
     match name:
@@ -143,10 +143,10 @@ def _run(name: str, words: Sequence[Word], run: Run) -> list[Command]:
         case "eval" | "trap" | "watch" | "parallel":
             return _text(name, words, run)
         case "flock":
-            return _flock(words, run)
+            return _flock(words, run, wrapped)
         case "find" | "gfind":
             outcome, commands = find_runs(rest)
-            inner = [command for each in commands for command in _look(each, run)]
+            inner = [command for each in commands for command in _look(each, run, wrapped + 1)]
             return [_say(name, words, outcome), *inner]
         case _ if name.startswith("python") and _texts(words)[:2] == ("-m", "interlock"):
             return [_say("interlock", words[2:], _plain("interlock", rest[2:]))]
@@ -198,11 +198,10 @@ def _by_rule(rule: Rule, words: Sequence[Word]) -> Outcome:
     parsed = parse(words, known(f"{rule.only} {rule.writes}"), is_clustered=rule.is_clustered)
     early = parsed
     if rule.is_early:
-        known_names = known(rule.only)
-        early = parse(words, known_names, is_first=True, is_clustered=rule.is_clustered)
+        early = parse(words, known(rule.only), is_first=True, is_clustered=rule.is_clustered)
     names = {name.rstrip("=") for name in rule.writes.split()}
     for name, value in parsed.options:
-        if name in names and not (value and value.is_exact and value.text in (*STANDARD, "-")):
+        if name in names and not (value and value.is_exact and value.text in STANDARD):
             path = value.path if value else None
             return Outcome("writes", f"`{name}` writes a file", (path,) if path else ())
         if rule.values_not and value and not _is_without(value, rule.values_not):
@@ -246,9 +245,8 @@ def _verb(name: str, words: Sequence[Word], writing: Sequence[str] = ()) -> Outc
         if len(texts) >= count and verb in programs.VERBS[name]:
             outcome = _by_rule(programs.VERBS[name][verb], words[count:])
             why = f"`{name} {verb}`: {outcome.why}"
-            return (
-                outcome if outcome.effect == "reads" else msgspec.structs.replace(outcome, why=why)
-            )
+            is_said = outcome.effect == "reads"
+            return outcome if is_said else msgspec.structs.replace(outcome, why=why)
     verb = texts[0] if texts else ""
     if verb in writing:
         return Outcome("writes", f"`{name} {verb}` writes", _changed(verb, words[1:]))
@@ -318,11 +316,10 @@ def _shell(name: str, words: Sequence[Word], run: Run) -> list[Command]:
         letters = set(option[1:])
         if option in SHELL_OPTIONS:
             continue
-        if option.startswith("--") or not letters <= SHELL_FLAGS | {"o"}:
+        setting = rest.pop(0).text if "o" in letters and rest else "pipefail"
+        if option.startswith("--") or not letters <= SHELL_FLAGS or setting not in SETTINGS:
             return [_say(name, words, Outcome("unknown", f"`{name} {option}` may do anything"))]
         has_text = has_text or ("c" in letters and option.startswith("-"))
-        if "o" in letters and rest:
-            rest.pop(0)
     if not has_text or not rest or not rest[0].is_exact:
         why = "its text is not literal" if has_text else "it runs what is not in sight"
         return [_say(name, words, Outcome("unknown", why))]
@@ -353,7 +350,7 @@ def _text(name: str, words: Sequence[Word], run: Run) -> list[Command]:
     return commands
 
 
-def _flock(words: Sequence[Word], run: Run) -> list[Command]:
+def _flock(words: Sequence[Word], run: Run, wrapped: int) -> list[Command]:
     parsed = parse(
         words[1:], known("-s -x -e -u -n -o -w= -E= -F --nonblock --wait="), is_first=True
     )
@@ -369,4 +366,4 @@ def _flock(words: Sequence[Word], run: Run) -> list[Command]:
         text = rest[1] if len(rest) > 1 and rest[1].is_exact else None
         unseen = _say("flock", words, Outcome("unknown", "its text is not literal"))
         return [*commands, *(run(text.text, True) if text else [unseen])]  # noqa: FBT003 (any shell)
-    return [*commands, *(_look(rest, run) if rest else [])]
+    return [*commands, *(_look(rest, run, wrapped + 1) if rest else [])]

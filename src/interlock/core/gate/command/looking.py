@@ -37,14 +37,16 @@ def unwrap(name: str, words: Sequence[Word]) -> Inner | Outcome:
         is_lookup = name == "command" and parsed.strange.text in {"-v", "-V"}
         return READS if is_lookup else Outcome("unknown", _given(name, parsed.strange))
     floors = [Outcome("unknown", wrapper.why)] if wrapper.why else []
-    inner = parsed.operands
-    while wrapper.sets and inner and "=" in (set_to := _start(inner[0])):
-        variable = set_to.partition("=")[0]
-        if not variables.is_harmless(variable) or inner[0].kind not in {"exact", "one"}:
+    start = wrapper.operands
+    for word in parsed.operands if wrapper.sets else ():
+        variable, equals, _ = _start(word).partition("=")
+        if not equals:
+            break
+        if not variables.is_harmless(variable) or word.kind not in {"exact", "one"}:
             why = f"`{variable}` is set, which may change what is run"
             floors.append(Outcome("unknown", why))
-        inner = inner[1:]
-    inner = inner[wrapper.operands :]
+        start += 1
+    inner = parsed.operands[start:]
     if not inner:
         return READS if name in _ALONE else Outcome("unknown", f"`{name}` runs nothing in sight")
     return _filled(parsed, inner, floors) if name == "xargs" else Inner(inner, floors)

@@ -60,7 +60,7 @@ WRAPPERS = {
 # `uv run X` and the like: the project says what X is.
 RUNNERS = _names("uv poetry pipx hatch pdm rye pipenv")
 SHELLS = frozenset(("bash", "zsh", "sh", "dash", "ash", "ksh", "mksh", "rbash", "yash"))
-SHELL_FLAGS = frozenset("ceuxvilfhbaBCEPT")
+SHELL_FLAGS = frozenset("ceuxvilfo")
 SHELL_OPTIONS = frozenset(("--norc", "--noprofile", "--login", "--posix", "--restricted"))
 
 FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -77,7 +77,7 @@ VERSIONS = {
     **dict.fromkeys(
         ("bash", "zsh", "gcc", "g++", "clang", "make", "cmake", "ruby"), ("--version",)
     ),
-    **dict.fromkeys(("docker", "pip", "pip3", "uv", "ruff", "gh", "jq", "cargo"), ("--version",)),
+    **dict.fromkeys(("docker", "pip", "pip3", "uv", "ruff", "gh", "jq"), ("--version",)),
     "perl": ("--version", "-v"),
     "java": ("-version", "--version"),
 }
