@@ -6,17 +6,9 @@ the rest of the text unreadable: then the commands found so far count, and one t
 
 import re
 
-from interlock.core.gate.command import variables
+from interlock.core.gate.command import variables, written
 from interlock.core.gate.command.words import Lexer
-from interlock.core.gate.command.written import (
-    Event,
-    Redirect,
-    Simple,
-    Unreadable,
-    Word,
-    assigned,
-    is_number,
-)
+from interlock.core.gate.command.written import Event, Redirect, Simple, Unreadable, Word
 
 COMPOUND_MAX = 16  # deeper than a person writes, and far from Python's own limit
 
@@ -47,7 +39,7 @@ class Reading(Lexer):
         self.is_awaited_outside = False
 
     def read(self) -> None:
-        self._list()
+        self._list(may_be_empty=True)
         if self.text[self.at] != "\0":
             raise Unreadable(f"`{self.text[self.at]}` stands where a command should end")
         self._no_heredoc()
@@ -56,12 +48,12 @@ class Reading(Lexer):
         outside = (self.heredocs, self.is_awaited, self.is_awaited_outside)
         self.is_awaited_outside = self.is_awaited or self.is_awaited_outside
         self.heredocs, self.is_awaited = [], False
-        self._list()
+        self._list(may_be_empty=True)
         self._expect(closing)
         self._no_heredoc()
         self.heredocs, self.is_awaited, self.is_awaited_outside = outside
 
-    def _list(self, *stops: str) -> None:
+    def _list(self, *stops: str, may_be_empty: bool = False) -> None:
         self.compounds += 1
         if self.compounds > COMPOUND_MAX:
             raise Unreadable(f"commands are nested more than {COMPOUND_MAX} deep")
@@ -69,6 +61,7 @@ class Reading(Lexer):
             self._newlines()
             if self.text[self.at] in ");\0" or self._reserved() in stops:
                 break
+            may_be_empty = True
             self._and_or()
             self.blanks()
             if self.text[self.at] in ";&" and self.text[self.at + 1] not in ";&":
@@ -77,6 +70,8 @@ class Reading(Lexer):
             elif self.text[self.at] != "\n":
                 break
         self.compounds -= 1
+        if not may_be_empty:
+            raise Unreadable("a command is missing")
 
     def _and_or(self) -> None:
         self._pipeline()
@@ -195,7 +190,7 @@ class Reading(Lexer):
             if self.text[self.at] == "(":
                 self.at += 1
             self._pattern()
-            self._list("esac")
+            self._list("esac", may_be_empty=True)
             ending = next((e for e in (";;&", ";;", ";&") if self.text.startswith(e, self.at)), "")
             self.at += len(ending)
             self._newlines()
@@ -233,7 +228,7 @@ class Reading(Lexer):
                 return
             is_operator = word.raw in _NUMERIC
             wanted = before if is_operator else word if is_number_wanted else None
-            if word.raw in {"-v", "-R", "-t"} or (wanted and not is_number(wanted)):
+            if word.raw in {"-v", "-R", "-t"} or (wanted and not written.is_number(wanted)):
                 self.doubt(f"`{word.raw}` may run what is in a variable")
             before, is_number_wanted = word, is_operator
             if word.raw == "=~":
@@ -280,7 +275,7 @@ class Reading(Lexer):
             word = self.word()
             if not word:
                 break
-            if not words and assigned(word):
+            if not words and written.assigned(word):
                 self.is_plain = False
                 assignments.append(word)
                 if self.text[self.at] == "(" and word.raw.endswith("="):
@@ -299,6 +294,9 @@ class Reading(Lexer):
         return self.add(Simple(tuple(assignments), tuple(words), tuple(redirects)))
 
     def _array(self) -> None:
+        if self.depth or self.is_awaited:
+            # Here bash 5.2 loses backslashes, gives up the line, and runs a here-document after it.
+            raise Unreadable("shells differ about a list of values here")
         self.at += 1
         self._newlines()
         while word := self.word():
