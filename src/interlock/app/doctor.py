@@ -15,6 +15,7 @@ from interlock.app import gate
 from interlock.app.context import Clock, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.install import HOST
+from interlock.app.projects import root_of
 from interlock.core.canonical import Json
 from interlock.workspace import manifest, project, rewrite, spool, surgery
 from interlock.workspace.surgery import NotUsable
@@ -55,7 +56,7 @@ def examine(
     home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
 ) -> list[Check]:
     """Every check for the project around `directory`, and for the user. Mends nothing."""
-    root = gate.root_of(directory)
+    root = root_of(directory)
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
     checks = [_project(root, around)]

@@ -17,11 +17,13 @@ from interlock.app.refusals import (
     NoSuchWorkflow,
     NotesWanted,
     NothingToUnblock,
+    NotOptedIn,
     Refusal,
     RequestReused,
     Unhealthy,
 )
 from interlock.core.session.artifacts import ArtifactRefused
+from interlock.core.session.attend import Ended, NotAllowed, NotAttended
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
@@ -104,8 +106,13 @@ _WrongCall: TypeAlias = (
 )
 
 
+_Attended: TypeAlias = NotAllowed | NotAttended | Ended | NotOptedIn
+
+
 def explain(refusal: Refusal) -> Explanation:
     match refusal:
+        case NotAllowed() | NotAttended() | Ended() | NotOptedIn():
+            return _attended(refusal)
         case BadToken():
             return _bad_token(refusal.fault)
         case Unhealthy():
@@ -164,6 +171,36 @@ def explain(refusal: Refusal) -> Explanation:
             return _not_found(refusal)
         case _:
             return _wrong_call(refusal)
+
+
+def _attended(refusal: _Attended) -> Explanation:
+    match refusal:
+        case NotAllowed():
+            return Explanation(
+                "not_allowed",
+                f"{refusal.what.capitalize()} is not allowed: {refusal.why}",
+                "Ask the user.",
+            )
+        case NotAttended():
+            return Explanation(
+                "unknown_session",
+                f"No gate watches over session `{refusal.session}`",
+                "`interlock session start` begins one that has a gate.",
+            )
+        case Ended():
+            return Explanation(
+                "unknown_session",
+                f"Session `{refusal.session}` has ended",
+                "`interlock session start` begins another one.",
+            )
+        case NotOptedIn():
+            return Explanation(
+                "not_opted_in",
+                f"The project at `{refusal.path}` has not opted in, so nothing binds agents here",
+                "The user can opt in with `interlock init`.",
+            )
+        case _:
+            assert_never(refusal)
 
 
 def _not_found(refusal: _NotFound) -> Explanation:

@@ -15,9 +15,6 @@ from interlock.workspace import project, spool
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.spool import Line
 
-__all__ = ["Judged", "Line", "break_glass", "journal", "journaled", "judge", "root_of"]
-
-root_of = project.root_of
 GLASS = "gate-off"
 GLASS_MS = 3_600_000  # an hour, then the gate is on again by itself
 
@@ -77,17 +74,12 @@ def journaled(home: Path) -> list[Line]:
     return list(spool.lines(home))
 
 
-def break_glass(home: Path) -> int:
-    """Switch the gate off for an hour, whatever state the store is in; gives the end in ms."""
+def break_glass(home: Path) -> None:
+    """Switch the gate off for an hour, whatever state the store is in."""
     until_ms = time.time_ns() // 1_000_000 + GLASS_MS
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     glass = _Glass(os.environ.get("USER", "unknown"), until_ms)
     (home / GLASS).write_bytes(msgspec.json.encode(glass))
-    return until_ms
-
-
-def mend_glass(home: Path) -> None:
-    (home / GLASS).unlink(missing_ok=True)
 
 
 def _is_glass_broken(home: Path) -> bool:

@@ -7,6 +7,8 @@ import msgspec
 from interlock.core.gate.state import PROFILES, Profile
 from interlock.workspace import project
 
+root_of = project.root_of
+
 
 class OptedIn(msgspec.Struct, frozen=True):
     root: Path

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
-from interlock.core.session import decide
+from interlock.core.session import attend, decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
 from interlock.workspace.catalogue import Broken
@@ -86,6 +86,12 @@ class ApprovalAnswered(msgspec.Struct, frozen=True):
     by: str
 
 
+class NotOptedIn(msgspec.Struct, frozen=True):
+    """No gate watches over this project."""
+
+    path: str
+
+
 class NoSuchDirectory(msgspec.Struct, frozen=True):
     path: str
 
@@ -106,5 +112,7 @@ Refusal: TypeAlias = (
     | NothingToUnblock
     | NoSuchApproval
     | ApprovalAnswered
+    | NotOptedIn
     | decide.Refusal
+    | attend.Refusal
 )

@@ -1,8 +1,9 @@
 """`interlock mode`, `init` and the state of a session that a gate watches over."""
 
 import os
+import sys
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import get_args
 
 import click
 
@@ -11,12 +12,12 @@ from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.home import data_home
-from interlock.app.refusals import NoSuchSession
+from interlock.app.refusals import NoSuchSession, NotOptedIn
 from interlock.app.whoami import agent_around
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import By, NotAllowed, NotAttended, Work
+from interlock.core.session.attend import By, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 
@@ -64,8 +65,8 @@ def mode(
     """Show or change what the agent may do here"""
     if force:
         only_user("Switching the gate off")
-        until_ms = gate.break_glass(data_home())
-        print(f"The gate is off for an hour, everywhere (until {until_ms} ms).")
+        gate.break_glass(data_home())
+        print("The gate is off for an hour, in every project.", file=sys.stderr)
         if wanted is None:
             return
     try:
@@ -94,7 +95,7 @@ def get_state(session_id: str | None) -> None:
     app = open_app(data_home())
     found = attend.state_of(app, _session(app, session_id, as_json=True))
     if not isinstance(found, SessionState):
-        _refuse(found)
+        refuse(explain(found), as_json=True)
     print_json(found)
 
 
@@ -131,7 +132,7 @@ def set_state(
 def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
-    root = _root()
+    root = _root(as_json=as_json)
     begun = attend.begin(app, root, None)
     _show(begun.state, as_json=as_json)
 
@@ -159,9 +160,9 @@ COMMANDS = (
 )
 
 
-def _show(found: SessionState | attend.attend.Refusal, *, as_json: bool) -> None:
+def _show(found: SessionState | Refusal, *, as_json: bool) -> None:
     if not isinstance(found, SessionState):
-        _refuse(found)
+        refuse(explain(found), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -169,29 +170,17 @@ def _show(found: SessionState | attend.attend.Refusal, *, as_json: bool) -> None
     print(f"feature {found.active_feature or '-'}, task {found.active_task or '-'}")
 
 
-def _refuse(found: attend.attend.Refusal) -> NoReturn:
-    match found:
-        case NotAllowed():
-            complain(f"Not allowed: {found.what}", f"Because {found.why}. Ask the user.")
-        case NotAttended():
-            hint = "`interlock init` opts a project in; `interlock session start` begins one."
-            complain(f"No gate watches over session `{found.session}`", hint)
-        case _:
-            hint = "`interlock session start` begins another one."
-            complain(f"Session `{found.session}` has ended", hint)
-    raise Stop(REFUSED)
-
-
 def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = attend.current(app, _root(), asked or os.environ.get("INTERLOCK_SESSION"))
+    found = attend.current(
+        app, _root(as_json=as_json), asked or os.environ.get("INTERLOCK_SESSION")
+    )
     if isinstance(found, NoSuchSession):
         refuse(explain(found), as_json=as_json)
     return found
 
 
-def _root() -> Path:
-    root = gate.root_of(Path.cwd())
+def _root(*, as_json: bool) -> Path:
+    root = projects.root_of(Path.cwd())
     if root is None:
-        complain("This project has not opted in", "`interlock init` does that.")
-        raise Stop(REFUSED)
+        refuse(explain(NotOptedIn(str(Path.cwd()))), as_json=as_json)
     return root

@@ -4,15 +4,15 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from interlock.app import gate as use
 from interlock.app.home import data_home
+from interlock.app.projects import root_of
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.call import call_of
 from interlock.core.gate.tools import HOSTS
 from interlock.hooks.claude import Payload
-
-import msgspec  # isort: skip
 
 
 @click.group()
@@ -59,7 +59,7 @@ def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
     known = HOSTS[[str(name) for name in HOSTS].index(host)]
     payload = msgspec.json.decode(sys.stdin.buffer.read(), type=Payload)
-    root = use.root_of(Path(payload.cwd or "."))
+    root = root_of(Path(payload.cwd or "."))
     if root is None:
         print("allow: the project has not opted in")
         return

@@ -8,18 +8,7 @@ import click
 from interlock.app.home import data_home
 from interlock.cli.terminal import Stop
 from interlock.core.gate.tools import HOSTS
-from interlock.hooks.run import Event, run
-
-EVENTS = (
-    "session-start",
-    "prompt-submit",
-    "pre-tool",
-    "post-tool",
-    "stop",
-    "pre-compact",
-    "post-compact",
-    "session-end",
-)
+from interlock.hooks.run import EVENTS, Event, run
 
 
 @click.command()

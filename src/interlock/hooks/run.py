@@ -3,11 +3,12 @@
 import os
 import re
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from interlock.app import gate
+from interlock.app.projects import root_of
 from interlock.core.gate.call import call_of
 from interlock.core.gate.tools import Host
 from interlock.hooks import claude
@@ -23,6 +24,7 @@ Event = Literal[
     "post-compact",
     "session-end",
 ]
+EVENTS: tuple[Event, ...] = get_args(Event)
 BLOCKS = 2
 """The exit code with which every host takes a call for denied."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
@@ -38,7 +40,7 @@ def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
     """The outcome of one hook. Never raises: a crash of a hook would let the tool call pass."""
     try:
         payload = _payload(content)
-        root = gate.root_of(Path(payload.cwd or os.getcwd()))
+        root = root_of(Path(payload.cwd or os.getcwd()))
         if root is None:
             return Outcome()  # nobody asked for a gate here
         return _answer(host, event, home, root, payload)

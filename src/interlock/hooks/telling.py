@@ -6,6 +6,7 @@ from pathlib import Path
 from interlock.app import attend
 from interlock.app.bootstrap import MEANING, bootstrap
 from interlock.app.context import open_app
+from interlock.app.explain import explain
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.session.attend import Conversation
@@ -37,7 +38,8 @@ def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | 
     finally:
         app.close()
     if not isinstance(changed, SessionState):
-        return f"The mode was not changed: {changed}."
+        told = explain(changed)
+        return f"The mode was not changed. {told.error}. {told.hint}"
     told = f"The user has set the mode to {changed.current_mode} ({MEANING[wanted]})."
     return f"{told} Task: {changed.active_task}." if changed.active_task else told
 

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app import attend, gate
+from interlock.app import attend
 from interlock.app.bootstrap import bootstrap
 from interlock.app.context import App
-from interlock.app.explain import Explanation, explain
-from interlock.app.refusals import NoSuchSession
+from interlock.app.explain import explain
+from interlock.app.projects import root_of
+from interlock.app.refusals import NoSuchSession, NotOptedIn
 from interlock.core.gate.state import Mode
-from interlock.core.session.attend import Ended, NotAllowed, Work
+from interlock.core.session.attend import NotAllowed, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import Workspace, workspace_of
@@ -48,14 +49,9 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 def _session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    root = gate.root_of(workspace)
+    root = root_of(workspace)
     if root is None:
-        missing = Explanation(
-            "not_opted_in",
-            f"The project at `{workspace}` has not opted in, so nothing binds you here",
-            "Go on as you are. The user can opt in with `interlock init`.",
-        )
-        return refused(missing, None)
+        return refused(explain(NotOptedIn(str(workspace))), None)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
     if action == "start":
@@ -72,22 +68,12 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
             found = attend.change_mode(app, session, arguments.mode, by="agent")
     if isinstance(found, SessionState):
         return _answer(app, found)
-    return _refused(found)
+    way_on = "get" if isinstance(found, NotAllowed) else "start"
+    return refused(explain(found), SESSION.corrected({"action": way_on}))
 
 
 def _named(app: App) -> str | None:
     return app.environment.get("INTERLOCK_SESSION")
-
-
-def _refused(found: attend.attend.Refusal) -> ToolResult:
-    if isinstance(found, NotAllowed):
-        why = Explanation(
-            "not_allowed", f"Not allowed: {found.what}, because {found.why}", "Ask the user."
-        )
-        return refused(why, SESSION.corrected({"action": "get"}))
-    what = "has ended" if isinstance(found, Ended) else "has no gate"
-    why = Explanation("unknown_session", f"Session `{found.session}` {what}", "Start one.")
-    return refused(why, SESSION.corrected({"action": "start"}))
 
 
 def _answer(app: App, state: SessionState) -> ToolResult:

@@ -1,8 +1,8 @@
 """The gate's own small file: what each session may do, readable before every tool call.
 
-Everything in it is written again from the events; `interlock doctor` does so. It is a database of
-its own with a rollback journal, so that a hook can read it with nothing but Python's own `_sqlite3`
-and without write-ahead files beside it.
+The start of a session writes its row again from the events. It is a database of its own with a
+rollback journal, so that a hook can read it with nothing but Python's own `_sqlite3` and without
+write-ahead files beside it.
 """
 
 import os

@@ -7,12 +7,13 @@ import msgspec
 from interlock.core.gate import paths, verbs
 from interlock.core.gate.call import Call
 from interlock.core.gate.shell import Analysis, analyse
-from interlock.core.gate.state import Policy, Row, State, Unknown
+from interlock.core.gate.state import Mode, Policy, Row, State, Unknown, why_not
 
 Rule = Literal[
     "mode.disabled",
     "own.tool",
     "own.command",
+    "tool.reads",
     "user.only",
     "path.protected",
     "state.unknown",
@@ -42,6 +43,12 @@ _TO_CODING = (
 )
 _TO_PLANNING = "Go to planning with the `session` tool, or ask the user."
 _READING = ("read", "search", "web")
+_MODE_RULES: dict[Mode, Rule] = {
+    "analysis": "mode.analysis",
+    "planning": "mode.planning",
+    "coding": "mode.coding",
+    "disabled": "mode.disabled",
+}
 
 
 def decide(state: State, policy: Policy, call: Call, *, home: str) -> Decision:
@@ -51,7 +58,7 @@ def decide(state: State, policy: Policy, call: Call, *, home: str) -> Decision:
     if call.kind == "own":
         return Decision("allow", "own.tool")
     if call.kind in ("read", "search"):
-        return Decision("allow", "mode.analysis")
+        return Decision("allow", "tool.reads")
     analysis = analyse(call.command) if call.kind == "shell" else None
     if denied := _protected(call, analysis, policy, home):
         return denied
@@ -68,7 +75,7 @@ def decide(state: State, policy: Policy, call: Call, *, home: str) -> Decision:
             " `interlock session start`.",
         )
     if call.kind in ("web", "ask", "agent"):
-        return Decision("allow", f"mode.{state.mode}")  # pyright: ignore[reportArgumentType]
+        return Decision("allow", _MODE_RULES[state.mode])
     return _by_mode(state, policy, call, analysis)
 
 
@@ -88,7 +95,7 @@ def _by_mode(state: Row, policy: Policy, call: Call, analysis: Analysis | None) 
         return Decision("allow", "mode.coding")
     if call.kind == "edit":
         what = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
-        return Decision("deny", f"mode.{state.mode}", what, _TO_CODING)  # pyright: ignore[reportArgumentType]
+        return Decision("deny", _MODE_RULES[state.mode], what, _TO_CODING)
     assert analysis is not None, "what is left is a shell"
     if state.mode == "analysis":
         what = "The mode is analysis, in which no command is run"
@@ -165,7 +172,7 @@ def _mode_command(
         what = "A mode cannot be changed while the state of the session is not known"
         return Decision("deny", "user.only", what, "Ask the user: `interlock session start`.")
     mode, has_task = asked
-    if why := verbs.why_not(state.mode, mode, policy, has_task=has_task or bool(state.task)):
+    if why := why_not(state.mode, mode, policy, has_task=has_task or bool(state.task)):
         hint = f"Ask the user to type `/mode {mode}`."
         return Decision("deny", "user.only", f"`interlock mode {mode}`: {why}", hint)
     return Decision("allow", "own.command")

@@ -44,6 +44,6 @@ def protected(path: str, cwd: str, home: str, more: Iterable[str] = ()) -> str |
     if folded == home.casefold() or folded.startswith(f"{home.casefold()}/"):
         return home
     for end in (*ALWAYS, *more):
-        if f"/{end.casefold()}/" in f"{folded}/":
+        if f"/{end.strip('/').casefold()}/" in f"{folded}/":
             return end
     return None

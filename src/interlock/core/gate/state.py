@@ -40,7 +40,7 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
 
     profile: Profile = "standard"
     protected: tuple[str, ...] = ()
-    """Path globs that no agent may write, beside those that are always protected."""
+    """Ends of paths that no agent may write, beside those that are always protected."""
     reading_tools: tuple[str, ...] = ()
     """Tools of other MCP servers that only read."""
     agent_may_code: bool = True
@@ -58,3 +58,16 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     def is_simple(self) -> bool:
         """Whether the class of a tool and the mode decide nearly everything."""
         return not self.protected and not self.reading_tools and not self.coding_needs_task
+
+
+def why_not(before: Mode, wanted: Mode, policy: Policy, *, has_task: bool) -> str:
+    """Why an agent may not change the mode so by itself; nothing if it may."""
+    if wanted == "disabled":
+        return "switching the gate off is the user's"
+    if before == "disabled":
+        return "switching the gate on again is the user's"
+    if wanted != "coding" or before == "coding":
+        return ""
+    if not policy.agent_may_code:
+        return "in this project, going on to coding is the user's"
+    return "" if has_task else "coding needs a task: name one"

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from interlock.core.gate.shell import Analysis, Command
-from interlock.core.gate.state import MODES, Mode, Policy, mode_named
+from interlock.core.gate.state import MODES, Mode, mode_named
 
 Verb = Literal["reads", "mode", "user", "unknown"]
 
@@ -75,16 +75,3 @@ def mode_asked(command: Command) -> tuple[Mode, bool] | None:
 
 def ours(analysis: Analysis) -> list[Command]:
     return [command for command in analysis.commands if command.program == "interlock"]
-
-
-def why_not(before: Mode, wanted: Mode, policy: Policy, *, has_task: bool) -> str:
-    """Why an agent may not change the mode so by itself; nothing if it may."""
-    if wanted == "disabled":
-        return "switching the gate off is the user's"
-    if before == "disabled":
-        return "switching the gate on again is the user's"
-    if wanted != "coding" or before == "coding":
-        return ""
-    if not policy.agent_may_code:
-        return "in this project, going on to coding is the user's"
-    return "" if has_task else "coding needs a task: name one"

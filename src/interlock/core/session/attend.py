@@ -4,8 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlock.core.gate import verbs
-from interlock.core.gate.state import Mode, Policy
+from interlock.core.gate.state import Mode, Policy, why_not
 from interlock.core.session.events import (
     HostBound,
     ModeChanged,
@@ -96,7 +95,7 @@ def change_mode(
     if not isinstance(attended, Attended):
         return attended
     has_task = bool(task or attended.task)
-    if by == "agent" and (why := verbs.why_not(attended.mode, mode, policy, has_task=has_task)):
+    if by == "agent" and (why := why_not(attended.mode, mode, policy, has_task=has_task)):
         return NotAllowed(f"going from {attended.mode} to {mode}", why)
     events: list[SessionEvent] = []
     if task is not None and task != attended.task:
