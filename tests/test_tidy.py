@@ -81,6 +81,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
         "src/interlock/cli/commands.py",
         "src/interlock/hooks/run.py",
         "src/interlock/mcp/protocol.py",
+        "src/interlock/server/worker.py",
     }
 
 

@@ -51,7 +51,8 @@ class App(msgspec.Struct, frozen=True):
         return self.compiled[workflow_hash]
 
     def close(self) -> None:
-        self.reader.close()
+        if self.reader is not self.log:
+            self.reader.close()
         self.log.close()
 
 

@@ -13,9 +13,14 @@ from interlock.core.session.events import Envelope, SessionEvent, decode_envelop
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, ResumeRow
+from interlock.store.log import LogReader, ResumeRow, Wanted
 
 SESSIONS_MAX = 1_000_000
+
+
+class Summary(msgspec.Struct, frozen=True):
+    session: SessionId
+    head: Head
 
 
 class SessionView(msgspec.Struct, frozen=True):
@@ -29,6 +34,25 @@ class SessionView(msgspec.Struct, frozen=True):
 
 def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[ResumeRow]:
     return app.reader.sessions(limit=limit, archived=archived)
+
+
+class Page(msgspec.Struct, frozen=True):
+    sessions: tuple[Summary, ...]
+    next: str
+    """Where the next page begins; empty on the last one."""
+
+
+def listed_sessions(app: App, wanted: Wanted, *, after: str, limit: int) -> Page:
+    """Sessions that fit, with or without runs, newest first, from behind the place `after`."""
+    at, _, stream = after.partition("-")
+    before = (int(at), int(stream)) if at.isdecimal() and stream.isdecimal() else None
+    found = app.reader.listed(wanted, before=before, limit=limit + 1)
+    summaries: list[Summary] = []
+    for one in found[:limit]:
+        assert one.stream.head is not None, "a stored stream has a head"
+        summaries.append(Summary(one.stream.session, one.stream.head))
+    last = found[limit - 1].place if len(found) > limit else None
+    return Page(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
 
 
 def show_session(app: App, asked: str) -> SessionView | NoSuchSession:

@@ -16,6 +16,7 @@ _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
     "builtins": "interlock.cli.builtins:builtins",
     "doctor": "interlock.cli.install:doctor",
+    "console": "interlock.cli.server:console",
     "demo": "interlock.cli.demo:demo",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
@@ -29,8 +30,11 @@ _COMMANDS = {
     "run": "interlock.cli.run:run",
     "session": "interlock.cli.session:session",
     "sources": "interlock.cli.sources:sources",
+    "status": "interlock.cli.server:status",
+    "stop": "interlock.cli.server:stop",
     "store": "interlock.cli.store:store",
     "uninstall": "interlock.cli.install:uninstall",
+    "up": "interlock.cli.server:up",
     "workflow": "interlock.cli.workflow:workflow",
 }
 

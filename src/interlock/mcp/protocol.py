@@ -76,7 +76,11 @@ class Protocol:
         try:
             message = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _failure(None, RpcError(PARSE_ERROR, "Not JSON"))
+            return NOT_JSON
+        return self.answer_to(message)
+
+    def answer_to(self, message: object) -> bytes | None:
+        """The reply to a message that was read already."""
         if isinstance(message, list):  # a batch: part of the protocol until 2025-03-26
             batch = cast("list[Any]", message)
             replies = [reply for one in batch if (reply := self._reply(one)) is not None]
@@ -100,14 +104,11 @@ class Protocol:
 
     def _carry_out(self, request: _Request) -> _Result:
         params = request.params or {}
-        version = _modern_version(params)
+        _modern_version(params)
         method = self._methods.get(request.method)
         if method is None:
             raise RpcError(METHOD_NOT_FOUND, f"No method `{request.method}`")
-        result = method(params)
-        if version is None and request.method != "server/discover":
-            return result
-        return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER_INFO}}
+        return _of_its_era(request, method(params))
 
     def _initialize(self, params: dict[str, Any]) -> _Result:
         asked = params.get("protocolVersion")
@@ -134,17 +135,7 @@ class Protocol:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        result, warnings = self._use(name, params.get("arguments"))
-        structured = msgspec.to_builtins(result.structured)
-        text = result.text
-        if warnings and not result.is_error:
-            structured["warnings"] = [*structured.get("warnings", ()), *warnings]
-            text += "".join(f"\nwarning: {warning}" for warning in warnings)
-        return {
-            "content": [{"type": "text", "text": text}],
-            "structuredContent": structured,
-            "isError": result.is_error,
-        }
+        return _told(*self._use(name, params.get("arguments")))
 
     def _use(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
@@ -162,6 +153,35 @@ class Protocol:
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
             traceback.print_exc(file=sys.stderr)
             return results.internal_error(error), ()
+
+
+def undone(message: object, failure: StoreFailure) -> bytes:
+    """The reply to a call whose answer could not be made certain."""
+    request = msgspec.convert(message, _Request)
+    params = request.params or {}
+    call = Call(str(params.get("name")), _given(params.get("arguments")))
+    result = _of_its_era(request, _told(results.store_failed(failure, call), ()))
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result})
+
+
+def _of_its_era(request: _Request, result: _Result) -> _Result:
+    is_modern = _modern_version(request.params or {}) or request.method == "server/discover"
+    if not is_modern:
+        return result
+    return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER_INFO}}
+
+
+def _told(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
+    structured = msgspec.to_builtins(result.structured)
+    text = result.text
+    if warnings and not result.is_error:
+        structured["warnings"] = [*structured.get("warnings", ()), *warnings]
+        text += "".join(f"\nwarning: {warning}" for warning in warnings)
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": structured,
+        "isError": result.is_error,
+    }
 
 
 def _unknown_tool(name: str, known: Mapping[str, Tool[Any]]) -> ToolResult:
@@ -191,3 +211,6 @@ def _failure(request_id: int | str | None, error: RpcError) -> bytes:
     if error.data is not None:
         described["data"] = error.data
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": described})
+
+
+NOT_JSON = _failure(None, RpcError(PARSE_ERROR, "Not JSON"))

@@ -43,6 +43,23 @@ class ResumeRow(msgspec.Struct, frozen=True):
     is_archived: bool
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """Which sessions a list shows."""
+
+    words: tuple[str, ...] = ()
+    """All of them stand in the title, the workflow or the newest notes of a run."""
+    statuses: tuple[str, ...] = ()
+    workflow: str = ""
+    workspace: str = ""
+    is_archived: bool = False
+
+
+class Listed(msgspec.Struct, frozen=True):
+    stream: Stream
+    place: tuple[int, int]
+    """Where it stands in the list, for the page that follows."""
+
+
 class Repeated(msgspec.Struct, frozen=True):
     """A call without a token that was made before."""
 
@@ -112,6 +129,28 @@ class LogReader(Protocol):
         """Each session by its newest run, newest first; archived ones only if asked for."""
         ...
 
+    def listed(
+        self, wanted: "Wanted", *, before: tuple[int, int] | None, limit: int
+    ) -> list["Listed"]:
+        """Sessions with or without runs, newest first, from behind the place `before`."""
+        ...
+
+    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:
+        """The newest links of the stream that come before `seq`, newest first."""
+        ...
+
+    def mark(self) -> int:
+        """A number that is another one whenever something was written meanwhile."""
+        ...
+
+    def position(self) -> int:
+        """Of the newest event in the whole store."""
+        ...
+
+    def changed_since(self, position: int) -> list[SessionId]:
+        """The sessions that have events after this position."""
+        ...
+
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
         """Of sessions that are not archived."""
         ...
@@ -164,6 +203,13 @@ class Log(LogReader, Protocol):
             PlanHalfKnown: only some of the plan's keys are taken, though the stream has not moved.
             StoreFailure: the world failed. Appending the same plan again is safe, and needed: if
                 only the last sync failed, a crash may yet bring the plan back, whole.
+        """
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Appends inside are written with one sync, at the end; until then nothing is certain.
+
+        What fails inside leaves the others alone. If the end fails, all of them failed.
         """
         ...
 

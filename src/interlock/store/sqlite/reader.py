@@ -11,7 +11,7 @@ from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Located, Repeated, ResumeRow, Stats
+from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Wanted
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database, Value, engine
 
@@ -142,6 +142,61 @@ class SqliteReader:
             (int(archived), limit),
         )
 
+    def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
+        conditions, chosen = ["is_archived = ?"], list[Value]([int(wanted.is_archived)])
+        for column, asked in (("workflow", wanted.workflow), ("workspace", wanted.workspace)):
+            if asked:
+                conditions.append(f"{column} = ?")
+                chosen.append(asked)
+        if wanted.statuses:
+            conditions.append(f"status IN ({', '.join('?' * len(wanted.statuses))})")
+            chosen += wanted.statuses
+        if wanted.words:
+            conditions.append(
+                "stream IN (SELECT r.stream FROM resume_words w JOIN resume r ON r.id = w.rowid"
+                " WHERE resume_words MATCH ?)"
+            )
+            chosen.append(_quoted(wanted.words, " AND "))
+        if before:
+            conditions.append("(at, stream) < (?, ?)")
+            chosen += before
+        rows = self._db.rows(
+            # SQLite takes the other columns from the row that has the maximum.
+            "WITH newest AS (SELECT stream, max(updated_ms) AS at, status, workflow, workspace,"
+            " is_archived FROM resume GROUP BY stream UNION ALL SELECT stream, updated_ms,"
+            " CASE status WHEN 'ended' THEN 'complete' ELSE 'open' END, '', workspace, is_archived"
+            " FROM attended a WHERE NOT EXISTS"
+            " (SELECT 1 FROM resume r WHERE r.stream = a.stream))"
+            " SELECT s.session, s.version, s.digest, s.head, n.at, n.stream FROM"
+            f" (SELECT * FROM newest WHERE {' AND '.join(conditions)}"
+            " ORDER BY at DESC, stream DESC LIMIT ?) n"
+            " JOIN stream s ON s.id = n.stream ORDER BY n.at DESC, n.stream DESC",
+            (*chosen, limit),
+        )
+        return [Listed(_stream(*row[:4]), (row[4], row[5])) for row in rows]
+
+    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:
+        rows = self._db.rows(
+            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
+            " WHERE s.session = ? AND e.seq < ? ORDER BY e.seq DESC LIMIT ?",
+            (session, seq, limit),
+        )
+        return [Link(*row) for row in rows]
+
+    def mark(self) -> int:
+        return self._db.scalar("PRAGMA data_version")
+
+    def position(self) -> int:
+        return self._db.scalar("SELECT max(position) FROM event") or 0
+
+    def changed_since(self, position: int) -> list[SessionId]:
+        rows = self._db.rows(
+            "SELECT DISTINCT s.session FROM event e JOIN stream s ON s.id = e.stream"
+            " WHERE e.position > ?",
+            (position,),
+        )
+        return [session for (session,) in rows]
+
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
         return self._listed("WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,))
 
@@ -155,10 +210,9 @@ class SqliteReader:
     def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
         if not words:
             return []
-        # Each word in quotes: what the user typed is text and never FTS syntax. The plus keeps
-        # SQLite from walking all sessions that are not archived instead of the words.
-        quoted = ('"' + word.replace('"', '""') + '" *' for word in words)
-        query = (" AND " if all_of else " OR ").join(quoted)
+        # The plus keeps SQLite from walking all sessions that are not archived instead of the
+        # words.
+        query = _quoted(words, " AND " if all_of else " OR ")
         return self._listed(
             "JOIN resume_words ON resume_words.rowid = r.id WHERE resume_words MATCH ?"
             " AND +r.is_archived = 0 ORDER BY resume_words.rowid DESC LIMIT ?",
@@ -227,6 +281,11 @@ class SqliteReader:
             engine=engine(),
             schema=schema.VERSION,
         )
+
+
+def _quoted(words: Sequence[str], between: str) -> str:
+    """Each word in quotes: what the user typed is text and never FTS syntax."""
+    return between.join('"' + word.replace('"', '""') + '" *' for word in words)
 
 
 def blob_hash(ref: BlobRef) -> bytes:

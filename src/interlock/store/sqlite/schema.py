@@ -78,7 +78,8 @@ MIGRATIONS = (
         stream INTEGER PRIMARY KEY,
         workspace TEXT NOT NULL,
         status TEXT NOT NULL,
-        updated_ms INTEGER NOT NULL
+        updated_ms INTEGER NOT NULL,
+        is_archived INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX attended_workspace ON attended (workspace, status, updated_ms);
     CREATE TABLE host_session (

@@ -38,10 +38,31 @@ class SqliteLog(SqliteReader):
             db.run("PRAGMA synchronous = full")
             schema.migrate(db)
         super().__init__(db)
+        self._is_together = False
 
     def append(self, plan: Plan) -> bool:
+        if self._is_together:
+            with self._part():
+                return self._write(plan)
         with self._lock.held(), self._transaction():
             return self._write(plan)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        with self._lock.held(), self._transaction():
+            self._is_together = True
+            try:
+                yield
+            finally:
+                self._is_together = False
+
+    @contextmanager
+    def snapshot(self) -> Generator[None]:
+        if self._is_together:
+            yield  # all of it is one transaction already
+            return
+        with super().snapshot():
+            yield
 
     def delete(self, session: SessionId) -> None:
         # Deleted means gone from the disk: overwritten in the file, and not left in the WAL.
@@ -85,11 +106,34 @@ class SqliteLog(SqliteReader):
                 # A damaged event still keeps what it seems to name.
                 yield from (BlobRef(ref.decode()) for ref in _REF.findall(body))
 
+    def _must_be_whole(self) -> None:
+        """A failing disk ends a transaction by itself; what came after would stand alone."""
+        if not self._db.is_in_transaction:
+            raise StoreUnusable(
+                "What was written together with this could not be written",
+                "Nothing was recorded. Check the disk, then repeat the call: it is recorded once.",
+            )
+
+    @contextmanager
+    def _part(self) -> Generator[None]:
+        """One append among several of a transaction: what fails in it leaves the others alone."""
+        self._must_be_whole()
+        self._db.run("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self._db.is_in_transaction:
+                self._db.run("ROLLBACK TO part")
+                self._db.run("RELEASE part")
+            raise
+        self._db.run("RELEASE part")
+
     @contextmanager
     def _transaction(self) -> Generator[None]:
         self._db.run("BEGIN IMMEDIATE")
         try:
             yield
+            self._must_be_whole()
             self._db.run("COMMIT")
         except BaseException:
             # A full disk or a failed write may have rolled the transaction back already.
@@ -132,9 +176,9 @@ class SqliteLog(SqliteReader):
 
     def _attend(self, stream: int, head: Head, attended: Attended) -> None:
         self._db.run(
-            "INSERT OR REPLACE INTO attended (stream, workspace, status, updated_ms)"
-            " VALUES (?, ?, ?, ?)",
-            (stream, head.workspace, attended.status, head.updated_ms),
+            "INSERT OR REPLACE INTO attended (stream, workspace, status, updated_ms, is_archived)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (stream, head.workspace, attended.status, head.updated_ms, int(head.is_archived)),
         )
         for host, name in attended.hosts:
             self._db.run(

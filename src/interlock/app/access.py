@@ -1,0 +1,110 @@
+"""Who may use the server: whoever can read the secret in the data home, and their browser.
+
+Nothing that a browser holds is the secret itself, and nothing is remembered by the server but the
+login codes of the last minutes. So a restart logs nobody out.
+"""
+
+import hashlib
+import hmac
+import os
+from pathlib import Path
+
+import msgspec
+
+from interlock.store.failures import StoreUnusable
+
+FILE = "secret"
+BYTES = 32
+CODE_MS = 5 * 60_000
+COOKIE_MS = 30 * 86_400_000
+
+
+class Secret(msgspec.Struct, frozen=True):
+    value: bytes
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    @property
+    def bearer(self) -> str:
+        """What a program sends in `Authorization: Bearer …`."""
+        return self.value.hex()
+
+    def is_bearer(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.bearer.encode())
+
+    def login_code(self, *, now_ms: int) -> str:
+        """Good for one login within minutes. It is in a URL's fragment, which is never sent."""
+        return self._until("login", now_ms + CODE_MS)
+
+    def is_login_code(self, code: str, *, now_ms: int) -> bool:
+        return self._holds("login", code, now_ms)
+
+    def cookie(self, *, now_ms: int) -> str:
+        return self._until("cookie", now_ms + COOKIE_MS)
+
+    def is_cookie(self, given: str, *, now_ms: int) -> bool:
+        return self._holds("cookie", given, now_ms)
+
+    def csrf(self, cookie: str) -> str:
+        """What a page sends back with every change, to show that it is ours."""
+        return self._signed(f"csrf:{cookie}")
+
+    def is_csrf(self, given: str, cookie: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.csrf(cookie).encode())
+
+    def shown(self, purpose: str, content: str) -> str:
+        """Binds an answer to the content that it was given for."""
+        return self._signed(f"shown:{purpose}:{content}")[:32]
+
+    def _until(self, purpose: str, until_ms: int) -> str:
+        return f"{until_ms}.{self._signed(f'{purpose}:{until_ms}')}"
+
+    def _holds(self, purpose: str, given: str, now_ms: int) -> bool:
+        until, _, _ = given.partition(".")
+        if not (until.isascii() and until.isdigit() and len(until) < 16):  # noqa: PLR2004
+            return False
+        expected = self._until(purpose, int(until))
+        return hmac.compare_digest(given.encode(), expected.encode()) and now_ms < int(until)
+
+    def _signed(self, text: str) -> str:
+        return hmac.new(self.value, text.encode(), hashlib.sha256).hexdigest()
+
+
+def secret_in(home: Path) -> Secret:
+    """The secret of a data home, made on first use.
+
+    Raises:
+        StoreFailure: it cannot be read or made, or others can read it.
+    """
+    path = home / FILE
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return _read(path)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(os.urandom(BYTES).hex())
+        return _read(path)
+    except OSError as error:
+        raise StoreUnusable(
+            f"`{path}` cannot be used: {error.strerror}",
+            "Check that the directory exists, belongs to you and can be written.",
+        ) from error
+
+
+def _read(path: Path) -> Secret:
+    if path.stat().st_mode & 0o077:
+        raise StoreUnusable(
+            f"`{path}` can be read by others", f"Delete it: `rm {path}`. A new one is made."
+        )
+    try:
+        value = bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except ValueError:
+        value = b""
+    if len(value) != BYTES:
+        raise StoreUnusable(
+            f"`{path}` does not hold a secret", f"Delete it: `rm {path}`. A new one is made."
+        )
+    return Secret(value)

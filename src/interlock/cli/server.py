@@ -1,0 +1,177 @@
+"""`interlock up`, `status`, `stop` and `console`: the server, and looking at it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import webbrowser
+from pathlib import Path
+
+import click
+
+from interlock.app.access import secret_in
+from interlock.app.context import SystemClock
+from interlock.app.home import data_home
+from interlock.app.serving import Running, Starting, running
+from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json
+
+START_SECONDS = 15.0
+STOP_SECONDS = 10.0
+_UP = "`interlock up` starts one."
+
+
+@click.command()
+@click.option("--port", default=3100, show_default=True, help="0 takes any that is free")
+@click.option("--background", is_flag=True, help="Go on in the background, and return when ready")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON when ready")
+def up(port: int, *, background: bool, as_json: bool) -> None:
+    """Start the server: the console, MCP over HTTP, REST"""
+    home = data_home()
+    if background:
+        _in_background(home, port)
+        _ready(_expect(home), home, as_json=as_json)
+        return
+    from interlock.server.serve import PortTaken, serve  # noqa: PLC0415 (200 ms)
+
+    outcome = serve(home, port=port, on_ready=lambda r: _ready(r, home, as_json=as_json))
+    match outcome:
+        case Running():
+            complain(
+                f"A server runs already at {outcome.url} (process {outcome.pid})",
+                "`interlock console` opens it; `interlock stop` ends it.",
+            )
+        case Starting():
+            complain("Another server is just starting", "`interlock status` shows it in a moment.")
+        case PortTaken():
+            complain(
+                f"Port {port} cannot be used: {outcome.reason}{_holder(port)}",
+                f"Choose another: `interlock up --port {port + 1}`, or 0 for any that is free.",
+            )
+        case None:
+            return
+    raise Stop(REFUSED)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def status(*, as_json: bool) -> None:
+    """Say whether the server runs, and where"""
+    found = running(data_home())
+    if as_json:
+        print_json(found if isinstance(found, Running) else None)
+    elif isinstance(found, Running):
+        since = age(found.started_ms, SystemClock().now_ms())
+        print(f"Interlock {found.version} runs at {found.url} (process {found.pid}, {since})")
+    elif found is None:
+        print("No server runs. The agents do not need one; the console does: `interlock up`.")
+    else:
+        print("A server is just starting.")
+    if not isinstance(found, Running):
+        raise Stop(REFUSED)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def stop(*, as_json: bool) -> None:
+    """End the server. What was recorded stays; agents over stdio go on"""
+    found = running(data_home())
+    if not isinstance(found, Running):
+        complain("No server runs", _UP)
+        raise Stop(REFUSED)
+    os.kill(found.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while running(data_home()) is not None:
+        if time.monotonic() > deadline:
+            complain(f"Process {found.pid} does not end", f"`kill -9 {found.pid}` loses nothing.")
+            raise Stop(REFUSED)
+        time.sleep(0.05)
+    if as_json:
+        print_json({"stopped": found.pid})
+    else:
+        print(f"Stopped (process {found.pid})")
+
+
+@click.command()
+@click.option("--print", "is_printed", is_flag=True, help="Print the address and open nothing")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON")
+def console(*, is_printed: bool, as_json: bool) -> None:
+    """Open the console in the browser, signed in"""
+    home = data_home()
+    found = running(home)
+    if found is None:
+        _in_background(home, 3100)
+        found = _expect(home)
+    elif not isinstance(found, Running):
+        found = _expect(home)
+    # The code is in the fragment, which no browser sends and no log has.
+    code = secret_in(home).login_code(now_ms=SystemClock().now_ms())
+    address = f"{found.url}/auth#code={code}"
+    if as_json:
+        print_json({"address": address})
+    elif is_printed or not webbrowser.open(address):
+        print(address)
+
+
+def _in_background(home: Path, port: int) -> None:
+    logs = home / "logs"
+    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "interlock", "up", "--port", str(port)]
+    with (logs / "server.log").open("ab") as log:
+        started = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    deadline = time.monotonic() + START_SECONDS
+    while not isinstance(running(home), Running):
+        if started.poll() is not None:
+            complain(
+                f"The server did not start (exit code {started.returncode})",
+                f"`{logs / 'server.log'}` says why.",
+            )
+            raise Stop(REFUSED)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+
+
+def _expect(home: Path) -> Running:
+    deadline = time.monotonic() + START_SECONDS
+    while not isinstance(found := running(home), Running):
+        if time.monotonic() > deadline:
+            complain("The server does not become ready", f"`{home / 'logs'}` may say why.")
+            raise Stop(REFUSED)
+        time.sleep(0.05)
+    return found
+
+
+def _ready(found: Running, home: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        sys.stdout.flush()
+        return
+    secret = f'"Authorization: Bearer $(cat {home / "secret"})"'
+    print(f"Interlock {found.version}")
+    print(f"  console  {found.url}   (`interlock console` opens it signed in)")
+    print(f"  MCP      {found.url}/mcp")
+    print(f"  REST     {found.url}/api/v2   (/api/v2/openapi.json)")
+    print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
+    print("Over HTTP instead:")
+    print(f"  claude mcp add --transport http interlock {found.url}/mcp --header {secret}")
+    print("  other clients: `interlock mcp --print-config HOST --http`")
+    sys.stdout.flush()
+
+
+def _holder(port: int) -> str:
+    """Who has the port, where the system tells."""
+    try:
+        listed = subprocess.run(
+            ["ss", "-Hltnp", f"sport = :{port}"],
+            capture_output=True,
+            text=True,
+            timeout=2,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = listed.partition('users:(("')[2].partition('"')[0]
+    return f" (held by {found})" if found else ""

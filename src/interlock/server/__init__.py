@@ -1,0 +1,1 @@
+"""The server: MCP over HTTP, REST, live updates and the console."""

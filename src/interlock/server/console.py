@@ -1,0 +1,217 @@
+"""What all pages of the console share: being asked, being shown, and changing something.
+
+A page is a function from what was asked to what is shown. It runs in a thread with an `App` of its
+own, so it reads the store like any other use case. A new capability is a new module in `pages`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from interlock import __version__
+from interlock.app.access import Secret
+from interlock.app.context import App
+from interlock.app.explain import Explanation
+from interlock.server import words
+from interlock.server.guard import Caller
+from interlock.server.markdown import markdown
+from interlock.server.worker import Worker
+
+NOT_FOUND_CODES = ("unknown_session", "unknown_run", "unknown_workflow", "unknown_approval")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request for a page, or for a change."""
+
+    app: App
+    path: str
+    params: Mapping[str, str]
+    """From the path: ids, never file names."""
+    query: Mapping[str, str]
+    form: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+    def word(self, name: str, default: str = "") -> str:
+        """A field of the form, or of the query."""
+        value = self.form.get(name, self.query.get(name, default))
+        return value if isinstance(value, str) else default
+
+    def without(self, *names: str, **changed: str) -> str:
+        """This page with another query."""
+        kept = {k: v for k, v in self.query.items() if k not in names and k not in changed}
+        whole = {k: v for k, v in (kept | changed).items() if v}
+        return f"{self.path}?{urlencode(whole)}" if whole else self.path
+
+
+class Shown(msgspec.Struct, frozen=True):
+    template: str
+    title: str
+    facts: dict[str, Any]
+    live: str | None = None
+    """The session that the page is about; empty for all of them; None where nothing changes."""
+    status: int = 200
+
+
+class GoTo(msgspec.Struct, frozen=True):
+    """A change is done; this is where it can be seen."""
+
+    path: str
+    said: str = ""
+    """A key of `words.SAID`: never text, which anybody could put into a link."""
+
+
+class Download(msgspec.Struct, frozen=True):
+    name: str
+    content: bytes
+    media_type: str = "application/json"
+
+
+View: TypeAlias = Callable[[Asked], Shown | Explanation | Download]
+Change: TypeAlias = Callable[[Asked], GoTo | Shown | Explanation]
+
+
+class Nav(msgspec.Struct, frozen=True):
+    name: str
+    path: str
+    key: str
+    """`g` and this goes there."""
+    icon: str
+
+
+class Console:
+    """Turns what pages show into HTML. Holds no state."""
+
+    def __init__(
+        self, reader: Worker, writer: Worker, secret: Secret, nav: tuple[Nav, ...]
+    ) -> None:
+        self._reader, self._writer, self._secret, self._nav = reader, writer, secret, nav
+        self._templates = Environment(
+            loader=PackageLoader("interlock.server"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_finalized,
+        )
+        self._templates.filters |= words.FILTERS | {"markdown": markdown}
+
+    def page(self, path: str, view: View) -> Route:
+        async def endpoint(request: Request) -> Response:
+            csrf = self._csrf(request)
+            return await self._reader.run(
+                lambda app: self._answer(view(_asked(app, request)), app, request, csrf)
+            )
+
+        return Route(path, endpoint, methods=["GET"])
+
+    def action(self, path: str, change: Change) -> Route:
+        """A POST that changes something. It must come from a page of ours."""
+
+        async def endpoint(request: Request) -> Response:
+            form = await request.form()
+            caller: Caller = request.scope["caller"]
+            given = form.get("csrf")
+            if caller.kind == "browser" and not (
+                isinstance(given, str) and self._secret.is_csrf(given, caller.cookie)
+            ):
+                hint = "Reload the page and try again."
+                return self.lost(request, "The page's token is missing", hint, 403)
+            fields = await _fields(form)
+            csrf = self._csrf(request)
+            return await self._writer.run(
+                lambda app: self._answer(change(_asked(app, request, fields)), app, request, csrf)
+            )
+
+        return Route(path, endpoint, methods=["POST"])
+
+    def plain(self, template: str, **facts: Any) -> str:
+        """A page outside the frame, for somebody who is not signed in."""
+        return self._templates.get_template(template).render(version=__version__, **facts)
+
+    def lost(self, request: Request, error: str, hint: str, status: int) -> Response:
+        html = self._error(error, hint, request, self._csrf(request))
+        return HTMLResponse(html, status_code=status)
+
+    def _answer(
+        self,
+        found: Shown | Explanation | Download | GoTo,
+        app: App,
+        request: Request,
+        csrf: str,
+    ) -> Response:
+        match found:
+            case Explanation():
+                status = 404 if found.code in NOT_FOUND_CODES else 409
+                return self.lost(request, found.error, found.hint, status)
+            case GoTo():
+                said = f"{'&' if '?' in found.path else '?'}said={found.said}" if found.said else ""
+                return RedirectResponse(found.path + said, status_code=303)
+            case Download():
+                headers = {"content-disposition": f'attachment; filename="{found.name}"'}
+                return Response(found.content, media_type=found.media_type, headers=headers)
+            case Shown():
+                return HTMLResponse(self._whole(found, app, request, csrf), found.status)
+
+    def _whole(self, shown: Shown, app: App, request: Request, csrf: str) -> str:
+        return self._templates.get_template(shown.template).render(
+            **self._frame(request, csrf),
+            title=shown.title,
+            live=shown.live,
+            position=app.reader.position() if shown.live is not None else 0,
+            now_ms=app.clock.now_ms(),
+            **shown.facts,
+        )
+
+    def _error(self, error: str, hint: str, request: Request, csrf: str) -> str:
+        return self._templates.get_template("error.html").render(
+            **self._frame(request, csrf),
+            title=error,
+            live=None,
+            position=0,
+            error=error,
+            hint=hint,
+        )
+
+    def _frame(self, request: Request, csrf: str) -> dict[str, Any]:
+        return {
+            "nav": self._nav,
+            "path": request.url.path,
+            "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            "said_key": request.query_params.get("said", ""),
+            "said": words.SAID,
+            "csrf": csrf,
+            "version": __version__,
+        }
+
+    def _csrf(self, request: Request) -> str:
+        caller: Caller = request.scope["caller"]
+        return self._secret.csrf(caller.cookie) if caller.cookie else ""
+
+
+def _finalized(value: object) -> object:
+    """Every text on every page: what would hide or turn it is made visible."""
+    return words.visible(value) if type(value) is str else value
+
+
+async def _fields(form: FormData) -> dict[str, str | bytes]:
+    """What was typed as text, and files as bytes."""
+    fields: dict[str, str | bytes] = {}
+    for name, value in form.items():
+        fields[name] = value if isinstance(value, str) else await value.read()
+    return fields
+
+
+def _asked(app: App, request: Request, form: Mapping[str, Any] | None = None) -> Asked:
+    return Asked(
+        app,
+        request.url.path,
+        dict(request.path_params),
+        dict(request.query_params),
+        form or {},
+    )

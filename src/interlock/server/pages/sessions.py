@@ -1,0 +1,67 @@
+"""Sessions: the list that the console opens with."""
+
+from typing import Any
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app.sessions import Wanted, listed_sessions
+from interlock.core.session.head import Head, RunHead
+from interlock.server.console import Asked, Console, Shown
+
+PER_PAGE = 50
+STATUSES = ("open", "waiting", "complete", "complete_with_gaps")
+
+
+class Row(msgspec.Struct, frozen=True):
+    session: str
+    head: Head
+    run: RunHead | None
+    """The newest one."""
+    title: str
+    more: int
+    """How many runs there are beside the newest."""
+    status: Any
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page("/sessions", sessions)]
+
+
+def sessions(asked: Asked) -> Shown:
+    status = asked.word("status")
+    wanted = Wanted(
+        words=tuple(asked.word("q").split())[:10],
+        statuses=(status,) if status in STATUSES else (),
+        workflow=asked.word("workflow"),
+        workspace=asked.word("project"),
+        is_archived=status == "archived",
+    )
+    page = listed_sessions(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+    rows = [_row(one.session, one.head) for one in page.sessions]
+    return Shown(
+        "sessions.html",
+        "Sessions",
+        {
+            "rows": rows,
+            "next": asked.without(after=page.next) if page.next else "",
+            "first": asked.without("after") if asked.word("after") else "",
+            "asked": asked,
+            "statuses": [{"key": s, "word": s} for s in (*STATUSES, "archived")],
+            "is_filtered": bool(asked.query.keys() & {"q", "status", "workflow", "project"}),
+        },
+        live="",
+    )
+
+
+def _row(session: str, head: Head) -> Row:
+    run = head.runs[-1] if head.runs else None
+    title = (run.goal or run.workflow_id) if run else "Attended session"
+    return Row(
+        session,
+        head,
+        run,
+        title,
+        max(0, len(head.runs) - 1),
+        {"word": run.status if run else "open", "tone": "soft", "icon": "work"},
+    )

@@ -1,0 +1,116 @@
+"""Run the server until somebody ends it."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+import uvicorn
+import uvloop
+
+from interlock import __version__
+from interlock.app.access import secret_in
+from interlock.app.context import SystemClock
+from interlock.app.serving import Running, Served, Starting, become_server
+from interlock.server.site import Site, site
+
+PORT = 3100
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+CLOSE_SECONDS = 3
+
+
+class PortTaken(msgspec.Struct, frozen=True):
+    port: int
+    reason: str
+
+
+def serve(
+    home: Path, *, port: int, on_ready: Callable[[Running], None]
+) -> Running | Starting | PortTaken | None:
+    """Serve `home` on this port (0: any that is free) of this machine only, until a signal.
+
+    Raises:
+        StoreFailure: the home cannot be used.
+    """
+    served = become_server(home)
+    if not isinstance(served, Served):
+        return served
+    try:
+        try:
+            sockets = _listening(port)
+        except OSError as error:
+            return PortTaken(port, error.strerror or str(error))
+        uvloop.run(_serve(home, served, sockets, on_ready))
+    finally:
+        served.stop()
+    return None
+
+
+async def _serve(
+    home: Path, served: Served, sockets: list[socket.socket], on_ready: Callable[[Running], None]
+) -> None:
+    port = sockets[0].getsockname()[1]
+    clock = SystemClock()
+    built = site(
+        home, names=NAMES, port=port, secret=secret_in(home), clock=clock, entropy=os.urandom
+    )
+    config = uvicorn.Config(
+        built.answer,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=CLOSE_SECONDS,
+        ws="none",
+    )
+    running = Running(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
+
+    def tell() -> None:
+        served.tell(running)
+        on_ready(running)
+
+    await _Server(config, built, tell).serve(sockets=sockets)
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams first: they would be waited for otherwise."""
+
+    def __init__(self, config: uvicorn.Config, built: Site, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._built, self._on_started = built, on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._on_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self._built.live.end()
+        # Not remembered, as uvicorn would: raised again it would end us before we have tidied up.
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def _listening(port: int) -> list[socket.socket]:
+    """This machine under both of its addresses, where it has both."""
+    first = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        first.bind(("127.0.0.1", port))
+    except OSError:
+        first.close()
+        raise
+    sockets = [first]
+    if socket.has_ipv6:
+        second = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        try:
+            second.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            second.bind(("::1", first.getsockname()[1]))
+            sockets.append(second)
+        except OSError:
+            second.close()  # a machine without IPv6
+    return sockets

@@ -1,0 +1,172 @@
+"""All that the server answers, put together."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from interlock.app.access import COOKIE_MS, Secret
+from interlock.app.context import App, Clock, open_app
+from interlock.app.failures import StoreFailure
+from interlock.server import pages
+from interlock.server.api import routes as api_routes
+from interlock.server.console import Console
+from interlock.server.guard import Guard, cookie_name
+from interlock.server.live import Live
+from interlock.server.mcp import Mcp
+from interlock.server.worker import Worker
+
+STATIC = Path(__file__).parent / "static"
+
+
+class Site(msgspec.Struct, frozen=True):
+    answer: ASGIApp
+    live: Live
+
+
+def site(
+    home: Path,
+    *,
+    names: tuple[str, ...],
+    port: int,
+    secret: Secret,
+    clock: Clock,
+    entropy: Callable[[int], bytes],
+) -> Site:
+    """Everything under one roof, for requests under these names."""
+    writer = Worker("writer", partial(_writing, home))
+    reader = Worker("reader", partial(open_app, home))
+    console = Console(reader, writer, secret, pages.NAV)
+    live = Live(reader)
+    mcp = Mcp(writer, reader, entropy)
+    login = _Login(secret, clock, port, console)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        writer.stop()
+        reader.stop()
+
+    async def healthy(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(_: Request) -> Response:
+        try:
+            await reader.run(lambda app: app.reader.position())
+        except StoreFailure as failure:
+            return JSONResponse({"status": "not ready", "error": str(failure)}, status_code=503)
+        return JSONResponse({"status": "ready"})
+
+    starlette = Starlette(
+        routes=[
+            Route("/", _home),
+            Route("/healthz", healthy),
+            Route("/readyz", ready),
+            Route("/auth", login.show, methods=["GET"]),
+            Route("/auth", login.enter, methods=["POST"]),
+            Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]),
+            Route("/live", live, methods=["GET"]),
+            Mount("/static", _Cached(directory=STATIC)),
+            *api_routes(reader, live),
+            *pages.routes(console),
+        ],
+        exception_handlers={
+            HTTPException: partial(_lost, console),
+            StoreFailure: partial(_failed, console),
+        },
+        lifespan=lifespan,
+    )
+    guard = Guard(
+        starlette,
+        names=names,
+        port=port,
+        secret=secret,
+        clock=clock,
+        login_page=lambda: console.plain("login.html", wrong=False),
+    )
+    return Site(guard, live)
+
+
+def _writing(home: Path) -> App:
+    app = open_app(home)
+    app.reader.close()
+    # What is written together is read back before it is certain, through the same connection.
+    return msgspec.structs.replace(app, reader=app.log)
+
+
+class _Cached(StaticFiles):
+    """Files that change only with a release, which the `?v=` in their address names."""
+
+    def file_response(self, *args: object, **named: object) -> Response:
+        response = super().file_response(*args, **named)  # pyright: ignore[reportArgumentType]
+        response.headers["cache-control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+class _Login:
+    """A code that was made on this machine a moment ago becomes a cookie, once."""
+
+    def __init__(self, secret: Secret, clock: Clock, port: int, console: Console) -> None:
+        self._secret, self._clock, self._port, self._console = secret, clock, port, console
+        self._used: set[str] = set()
+
+    async def show(self, _: Request) -> Response:
+        return Response(self._console.plain("login.html", wrong=False), media_type="text/html")
+
+    async def enter(self, request: Request) -> Response:
+        given = (await request.form()).get("code")
+        code = given.strip() if isinstance(given, str) else ""
+        now_ms = self._clock.now_ms()
+        if not self._secret.is_login_code(code, now_ms=now_ms) or code in self._used:
+            html = self._console.plain("login.html", wrong=True)
+            return Response(html, status_code=403, media_type="text/html")
+        # Codes live for minutes only: what is remembered stays small.
+        self._used = {
+            used for used in self._used if self._secret.is_login_code(used, now_ms=now_ms)
+        }
+        self._used.add(code)
+        response = RedirectResponse("/sessions", status_code=303)
+        response.set_cookie(
+            cookie_name(self._port),
+            self._secret.cookie(now_ms=now_ms),
+            max_age=COOKIE_MS // 1000,
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse("/sessions")
+
+
+async def _lost(console: Console, request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "it is registered for these"
+    if _wants_json(request):
+        told = {"code": "not_found" if error.status_code == 404 else "refused"}  # noqa: PLR2004
+        return JSONResponse({**told, "error": error.detail}, status_code=error.status_code)
+    status = error.status_code
+    missing = f"There is nothing at {request.url.path}"
+    words = missing if status == 404 else error.detail  # noqa: PLR2004
+    return console.lost(request, words, "The pages are in the list at the side.", status)
+
+
+async def _failed(console: Console, request: Request, error: Exception) -> Response:
+    assert isinstance(error, StoreFailure), "it is registered for these"
+    if _wants_json(request):
+        told = {"code": "store_failed", "error": str(error), "hint": error.hint}
+        return JSONResponse(told, status_code=503)
+    return console.lost(request, str(error), error.hint, 503)
+
+
+def _wants_json(request: Request) -> bool:
+    return request.url.path.startswith(("/api/", "/mcp", "/live"))

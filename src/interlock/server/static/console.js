@@ -1,0 +1,107 @@
+// Everything here is comfort: without it the pages read the same and every form works.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const byId = (id) => document.getElementById(id);
+
+  // The theme: as the system has it, light, dark.
+  const themes = ["system", "light", "dark"];
+  const showTheme = () => {
+    const name = byId("theme-name");
+    if (name) name.textContent = root.dataset.theme || "system";
+  };
+  const nextTheme = () => {
+    const next = themes[(themes.indexOf(root.dataset.theme || "system") + 1) % themes.length];
+    if (next === "system") {
+      delete root.dataset.theme;
+      localStorage.removeItem("theme");
+    } else {
+      root.dataset.theme = next;
+      localStorage.setItem("theme", next);
+    }
+    showTheme();
+  };
+  showTheme();
+  byId("theme")?.addEventListener("click", nextTheme);
+
+  // Whether what is shown is what is so.
+  const words = { open: "live", lost: "reconnecting", waiting: "connecting" };
+  const connection = (state) => {
+    const shown = byId("connection");
+    if (!shown || shown.dataset.state === state) return;
+    shown.dataset.state = state;
+    shown.querySelector(".text").textContent = words[state];
+  };
+  document.addEventListener("htmx:sse:after:connection", () => connection("open"));
+  document.addEventListener("htmx:sse:error", () => connection("lost"));
+  let retry = 0;
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    const { attempt } = event.detail.connection;
+    if (attempt > 0 && !document.hidden) {
+      clearTimeout(retry);
+      retry = setTimeout(() => { if (byId("connection")?.dataset.state !== "open") connection("lost"); }, 0);
+      byId("connection").dataset.state = "waiting";
+    }
+  });
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.classList.add("copied");
+    button.title = "Copied";
+  });
+
+  // A change that cannot be taken back says what it does before it is done.
+  document.addEventListener("submit", (event) => {
+    const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+
+  const help = byId("help");
+  byId("help-open")?.addEventListener("click", () => help.showModal());
+  const keysOff = byId("keys-off");
+  if (keysOff) {
+    keysOff.checked = localStorage.getItem("keys") === "off";
+    keysOff.addEventListener("change", () => localStorage.setItem("keys", keysOff.checked ? "off" : "on"));
+  }
+
+  const links = () => [...document.querySelectorAll("[data-list] .main-link")];
+  const move = (by) => {
+    const all = links();
+    if (!all.length) return;
+    const now = all.indexOf(document.activeElement);
+    const next = all[Math.min(all.length - 1, Math.max(0, now < 0 ? 0 : now + by))];
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+  };
+  const follow = (selector) => document.querySelector(selector)?.click();
+
+  let isGoing = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem("keys") === "off") return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const key = event.key;
+    if (isGoing) {
+      isGoing = false;
+      follow(`.rail [data-go="${CSS.escape(key)}"]`);
+      return;
+    }
+    if (key === "g") { isGoing = true; return; }
+    const does = {
+      "?": () => help.showModal(),
+      "/": () => byId("search").focus(),
+      j: () => move(1),
+      k: () => move(-1),
+      t: nextTheme,
+      f: () => follow("[data-forks]"),
+      "[": () => follow("[rel=prev]"),
+      "]": () => follow("[rel=next]"),
+      a: () => follow("[data-key=a]"),
+      r: () => document.querySelector("[data-key=r]")?.focus(),
+    }[key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  });
+})();

@@ -1,0 +1,84 @@
+"""How values read on a page."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+SAID = {
+    "archived": "The session is archived. It is still here: filter for archived sessions.",
+    "unarchived": "The session is back in the list.",
+    "deleted": "The session and everything that only it held are deleted.",
+    "imported": "The bundle was imported as a new session.",
+    "granted": "Granted. The run goes on with the agent's next call.",
+    "denied": "Denied. The agent is told why with its next call.",
+    "resolved": "The gap is closed.",
+    "preferences": "The preferences hold from the next step on.",
+    "mode": "The mode is changed.",
+    "unblocked": "The run may go on.",
+    "checkpoint": "The checkpoint is kept.",
+}
+"""What is said after a change, by key."""
+
+_INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+
+
+def visible(text: str) -> str:
+    """Without colours for terminals, and with what turns or hides text made visible."""
+    return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", _ANSI.sub("", text))
+
+
+def ago(then_ms: int, now_ms: int) -> str:
+    seconds = max(0, now_ms - then_ms) // 1000
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"
+
+
+def moment(at_ms: int) -> str:
+    """For people, with the second."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def short(name: str) -> str:
+    """An id that is told apart by its start."""
+    kind, _, rest = name.partition("_")
+    return f"{kind}_{rest[:8]}" if rest else name[:12]
+
+
+def size(count: int) -> str:
+    amount = float(count)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1000:  # noqa: PLR2004
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def tail(path: str) -> str:
+    """The last part of a path: enough where the whole is in the title."""
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "visible": visible,
+    "ago": ago,
+    "moment": moment,
+    "iso": iso,
+    "short": short,
+    "size": size,
+    "count": count,
+    "tail": tail,
+}

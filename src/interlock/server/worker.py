@@ -1,0 +1,126 @@
+"""Where the server touches the store: threads with an `App` of their own, never the event loop."""
+
+import asyncio
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from interlock.app.context import App
+from interlock.app.failures import StoreFailure
+
+TOGETHER_MAX = 32  # so many are written with one sync; other processes wait as long
+
+T = TypeVar("T")
+
+
+class _Job(NamedTuple):
+    work: Callable[[App], Any]
+    is_together: bool
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[Any]
+
+
+class _Outcome(NamedTuple):
+    job: _Job
+    value: Any = None
+    error: BaseException | None = None
+
+
+class _Stop:
+    pass
+
+
+class Worker:
+    """One thread that does one thing after the other."""
+
+    def __init__(self, name: str, open_app: Callable[[], App]) -> None:
+        self._jobs: queue.SimpleQueue[_Job | _Stop] = queue.SimpleQueue()
+        self._open_app = open_app
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Callable[[App], T]) -> T:
+        return await self._hand(work, is_together=False)
+
+    async def run_together(self, work: Callable[[App], T]) -> T:
+        """Like `run`, but what waits at the same time is written with one sync.
+
+        `work` must do nothing but read and append: it is not told whether the end succeeded.
+        """
+        return await self._hand(work, is_together=True)
+
+    def stop(self) -> None:
+        """Finish what was handed in, then end."""
+        self._jobs.put(_Stop())
+        self._thread.join()
+
+    async def _hand(self, work: Callable[[App], Any], *, is_together: bool) -> Any:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+        self._jobs.put(_Job(work, is_together, loop, done))
+        return await done
+
+    def _run(self) -> None:
+        app = self._open_app()
+        waiting: deque[_Job | _Stop] = deque()
+        try:
+            while isinstance(first := self._first(waiting), _Job):
+                _tell(
+                    _together(app, _gathered(first, waiting))
+                    if first.is_together
+                    else [_tried(app, first)]
+                )
+        finally:
+            app.close()
+
+    def _first(self, waiting: deque[_Job | _Stop]) -> _Job | _Stop:
+        """The next one; what has come meanwhile waits behind it."""
+        if not waiting:
+            waiting.append(self._jobs.get())
+        while not self._jobs.empty():
+            waiting.append(self._jobs.get())
+        return waiting.popleft()
+
+
+def _gathered(first: _Job, waiting: deque[_Job | _Stop]) -> list[_Job]:
+    """The first one, and those behind it that can be written with it."""
+    jobs = [first]
+    while waiting and len(jobs) < TOGETHER_MAX:
+        job = waiting[0]
+        if not (isinstance(job, _Job) and job.is_together):
+            break
+        jobs.append(job)
+        waiting.popleft()
+    return jobs
+
+
+def _together(app: App, jobs: list[_Job]) -> list[_Outcome]:
+    try:
+        with app.log.together():
+            outcomes = [_tried(app, job) for job in jobs]
+    except StoreFailure as failure:
+        return [_Outcome(job, error=failure) for job in jobs]
+    return outcomes
+
+
+def _tried(app: App, job: _Job) -> _Outcome:
+    try:
+        return _Outcome(job, job.work(app))
+    except BaseException as error:  # noqa: BLE001 (it is raised again where it was asked for)
+        return _Outcome(job, error=error)
+
+
+def _tell(outcomes: list[_Outcome]) -> None:
+    for outcome in outcomes:
+        outcome.job.loop.call_soon_threadsafe(_settle, outcome)
+
+
+def _settle(outcome: _Outcome) -> None:
+    if outcome.job.done.cancelled():
+        return  # the client is gone; what it asked for is recorded all the same
+    if outcome.error is not None:
+        outcome.job.done.set_exception(outcome.error)
+    else:
+        outcome.job.done.set_result(outcome.value)

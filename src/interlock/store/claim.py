@@ -1,0 +1,31 @@
+"""A thing that only one process at a time may be: whoever holds the lock of a file."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from interlock.store.failures import StoreUnusable
+
+
+class Claim:
+    """Held until it is let go or the process ends, however that happens."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreUnusable(
+                f"`{path}` cannot be opened: {error.strerror}",
+                "Check that the directory exists, belongs to you and can be written.",
+            ) from error
+
+    def take(self) -> bool:
+        """Whether it is ours now; False where another process has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def let_go(self) -> None:
+        os.close(self._file)
