@@ -12,6 +12,7 @@ from interlock.app.refusals import (
     NoSuchApproval,
     NoSuchDirectory,
     NoSuchGap,
+    NoSuchNode,
     NoSuchRun,
     NoSuchSession,
     NoSuchWorkflow,
@@ -51,6 +52,7 @@ Code = Literal[
     "unknown_session",
     "unknown_run",
     "unknown_gap",
+    "unknown_node",
     "not_opted_in",
     "not_allowed",
     "unknown_approval",
@@ -90,7 +92,7 @@ class Explanation(NamedTuple):
 
 
 _NotFound: TypeAlias = (
-    NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NoSuchApproval | NodeGone
+    NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NoSuchApproval | NodeGone | NoSuchNode
 )
 _WrongCall: TypeAlias = (
     GoalMissing
@@ -167,6 +169,7 @@ def explain(refusal: Refusal) -> Explanation:
             | NoSuchGap()
             | NoSuchApproval()
             | NodeGone()
+            | NoSuchNode()
         ):
             return _not_found(refusal)
         case _:
@@ -229,6 +232,12 @@ def _not_found(refusal: _NotFound) -> Explanation:
                 "unknown_approval",
                 f"No approval `{refusal.asked}` waits for an answer",
                 "`interlock approvals list` shows those that do.",
+            )
+        case NoSuchNode():
+            return Explanation(
+                "unknown_node",
+                f"Session `{refusal.session}` has no node `{refusal.asked}`",
+                f"`interlock session show {refusal.session}` shows those that it has.",
             )
         case NodeGone():
             return Explanation(

@@ -26,6 +26,11 @@ class NodeGone(msgspec.Struct, frozen=True):
     """The token is ours, but its session is no longer in the store."""
 
 
+class NoSuchNode(msgspec.Struct, frozen=True):
+    asked: str
+    session: SessionId
+
+
 class Unhealthy(msgspec.Struct, frozen=True):
     session: SessionId
     health: Health
@@ -113,6 +118,7 @@ Refusal: TypeAlias = (
     | NoSuchApproval
     | ApprovalAnswered
     | NotOptedIn
+    | NoSuchNode
     | decide.Refusal
     | attend.Refusal
 )

@@ -22,8 +22,8 @@ from interlock.cli.terminal import (
     print_table,
     refuse,
 )
-from interlock.cli.timeline import describe
 from interlock.core import canonical
+from interlock.core.views.events import summary
 
 
 @click.group()
@@ -198,7 +198,7 @@ def print_view(view: SessionView) -> None:
         gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
         print(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
     print()
-    print_table([(str(event.seq), event.node or "", describe(event)) for event in view.events])
+    print_table([(str(event.seq), event.node or "", summary(event.event)) for event in view.events])
 
 
 for _command in COMMANDS:

@@ -24,5 +24,5 @@ def routes(reader: Worker, live: Live) -> list[Route]:
 
     return [
         get("/sessions", lambda app, _: list_sessions(app, limit=50)),
-        Route("/api/v2/live", live, methods=["GET"]),
+        Route("/api/v2/live", live.stream, methods=["GET"]),
     ]

@@ -24,7 +24,14 @@ from interlock.server.guard import Caller
 from interlock.server.markdown import markdown
 from interlock.server.worker import Worker
 
-NOT_FOUND_CODES = ("unknown_session", "unknown_run", "unknown_workflow", "unknown_approval")
+NOT_FOUND_CODES = (
+    "unknown_session",
+    "unknown_run",
+    "unknown_node",
+    "unknown_gap",
+    "unknown_workflow",
+    "unknown_approval",
+)
 
 
 class Asked(msgspec.Struct, frozen=True):

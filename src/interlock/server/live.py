@@ -38,7 +38,7 @@ class Live:
         self._looking: asyncio.Task[None] | None = None
         self._is_over = False
 
-    async def __call__(self, request: Request) -> Response:
+    async def stream(self, request: Request) -> Response:
         """`since` (or the header that browsers send again) is what the page has seen already."""
         given = request.headers.get("last-event-id") or request.query_params.get("since", "")
         since = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None  # noqa: PLR2004

@@ -29,7 +29,7 @@ class Mcp:
         self._writer, self._reader = writer, reader
         self._entropy = entropy
 
-    async def __call__(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         if request.method != "POST":
             # Nothing is ever sent unasked, so there is no stream to open and none to close.
             return Response(status_code=405, headers={"allow": "POST"})
@@ -38,7 +38,7 @@ class Mcp:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _json(NOT_JSON, status=400)
         caller = request.headers.get(SESSION_HEADER, "")
-        reply = await self._answer(message, caller)
+        reply = await self._reply(message, caller)
         if reply is None:
             return Response(status_code=202)
         response = _json(reply)
@@ -46,7 +46,7 @@ class Mcp:
             response.headers[SESSION_HEADER] = self._entropy(SESSION_BYTES).hex()
         return response
 
-    async def _answer(self, message: object, caller: str) -> bytes | None:
+    async def _reply(self, message: object, caller: str) -> bytes | None:
         def answer(app: App) -> bytes | None:
             as_caller = msgspec.structs.replace(app, caller=f"http:{caller}")
             return Protocol(as_caller, TOOLS).answer_to(message)

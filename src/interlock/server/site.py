@@ -20,11 +20,13 @@ from interlock.app.failures import StoreFailure
 from interlock.server import pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
+from interlock.server.grid import GRID
 from interlock.server.guard import Guard, cookie_name
 from interlock.server.live import Live
 from interlock.server.mcp import Mcp
 from interlock.server.worker import Worker
 
+FOR_EVER = "public, max-age=31536000, immutable"
 STATIC = Path(__file__).parent / "static"
 
 
@@ -73,8 +75,9 @@ def site(
             Route("/readyz", ready),
             Route("/auth", login.show, methods=["GET"]),
             Route("/auth", login.enter, methods=["POST"]),
-            Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]),
-            Route("/live", live, methods=["GET"]),
+            Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
+            Route("/live", live.stream, methods=["GET"]),
+            Route("/static/grid.css", _grid),
             Mount("/static", _Cached(directory=STATIC)),
             *api_routes(reader, live),
             *pages.routes(console),
@@ -108,7 +111,7 @@ class _Cached(StaticFiles):
 
     def file_response(self, *args: object, **named: object) -> Response:
         response = super().file_response(*args, **named)  # pyright: ignore[reportArgumentType]
-        response.headers["cache-control"] = "public, max-age=31536000, immutable"
+        response.headers["cache-control"] = FOR_EVER
         return response
 
 
@@ -143,6 +146,10 @@ class _Login:
             samesite="strict",
         )
         return response
+
+
+async def _grid(_: Request) -> Response:
+    return Response(GRID, media_type="text/css", headers={"cache-control": FOR_EVER})
 
 
 async def _home(_: Request) -> Response:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 SAID = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
     "unarchived": "The session is back in the list.",
@@ -72,6 +74,11 @@ def tail(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2] or path
 
 
+def pretty(value: object) -> str:
+    """A struct as JSON that people can read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "visible": visible,
     "ago": ago,
@@ -81,4 +88,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "size": size,
     "count": count,
     "tail": tail,
+    "pretty": pretty,
 }

@@ -4,14 +4,24 @@ from collections.abc import Iterable
 
 import msgspec
 
-from interlock.core.ids import AttemptId, NodeId, RunId
-from interlock.core.session.events import Envelope, NodeCreated, NodeKind, OutputAppended
+from interlock.core.ids import NodeId, RunId
+from interlock.core.session.events import Envelope, NodeCreated, NodeKind
+from interlock.core.views.arrivals import Arrival, arrivals
+
+
+class Skipped(msgspec.Struct, frozen=True, rename="camel"):
+    """A step or loop that was not gone into."""
+
+    step: str
+    """Or the loop, by id."""
+    why: str
 
 
 class GraphNode(msgspec.Struct, frozen=True, rename="camel"):
     id: NodeId
     kind: NodeKind
     seq: int
+    at_ms: int
     parent: NodeId | None
     step_id: str | None
     """The step that is pending here; none at the end of the run."""
@@ -21,6 +31,15 @@ class GraphNode(msgspec.Struct, frozen=True, rename="camel"):
     is_tip: bool
     is_preferred: bool
     """On the way from the root to the tip."""
+    is_aside: bool
+    """It came of an answer on a branch that was left: work goes on elsewhere."""
+    skipped: tuple[Skipped, ...]
+    """What was passed over on the way here."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether work went on here when it was made."""
+        return self.kind != "checkpoint" and not self.is_aside
 
 
 class RunGraph(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,6 +48,11 @@ class RunGraph(msgspec.Struct, frozen=True, rename="camel"):
     nodes: tuple[GraphNode, ...]
     """In the order in which they were made: a parent comes before its children."""
 
+    @property
+    def path(self) -> tuple[GraphNode, ...]:
+        """From the root to the tip."""
+        return tuple(node for node in self.nodes if node.is_preferred)
+
     def children(self) -> dict[NodeId | None, list[GraphNode]]:
         """The children of each node, oldest first; those of None are the roots."""
         found: dict[NodeId | None, list[GraphNode]] = {}
@@ -36,39 +60,50 @@ class RunGraph(msgspec.Struct, frozen=True, rename="camel"):
             found.setdefault(node.parent, []).append(node)
         return found
 
+    def sizes(self) -> dict[NodeId, int]:
+        """How many nodes there are from each on, itself included."""
+        found = {node.id: 1 for node in self.nodes}
+        for node in reversed(self.nodes):
+            if node.parent is not None:
+                found[node.parent] += found[node.id]
+        return found
+
 
 def run_graph(run: RunId, envelopes: Iterable[Envelope]) -> RunGraph:
-    created: list[tuple[NodeId, int, NodeCreated]] = []
-    notes: dict[tuple[NodeId, AttemptId], str] = {}
-    for envelope in envelopes:
-        if envelope.run != run or envelope.node is None:
-            continue
-        if isinstance(envelope.event, NodeCreated):
-            created.append((envelope.node, envelope.seq, envelope.event))
-        elif isinstance(envelope.event, OutputAppended):
-            notes[envelope.node, envelope.event.attempt] = envelope.event.notes
-    going_on = (node for node, _, e in reversed(created) if not _is_beside(e))
+    return graph_of(run, arrivals(run, envelopes))
+
+
+def graph_of(run: RunId, found: dict[NodeId, Arrival]) -> RunGraph:
+    # A foreign bundle may name a parent in another run; here that node is a root.
+    parents = {
+        node: arrival.created.parent if arrival.created.parent in found else None
+        for node, arrival in found.items()
+    }
+    going_on = (node for node, arrival in reversed(found.items()) if _goes_on(arrival.created))
     tip = next(going_on, None)
-    preferred = _line_to(tip, {node: event.parent for node, _, event in created})
+    preferred = _line_to(tip, parents)
     nodes = tuple(
         GraphNode(
             node,
-            event.node_kind,
-            seq,
-            event.parent,
-            event.step_id,
-            event.step_title,
-            _notes(node, event, notes),
+            arrival.created.node_kind,
+            arrival.envelope.seq,
+            arrival.envelope.at_ms,
+            parents[node],
+            arrival.created.step_id,
+            arrival.created.step_title,
+            arrival.output.notes if arrival.output else "",
             node == tip,
             node in preferred,
+            arrival.created.is_aside,
+            _skipped(arrival),
         )
-        for node, seq, event in created
+        for node, arrival in found.items()
     )
     return RunGraph(run, tip, nodes)
 
 
-def _is_beside(event: NodeCreated) -> bool:
-    return event.node_kind == "checkpoint" or event.is_aside
+def _goes_on(created: NodeCreated) -> bool:
+    return created.node_kind != "checkpoint" and not created.is_aside
 
 
 def _line_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[NodeId]:
@@ -79,8 +114,9 @@ def _line_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[No
     return line
 
 
-def _notes(node: NodeId, event: NodeCreated, notes: dict[tuple[NodeId, AttemptId], str]) -> str:
-    if event.attempt is None or event.parent is None:
-        return ""
-    source = node if event.node_kind == "checkpoint" else event.parent
-    return notes.get((source, event.attempt), "")
+def _skipped(arrival: Arrival) -> tuple[Skipped, ...]:
+    return tuple(
+        Skipped(entry.about, entry.why)
+        for entry in arrival.decisions
+        if entry.what in ("skipped", "loop_skipped")
+    )

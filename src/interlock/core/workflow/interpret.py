@@ -20,7 +20,7 @@ from interlock.core.workflow.packs import LoopControlArtifact
 
 DECISIONS_MAX = 5_000  # in one go: a file may loop over nothing a thousand times a thousand times
 _DIGITS_MAX = 9  # of a count that is written as text
-_IN_ORDER = "next in order"
+IN_ORDER = "next in order"
 _NOTHING_LEFT = "no step is left"
 _ENTRIES_MAX = 100  # of a trace; what is left out is counted
 
@@ -118,7 +118,7 @@ def go_on(
 
 def is_plain(trace: tuple[Entry, ...]) -> bool:
     """Whether it says no more than that the next step in order came next."""
-    return len(trace) == 1 and trace[0].why in (_IN_ORDER, _NOTHING_LEFT)
+    return len(trace) == 1 and trace[0].why in (IN_ORDER, _NOTHING_LEFT)
 
 
 def is_position(workflow: CompiledWorkflow, position: Position) -> bool:
@@ -250,7 +250,7 @@ class _Walk:
         return Stuck(about, pointer, "", what)
 
     def _arrive(self, here: _Open, part: Part) -> Moved | Stuck | None:
-        why = _IN_ORDER
+        why = IN_ORDER
         if part.run_condition is not None:
             condition = conditions.unpack(part.run_condition)
             held = conditions.evaluate(condition, self._scope())

@@ -3,7 +3,7 @@
 from starlette.routing import Route
 
 from interlock.server.console import Console, Nav
-from interlock.server.pages import sessions
+from interlock.server.pages import session, sessions
 
 NAV = (
     Nav("Sessions", "/sessions", "s", "list"),
@@ -20,4 +20,4 @@ NAV = (
 
 
 def routes(console: Console) -> list[Route]:
-    return [*sessions.routes(console)]
+    return [*sessions.routes(console), *session.routes(console)]

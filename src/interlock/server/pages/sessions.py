@@ -1,12 +1,11 @@
 """Sessions: the list that the console opens with."""
 
-from typing import Any
-
 import msgspec
 from starlette.routing import Route
 
 from interlock.app.sessions import Wanted, listed_sessions
 from interlock.core.session.head import Head, RunHead
+from interlock.core.views.status import Status, session_status
 from interlock.server.console import Asked, Console, Shown
 
 PER_PAGE = 50
@@ -21,7 +20,7 @@ class Row(msgspec.Struct, frozen=True):
     title: str
     more: int
     """How many runs there are beside the newest."""
-    status: Any
+    status: Status
 
 
 def routes(console: Console) -> list[Route]:
@@ -63,5 +62,5 @@ def _row(session: str, head: Head) -> Row:
         run,
         title,
         max(0, len(head.runs) - 1),
-        {"word": run.status if run else "open", "tone": "soft", "icon": "work"},
+        session_status(head, run),
     )

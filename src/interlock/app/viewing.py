@@ -1,0 +1,146 @@
+"""Look at one session closely: its runs, the path and the graph of one, a node, its events.
+
+Read as it is stored. Whether the chain is sound is another question, which `sessions` answers.
+"""
+
+import msgspec
+
+from interlock.app import place as places
+from interlock.app.context import App
+from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
+from interlock.app.sessions import find_session
+from interlock.core.canonical import Json
+from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
+from interlock.core.session.answer import NextIntent, decode_frame
+from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.head import Head, RunHead
+from interlock.core.views import node as nodes
+from interlock.core.views.events import EventRow, event_row
+from interlock.core.views.graph import RunGraph, run_graph
+from interlock.core.views.node import NodePanel
+from interlock.core.views.path import Path, path_of
+from interlock.core.views.status import Status, run_status, session_status
+from interlock.store.failures import StoreFailure
+
+LOOKED_THROUGH_MAX = 20_000  # events that a filter may pass over before a page comes back
+CHUNK = 500
+
+
+class Viewed(msgspec.Struct, frozen=True):
+    """A session as it stands, with one of its runs."""
+
+    session: SessionId
+    head: Head
+    version: int
+    run: RunHead | None
+    """The one that was asked for, or the newest."""
+    status: Status
+    run_status: Status | None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    rows: tuple[EventRow, ...]
+    next: int | None
+    """The next page begins before this one."""
+
+
+def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuchRun:
+    session = find_session(app.reader, asked)
+    if isinstance(session, NoSuchSession):
+        return session
+    stream = app.reader.stream(session)
+    assert stream is not None, "it was found a moment ago"
+    assert stream.head is not None, "a stored stream has a head"
+    head = stream.head
+    chosen = next((one for one in head.runs if one.run == run), None)
+    if run and chosen is None:
+        return NoSuchRun(run, tuple(one.run for one in head.runs))
+    chosen = chosen or (head.runs[-1] if head.runs else None)
+    told = _told(app, chosen)
+    return Viewed(
+        session,
+        head,
+        stream.version,
+        chosen,
+        session_status(head, chosen, told=told),
+        run_status(chosen, told=told) if chosen else None,
+    )
+
+
+def path(app: App, viewed: Viewed, run: RunHead) -> Path:
+    envelopes = _envelopes(app, viewed.session)
+    return path_of(run, envelopes, told=_told(app, run), titles=_titles(app, run))
+
+
+def graph(app: App, viewed: Viewed, run: RunId) -> RunGraph:
+    return run_graph(run, _envelopes(app, viewed.session))
+
+
+def node(app: App, viewed: Viewed, asked: str) -> NodePanel | NoSuchNode:
+    """A node of any run of the session, with everything that was given and handed in there."""
+    envelopes = _envelopes(app, viewed.session)
+    made = next((e for e in envelopes if e.node == asked and e.run is not None), None)
+    if made is None or made.run is None:
+        return NoSuchNode(asked, viewed.session)
+    around = nodes.around(made.run, envelopes, NodeId(asked))
+    if around is None:
+        return NoSuchNode(asked, viewed.session)
+    blobs: dict[BlobRef, bytes] = {}
+    for ref in around.refs:
+        try:
+            blobs[ref] = app.reader.blob(ref)
+        except StoreFailure:
+            continue  # shown as not there, which is what is so
+    return nodes.panel(around, blobs, titles=_titles(app, viewed.head.run(made.run)))
+
+
+def events(
+    app: App, viewed: Viewed, *, before: int | None, limit: int, only_failures: bool, words: str
+) -> EventPage:
+    """A page of events, newest first. A filter may give fewer than `limit` and still go on."""
+    at = viewed.version if before is None else before
+    wanted, rows, looked = words.casefold(), list[EventRow](), 0
+    while at > 0 and len(rows) < limit and looked < LOOKED_THROUGH_MAX:
+        links = app.reader.links_before(viewed.session, at, limit=CHUNK)
+        for link in links:
+            at = link.seq
+            looked += 1
+            row = event_row(decode_envelope(link.body))
+            if (row.is_failure or not only_failures) and wanted in (
+                f"{row.kind} {row.summary}".casefold()
+            ):
+                rows.append(row)
+            if len(rows) == limit:
+                break
+        if not links:
+            break
+    return EventPage(tuple(rows), at if at > 0 else None)
+
+
+def event(app: App, viewed: Viewed, seq: int) -> Json:
+    """One event as it is recorded; None where there is no such."""
+    links = app.reader.links_before(viewed.session, seq + 1, limit=1)
+    return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
+
+
+def _envelopes(app: App, session: SessionId) -> list[Envelope]:
+    return [decode_envelope(link.body) for link in app.reader.links(session)]
+
+
+def _told(app: App, run: RunHead | None) -> NextIntent | None:
+    """What the agent was told at the tip to do next."""
+    if run is None or run.tip is None or run.status != "open":
+        return None
+    try:
+        created = places.load(app.reader, run.tip).created
+        return decode_frame(app.reader.blob(created.answer)).answer.next_intent
+    except StoreFailure:
+        return None
+
+
+def _titles(app: App, run: RunHead) -> dict[str, str]:
+    try:
+        workflow = app.pinned(run.workflow_hash)
+    except StoreFailure:
+        return {}
+    return {step.id: step.title for step, _ in workflow.leaves()}

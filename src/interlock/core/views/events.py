@@ -1,0 +1,188 @@
+"""Events for people: each as one line in plain words, with what it leads to."""
+
+from typing import Literal, assert_never
+
+import msgspec
+
+from interlock.core.session.events import (
+    AdvanceRecorded,
+    ApprovalRequested,
+    ApprovalResolved,
+    AssessmentRecorded,
+    CapabilityObserved,
+    ContextSet,
+    DivergenceRecorded,
+    Envelope,
+    GapRecorded,
+    GapResolved,
+    HostBound,
+    ModeChanged,
+    NodeCreated,
+    ObservationRecorded,
+    OutputAppended,
+    PreferencesChanged,
+    ProtocolStarted,
+    RunCompleted,
+    RunStarted,
+    RunUnblocked,
+    SessionArchived,
+    SessionCreated,
+    SessionEvent,
+    StatusChanged,
+    TraceAppended,
+    ValidationPerformed,
+    WorkChanged,
+)
+from interlock.core.views.decisions import in_words
+from interlock.core.workflow.operators import clip
+
+SUMMARY_CHARS_MAX = 300
+
+
+class Link(msgspec.Struct, frozen=True, rename="camel"):
+    what: Literal["run", "node", "approval", "gap"]
+    id: str
+
+
+class EventRow(msgspec.Struct, frozen=True, rename="camel"):
+    seq: int
+    at_ms: int
+    kind: str
+    """As it is stored."""
+    summary: str
+    is_failure: bool
+    """Something that was asked for did not come: what a person looks for first."""
+    links: tuple[Link, ...]
+    """What it is about, the nearest first; each once."""
+
+
+def event_row(envelope: Envelope) -> EventRow:
+    event = envelope.event
+    return EventRow(
+        envelope.seq,
+        envelope.at_ms,
+        kind_of(event),
+        summary(event),
+        is_failure(event),
+        _links(envelope),
+    )
+
+
+def kind_of(event: SessionEvent) -> str:
+    return str(event.__struct_config__.tag)
+
+
+def summary(event: SessionEvent) -> str:
+    """On one line, whatever an agent has written."""
+    return clip(" ".join(_summary(event).split()), SUMMARY_CHARS_MAX)
+
+
+def is_failure(event: SessionEvent) -> bool:
+    match event:
+        case ValidationPerformed() | GapRecorded() | NodeCreated(node_kind="blocked"):
+            return True
+        case ApprovalResolved(verdict="denied") | CapabilityObserved(status="unavailable"):
+            return True
+        case _:
+            return False
+
+
+def _summary(event: SessionEvent) -> str:
+    match event:
+        case SessionCreated():
+            return f"session created in {event.workspace}"
+        case ObservationRecorded():
+            return f"git: {event.git_branch or 'detached'} at {(event.git_head or 'nothing')[:12]}"
+        case RunStarted():
+            return f"run of {event.workflow_id} started: {event.goal}"
+        case NodeCreated():
+            return _node(event)
+        case AdvanceRecorded():
+            return f"handed in, leads to {event.to}"
+        case OutputAppended():
+            return _output(event)
+        case ValidationPerformed():
+            return "not accepted: " + "; ".join(found.message for found in event.blockers)
+        case ContextSet():
+            return f"context: {', '.join(event.changed) or 'unchanged'}"
+        case PreferencesChanged():
+            chosen = event.preferences
+            return f"preferences ({event.source}): {chosen.autonomy}, {chosen.risk_policy}"
+        case CapabilityObserved():
+            return f"{event.capability} is {event.status}: {event.evidence}"
+        case GapRecorded():
+            return f"gap {event.gap} ({event.severity}): {event.summary}"
+        case GapResolved():
+            return f"gap {event.gap} closed by {event.by}: {event.how}"
+        case DivergenceRecorded():
+            return f"left the script ({event.reason}): {event.summary}"
+        case TraceAppended():
+            return "because: " + ("; ".join(in_words(event.entries)) or "next in order")
+        case AssessmentRecorded():
+            return f"assessed {event.assessment}: {_pairs(event.levels)}"
+        case ApprovalRequested():
+            return f"approval {event.approval} asked for: {event.question}"
+        case ApprovalResolved():
+            return f"approval {event.approval} {event.verdict} ({event.by}): {event.reason or '-'}"
+        case HostBound():
+            return f"conversation {event.host_session} of {event.host} ({event.source})"
+        case ModeChanged():
+            return f"mode {event.mode}, by {event.by}"
+        case WorkChanged():
+            about = f"feature {event.feature or '-'}, task {event.task or '-'}"
+            return f"{about}, phase {event.phase}"
+        case ProtocolStarted():
+            return f"session started: {_pairs(event.evidence)}"
+        case StatusChanged():
+            return f"session {event.status}: {event.reason}"
+        case RunCompleted():
+            return "run complete"
+        case RunUnblocked():
+            return "unblocked by the user"
+        case SessionArchived():
+            return "archived" if event.is_archived else "back from the archive"
+        case _:
+            assert_never(event)
+
+
+def _pairs(named: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in named.items())
+
+
+def _node(event: NodeCreated) -> str:
+    if event.node_kind == "checkpoint":
+        return "checkpoint"
+    if event.node_kind == "approval":
+        return "waits for an approval"
+    if event.node_kind == "blocked":
+        return f"step given again: {event.step_title}"
+    return f"step given: {event.step_title}" if event.step_id else "no step left"
+
+
+def _output(event: OutputAppended) -> str:
+    kinds = ", ".join(artifact.kind or "artifact" for artifact in event.artifacts)
+    lines = event.notes.strip().splitlines()
+    first = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else "(none)"
+    return f"notes: {first}" + (f" [{kinds}]" if kinds else "")
+
+
+def _links(envelope: Envelope) -> tuple[Link, ...]:
+    found: list[Link] = []
+    match envelope.event:
+        case ApprovalRequested() as event:
+            found.append(Link("approval", event.approval))
+        case ApprovalResolved() as event:
+            found += (Link("approval", event.approval), Link("node", event.to))
+        case GapRecorded() | GapResolved() as event:
+            found.append(Link("gap", event.gap))
+        case AdvanceRecorded() as event:
+            found.append(Link("node", event.to))
+        case NodeCreated(parent=str() as parent):
+            # Itself first, then where it came from.
+            found += [Link("node", envelope.node)] if envelope.node else []
+            found.append(Link("node", parent))
+        case _:
+            pass
+    found += [Link("node", envelope.node)] if envelope.node else []
+    found += [Link("run", envelope.run)] if envelope.run else []
+    return tuple(dict.fromkeys(found))

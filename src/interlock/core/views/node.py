@@ -1,0 +1,248 @@
+"""A node looked at closely: what the agent was given there, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
+from interlock.core.session import context as contexts
+from interlock.core.session.blockers import Blocker
+from interlock.core.session.context import Context
+from interlock.core.session.events import Envelope, NodeKind, OutputAppended, StoredArtifact
+from interlock.core.views.arrivals import Arrival, arrivals
+from interlock.core.views.decisions import Titles, in_words
+from interlock.core.views.graph import GraphNode, RunGraph, graph_of
+from interlock.core.views.path import (
+    Approval,
+    Gap,
+    approvals_in,
+    blockers_of,
+    closed_gaps,
+    facts_in,
+    gaps_in,
+)
+from interlock.core.workflow.interpret import Entry
+
+Blobs = Mapping[BlobRef, bytes]
+"""What was read of the store. What is missing is shown as not there."""
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class _View(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class Artifact(_View, frozen=True):
+    kind: str
+    ref: BlobRef
+    size: int
+    """In bytes."""
+    content: str | None
+    """As JSON; none where it was not read."""
+
+
+class Change(_View, frozen=True):
+    """A key of the context that is not what it was."""
+
+    key: str
+    how: Literal["added", "changed", "removed"]
+    before: Json
+    after: Json
+
+
+class HandedIn(_View, frozen=True):
+    """One attempt at a node, and what came of it."""
+
+    attempt: AttemptId | None
+    to: NodeId
+    """Where it led."""
+    kind: NodeKind
+    """Of that node: `blocked` where it was not accepted."""
+    is_preferred: bool
+    at_ms: int
+    notes: str
+    artifacts: tuple[Artifact, ...]
+    changes: tuple[Change, ...]
+    """What it changed in the context."""
+    blockers: tuple[Blocker, ...]
+    """Why it was not accepted."""
+    gaps: tuple[Gap, ...]
+    """Those that it opened."""
+    facts: tuple[str, ...]
+    """What else was recorded with it, in words."""
+
+
+class NodePanel(_View, frozen=True):
+    id: NodeId
+    run: RunId
+    kind: NodeKind
+    step_id: str | None
+    title: str
+    number: int
+    at_ms: int
+    is_tip: bool
+    is_preferred: bool
+    before: NodeId | None
+    """Its parent."""
+    after: NodeId | None
+    """The node after it on the path; beside the path, where work first went on from it."""
+    prompt: str | None
+    """As it was given; none where no step is pending, or where it was not read."""
+    context: Context | None
+    """As it is here."""
+    notes: str
+    """Of a checkpoint: what was written into it."""
+    artifacts: tuple[Artifact, ...]
+    """Of a checkpoint."""
+    decisions: tuple[str, ...]
+    """Why the run came here, in words."""
+    trace: tuple[Entry, ...]
+    """The same as it is stored."""
+    blockers: tuple[Blocker, ...]
+    """Why the step was given again here."""
+    approval: Approval | None
+    """What is waited for here, and the answer."""
+    handed_in: tuple[HandedIn, ...]
+    """The attempts that were made here, oldest first."""
+    checkpoints: tuple[NodeId, ...]
+    event: str
+    """The event that made the node, as JSON."""
+
+
+class Around(msgspec.Struct, frozen=True):
+    """A node among what is known of its run."""
+
+    arrival: Arrival
+    node: GraphNode
+    graph: RunGraph
+    children: tuple[tuple[GraphNode, Arrival], ...]
+    closed: frozenset[GapId]
+    """Gaps that were closed since, here or elsewhere."""
+
+    @property
+    def refs(self) -> tuple[BlobRef, ...]:
+        """What must be read for the panel."""
+        created = self.arrival.created
+        outputs = [self.arrival.output, *(arrival.output for _, arrival in self.children)]
+        found = [
+            *([created.prompt] if created.prompt else []),
+            created.context,
+            *(arrival.created.context for _, arrival in self.children),
+            *(artifact.ref for output in outputs if output for artifact in output.artifacts),
+        ]
+        return tuple(dict.fromkeys(found))
+
+
+def around(run: RunId, envelopes: Sequence[Envelope], node: NodeId) -> Around | None:
+    """`envelopes` are all of the session. None where the run has no such node."""
+    found = arrivals(run, envelopes)
+    if node not in found:
+        return None
+    graph = graph_of(run, found)
+    nodes = {known.id: known for known in graph.nodes}
+    children = tuple((child, found[child.id]) for child in graph.children().get(node, ()))
+    return Around(found[node], nodes[node], graph, children, closed_gaps(envelopes))
+
+
+def panel(around: Around, blobs: Blobs, *, titles: Titles | None = None) -> NodePanel:
+    """`blobs` are those of `around.refs`, as far as they could be read."""
+    arrival, node, created = around.arrival, around.node, around.arrival.created
+    own = arrival.output if node.kind == "checkpoint" else None
+    prompt = blobs.get(created.prompt) if created.prompt else None
+    return NodePanel(
+        id=node.id,
+        run=around.graph.run,
+        kind=node.kind,
+        step_id=node.step_id,
+        title=node.title or "",
+        number=created.number,
+        at_ms=node.at_ms,
+        is_tip=node.is_tip,
+        is_preferred=node.is_preferred,
+        before=node.parent,
+        after=_after(around),
+        prompt=prompt.decode() if prompt is not None else None,
+        context=_context(created.context, blobs),
+        notes=own.notes if own else "",
+        artifacts=_artifacts(own, blobs),
+        decisions=in_words(arrival.decisions, titles),
+        trace=arrival.decisions,
+        blockers=blockers_of(arrival),
+        approval=_approval(around),
+        handed_in=tuple(
+            _handed_in(around, child, found, blobs)
+            for child, found in around.children
+            if found.output and child.kind != "checkpoint"
+        ),
+        checkpoints=tuple(child.id for child, _ in around.children if child.kind == "checkpoint"),
+        event=msgspec.json.format(msgspec.json.encode(arrival.envelope), indent=2).decode(),
+    )
+
+
+def changes(before: Context, after: Context) -> tuple[Change, ...]:
+    """Key by key, sorted."""
+    found: list[Change] = []
+    for key in sorted(before.keys() | after.keys()):
+        if key not in before:
+            found.append(Change(key, "added", None, after[key]))
+        elif key not in after:
+            found.append(Change(key, "removed", before[key], None))
+        # Compared as JSON: for Python, true is 1.
+        elif _encode(before[key]) != _encode(after[key]):
+            found.append(Change(key, "changed", before[key], after[key]))
+    return tuple(found)
+
+
+def _approval(around: Around) -> Approval | None:
+    if around.node.kind != "approval":
+        return None
+    answers = (found for child, found in around.children if child.kind != "checkpoint")
+    return next(iter(approvals_in([around.arrival, *answers])), None)
+
+
+def _after(around: Around) -> NodeId | None:
+    going_on = [child for child, _ in around.children if child.kind != "checkpoint"]
+    if around.node.is_preferred:
+        going_on = [child for child in going_on if child.is_preferred]
+    return going_on[0].id if going_on else None
+
+
+def _handed_in(around: Around, child: GraphNode, arrival: Arrival, blobs: Blobs) -> HandedIn:
+    output, here = arrival.output, around.arrival
+    before = _context(here.created.context, blobs)
+    after = _context(arrival.created.context, blobs)
+    return HandedIn(
+        attempt=arrival.created.attempt,
+        to=child.id,
+        kind=child.kind,
+        is_preferred=child.is_preferred,
+        at_ms=child.at_ms,
+        notes=output.notes if output else "",
+        artifacts=_artifacts(output, blobs),
+        changes=changes(before, after) if before is not None and after is not None else (),
+        blockers=blockers_of(arrival),
+        gaps=tuple(gaps_in(arrival, [here.node], around.closed)),
+        facts=tuple(facts_in(arrival)),
+    )
+
+
+def _context(ref: BlobRef, blobs: Blobs) -> Context | None:
+    return contexts.decode(blobs[ref]) if ref in blobs else None
+
+
+def _artifacts(output: OutputAppended | None, blobs: Blobs) -> tuple[Artifact, ...]:
+    stored: tuple[StoredArtifact, ...] = output.artifacts if output else ()
+    return tuple(
+        Artifact(found.kind, found.ref, found.size, _pretty(blobs.get(found.ref)))
+        for found in stored
+    )
+
+
+def _pretty(content: bytes | None) -> str | None:
+    try:
+        return msgspec.json.format(content, indent=2).decode() if content is not None else None
+    except msgspec.DecodeError:
+        # A bundle from elsewhere may hold anything; it is shown as it is.
+        return content.decode(errors="replace") if content is not None else None

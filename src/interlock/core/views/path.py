@@ -1,0 +1,318 @@
+"""The path of a run as a list: step by step from the start to the tip, with what happened there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from interlock.core.ids import ApprovalId, GapId, NodeId, RunId
+from interlock.core.session.answer import NextIntent
+from interlock.core.session.blockers import Blocker
+from interlock.core.session.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    AssessmentRecorded,
+    CapabilityObserved,
+    DivergenceRecorded,
+    Envelope,
+    GapCategory,
+    GapRecorded,
+    GapResolved,
+    NodeKind,
+    ValidationPerformed,
+)
+from interlock.core.session.head import RunHead
+from interlock.core.views.arrivals import Arrival, arrivals
+from interlock.core.views.decisions import Titles, in_words
+from interlock.core.views.events import summary
+from interlock.core.views.graph import GraphNode, RunGraph, graph_of
+from interlock.core.workflow.operators import clip
+from interlock.core.workflow.packs import Severity
+
+EXCERPT_CHARS_MAX = 200
+
+Result = Literal[
+    "done",
+    "pending",
+    "blocked",
+    "asks_you",
+    "waits_for_approval",
+    "waits_for_you",
+    "complete",
+    "complete_with_gaps",
+]
+
+
+class _View(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class Block(_View, frozen=True):
+    """An attempt that was not accepted."""
+
+    node: NodeId
+    at_ms: int
+    blockers: tuple[Blocker, ...]
+
+
+class Approval(_View, frozen=True):
+    """One that was asked for, and how it was answered."""
+
+    approval: ApprovalId
+    node: NodeId
+    at_ms: int
+    question: str
+    deadline_ms: int | None
+    verdict: Literal["granted", "denied"] | None = None
+    by: Literal["user", "timeout"] | None = None
+    reason: str = ""
+
+
+class Gap(_View, frozen=True):
+    gap: GapId
+    severity: Severity
+    category: GapCategory
+    summary: str
+    is_open: bool
+
+
+class Checkpoint(_View, frozen=True):
+    node: NodeId
+    at_ms: int
+    notes: str
+    """The start of them."""
+
+
+class Branch(_View, frozen=True):
+    """Another attempt at the step, which is not on the path."""
+
+    node: NodeId
+    """Its first node."""
+    kind: NodeKind
+    nodes: int
+    """How many there are from there on."""
+
+
+class PathStep(_View, frozen=True):
+    """A step on the path, with all attempts at it that were made in a row."""
+
+    node: NodeId
+    """Where it was given."""
+    nodes: tuple[NodeId, ...]
+    """That node and those of the attempts and approvals after it, as far as they are on the path."""
+    step_id: str | None
+    """None at the end of the run."""
+    title: str
+    number: int
+    """Of the step in the definition, counted from 1."""
+    passes: tuple[int, ...]
+    """The pass of each block around it, the outermost first; 1 also where a block is no loop."""
+    result: Result
+    at_ms: int
+    """When it was given."""
+    until_ms: int | None
+    """When the next one was given."""
+    notes: str
+    """The start of what was handed in last."""
+    decisions: tuple[str, ...]
+    """Why the run came here, in words."""
+    blocks: tuple[Block, ...]
+    approvals: tuple[Approval, ...]
+    branches: tuple[Branch, ...]
+    gaps: tuple[Gap, ...]
+    """Those that were opened with what was handed in."""
+    facts: tuple[str, ...]
+    """What else was recorded with it, in words."""
+    checkpoints: tuple[Checkpoint, ...]
+
+    @property
+    def badge(self) -> str:
+        """The result as it is shown."""
+        if self.result == "blocked":
+            count = len(self.blocks)
+            return "blocked once" if count == 1 else f"blocked {count} times"
+        return self.result.replace("_", " ")
+
+
+class Path(_View, frozen=True):
+    run: RunId
+    tip: NodeId | None
+    steps: tuple[PathStep, ...]
+
+
+def path_of(
+    run: RunHead,
+    envelopes: Sequence[Envelope],
+    *,
+    told: NextIntent | None = None,
+    titles: Titles | None = None,
+) -> Path:
+    """`envelopes` are all of the session; `told` is what the agent was told at the tip to do next.
+
+    `titles` of the workflow's steps let decisions speak of those that were never given.
+    """
+    found = arrivals(run.run, envelopes)
+    graph = graph_of(run.run, found)
+    scene = _Scene(
+        run,
+        graph,
+        found,
+        closed_gaps(envelopes),
+        graph.children(),
+        graph.sizes(),
+        told,
+        titles or {},
+    )
+    stays = _stays(graph.path)
+    following = [*stays[1:], None]
+    steps = (_step(scene, stay, after) for stay, after in zip(stays, following, strict=True))
+    return Path(run.run, graph.tip, tuple(steps))
+
+
+def excerpt(notes: str) -> str:
+    """The first paragraph, or as much of it as is read at a glance."""
+    paragraph = notes.strip().partition("\n\n")[0]
+    return clip(" ".join(paragraph.split()), EXCERPT_CHARS_MAX)
+
+
+class _Scene(msgspec.Struct, frozen=True):
+    run: RunHead
+    graph: RunGraph
+    arrivals: Mapping[NodeId, Arrival]
+    closed: frozenset[GapId]
+    children: Mapping[NodeId | None, list[GraphNode]]
+    sizes: Mapping[NodeId, int]
+    told: NextIntent | None
+    titles: Titles
+
+
+_Stay = Sequence[GraphNode]
+"""The nodes on the path at which one step was worked on."""
+
+
+def _stays(path: Sequence[GraphNode]) -> list[_Stay]:
+    stays: list[list[GraphNode]] = []
+    for node in path:
+        if node.kind == "step" or not stays:
+            stays.append([])
+        stays[-1].append(node)
+    return list[_Stay](stays)
+
+
+def _step(scene: _Scene, stay: _Stay, after: _Stay | None) -> PathStep:
+    here, first = [node.id for node in stay], scene.arrivals[stay[0].id]
+    # What was handed in here led to the nodes behind the first one.
+    led = [scene.arrivals[node.id] for node in (*stay[1:], *(after or ())[:1])]
+    beside = [child for name in here for child in scene.children.get(name, []) if _is_beside(child)]
+    return PathStep(
+        node=first.node,
+        nodes=tuple(here),
+        step_id=first.created.step_id,
+        title=first.created.step_title or "",
+        number=first.created.number,
+        passes=tuple(frame.iteration for frame in first.created.position[:-1]),
+        result="done" if after else _result_at_tip(scene, stay[-1]),
+        at_ms=first.envelope.at_ms,
+        until_ms=after[0].at_ms if after else None,
+        notes=excerpt(_notes(led)),
+        decisions=in_words(first.moves, scene.titles),
+        blocks=tuple(
+            Block(arrival.node, arrival.envelope.at_ms, blockers_of(arrival))
+            for arrival in led
+            if arrival.created.node_kind == "blocked"
+        ),
+        approvals=approvals_in(led),
+        branches=tuple(
+            Branch(child.id, child.kind, scene.sizes[child.id])
+            for child in beside
+            if child.kind != "checkpoint"
+        ),
+        gaps=tuple(
+            gap for arrival in (first, *led) for gap in gaps_in(arrival, here, scene.closed)
+        ),
+        facts=tuple(fact for arrival in led for fact in facts_in(arrival)),
+        checkpoints=tuple(
+            Checkpoint(child.id, child.at_ms, excerpt(child.notes))
+            for child in beside
+            if child.kind == "checkpoint"
+        ),
+    )
+
+
+def _is_beside(node: GraphNode) -> bool:
+    return not node.is_preferred
+
+
+def _result_at_tip(scene: _Scene, tip: GraphNode) -> Result:
+    run = scene.run
+    if tip.kind == "approval":
+        return "waits_for_approval"
+    if tip.step_id is None:
+        return "complete_with_gaps" if run.status == "complete_with_gaps" else "complete"
+    if run.is_waiting:
+        return "waits_for_you"
+    if tip.kind == "blocked":
+        return "blocked"
+    return "asks_you" if scene.told == "await_user_confirmation" else "pending"
+
+
+def _notes(led: Sequence[Arrival]) -> str:
+    """What was handed in last; the answer to an approval hands in nothing."""
+    outputs = [arrival.output for arrival in led if arrival.output]
+    return outputs[-1].notes if outputs else ""
+
+
+def blockers_of(arrival: Arrival) -> tuple[Blocker, ...]:
+    validated = arrival.events(ValidationPerformed)
+    return tuple(blocker for event in validated for blocker in event.blockers)
+
+
+def approvals_in(led: Sequence[Arrival]) -> tuple[Approval, ...]:
+    """Those that were asked for, with the answers that were given among the same."""
+    answers = {
+        answer.approval: answer for arrival in led for answer in arrival.events(ApprovalResolved)
+    }
+    return tuple(
+        _approval(arrival, asked, answers.get(asked.approval))
+        for arrival in led
+        for asked in arrival.events(ApprovalRequested)
+    )
+
+
+def _approval(
+    arrival: Arrival, asked: ApprovalRequested, answer: ApprovalResolved | None
+) -> Approval:
+    return Approval(
+        asked.approval,
+        arrival.node,
+        arrival.envelope.at_ms,
+        asked.question,
+        asked.deadline_ms,
+        answer.verdict if answer else None,
+        answer.by if answer else None,
+        answer.reason if answer else "",
+    )
+
+
+def gaps_in(arrival: Arrival, at: Sequence[NodeId], closed: frozenset[GapId]) -> list[Gap]:
+    """Those that were opened with what was handed in at the nodes `at`."""
+    found = [
+        envelope.event
+        for envelope in arrival.led
+        if isinstance(envelope.event, GapRecorded) and envelope.node in at
+    ]
+    return [
+        Gap(gap.gap, gap.severity, gap.category, gap.summary, gap.gap not in closed)
+        for gap in found
+    ]
+
+
+def closed_gaps(envelopes: Iterable[Envelope]) -> frozenset[GapId]:
+    events = (envelope.event for envelope in envelopes)
+    return frozenset(event.gap for event in events if isinstance(event, GapResolved))
+
+
+def facts_in(arrival: Arrival) -> list[str]:
+    kinds = DivergenceRecorded | CapabilityObserved | AssessmentRecorded | GapResolved
+    events = (envelope.event for envelope in arrival.led)
+    return [summary(event) for event in events if isinstance(event, kinds)]

@@ -1,0 +1,123 @@
+"""The status of a run or session in one word, from what is recorded and never from the time.
+
+Whether an agent is at work this very moment is not known here: it holds a token and may come back
+with it or not. So a run whose step is pending is `open`, for a second or for a year.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from interlock.core.session.answer import NextIntent
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX, Head, RunHead
+
+Code = Literal[
+    "open",
+    "blocked",
+    "asks_you",
+    "waits_for_approval",
+    "waits_for_you",
+    "done",
+    "done_with_gaps",
+    "paused",
+    "ended",
+    "archived",
+    "attended",
+    "empty",
+]
+Icon = Literal[
+    "dot", "cross", "question", "gate", "hand", "check", "gap", "pause", "stop", "box", "eye"
+]
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    code: Code
+    word: str
+    """As it is shown."""
+    meaning: str
+    icon: Icon
+    needs_you: bool = False
+    """Nothing goes on before the user does something."""
+
+
+OPEN = Status("open", "open", "A step is pending: it is the agent's turn.", "dot")
+ASKS_YOU = Status(
+    "asks_you",
+    "asks you",
+    "The agent was told to ask you before it hands in the pending step.",
+    "question",
+    needs_you=True,
+)
+WAITS_FOR_APPROVAL = Status(
+    "waits_for_approval",
+    "waits for approval",
+    "A step is done; the run goes on once you have granted or denied it.",
+    "gate",
+    needs_you=True,
+)
+WAITS_FOR_YOU = Status(
+    "waits_for_you",
+    "waits for you",
+    f"{BLOCKED_IN_ROW_MAX} attempts in a row were not accepted; you can let the run go on.",
+    "hand",
+    needs_you=True,
+)
+PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
+ENDED = Status("ended", "ended", "The session was ended before its run was complete.", "stop")
+ARCHIVED = Status("archived", "archived", "It is left out of lists and of resuming.", "box")
+ATTENDED = Status("attended", "attended", "A gate watches over it; no run was started.", "eye")
+EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
+
+
+def run_status(run: RunHead, *, told: NextIntent | None = None) -> Status:
+    """`told` is what the agent was told at the tip to do next, where that was looked up."""
+    match run.status:
+        case "complete":
+            return _done(run)
+        case "complete_with_gaps":
+            meaning = f"Every step is done; {_gaps(run.gaps_critical, 'critical ')} left open."
+            return Status("done_with_gaps", "done with gaps", meaning, "gap")
+        case "waiting":
+            return WAITS_FOR_YOU if run.is_waiting else WAITS_FOR_APPROVAL
+        case "open":
+            return _blocked(run) if run.blocked_in_row else ASKS_YOU if _asks(told) else OPEN
+
+
+def session_status(
+    head: Head, run: RunHead | None = None, *, told: NextIntent | None = None
+) -> Status:
+    """`run`: which of its runs counts, usually the newest; none where it has none."""
+    if head.is_archived:
+        return ARCHIVED
+    if run and run.status in ("complete", "complete_with_gaps"):
+        return run_status(run)
+    match head.attended.status if head.attended else None:
+        case "paused":
+            return PAUSED
+        case "ended":
+            return ENDED
+        case "active" | None:
+            pass
+    if run:
+        return run_status(run, told=told)
+    return ATTENDED if head.attended else EMPTY
+
+
+def _done(run: RunHead) -> Status:
+    left = f" {_gaps(run.gaps_open, '')} left open, none of them critical." if run.gaps_open else ""
+    return Status("done", "done", f"Every step is done.{left}", "check")
+
+
+def _blocked(run: RunHead) -> Status:
+    count = run.blocked_in_row
+    attempts = "The last attempt was" if count == 1 else f"The last {count} attempts were"
+    meaning = f"{attempts} not accepted; it is the agent's turn to try again."
+    return Status("blocked", f"blocked ({count})", meaning, "cross")
+
+
+def _asks(told: NextIntent | None) -> bool:
+    return told == "await_user_confirmation"
+
+
+def _gaps(count: int, what: str) -> str:
+    return f"1 {what}gap is" if count == 1 else f"{count} {what}gaps are"

@@ -1,0 +1,14 @@
+"""The places of a graph as classes: pages may carry no styles of their own."""
+
+LANE_PX, ROW_PX = 188, 64
+LANES, ROWS = 64, 3_000
+_LEFT_PX, _TOP_PX = 10, 10
+
+
+def _grid() -> str:
+    lanes = (f".l{lane}{{left:{lane * LANE_PX + _LEFT_PX}px}}" for lane in range(LANES))
+    rows = (f".r{row}{{top:{row * ROW_PX + _TOP_PX}px}}" for row in range(ROWS))
+    return "\n".join((*lanes, *rows))
+
+
+GRID = _grid()

@@ -1,0 +1,184 @@
+"""One session: the path of a run, its graph, its events, and a node looked at closely."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app import user, viewing
+from interlock.app.explain import Explanation, explain
+from interlock.app.refusals import NoSuchNode
+from interlock.app.viewing import Viewed
+from interlock.core.gate.state import MODES
+from interlock.core.ids import NodeId
+from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
+from interlock.core.views.collapse import ASK_ABOVE, collapse
+from interlock.core.views.layout import layout, svg_path
+from interlock.server.console import Asked, Console, Shown
+from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
+
+EVENTS_PER_PAGE = 100
+
+
+def routes(console: Console) -> list[Route]:
+    return [
+        console.page("/sessions/{session}", path),
+        console.page("/sessions/{session}/graph", graph),
+        console.page("/sessions/{session}/events", events),
+        console.page("/sessions/{session}/events/{seq:int}", event),
+        console.page("/sessions/{session}/nodes/{node}", node),
+    ]
+
+
+def path(asked: Asked) -> Shown | Explanation:
+    viewed = _viewed(asked)
+    if isinstance(viewed, Explanation):
+        return viewed
+    run = viewed.run
+    found = viewing.path(asked.app, viewed, run) if run else None
+    return _shown(asked, viewed, "session_path.html", "path", {"way": found})
+
+
+def graph(asked: Asked) -> Shown | Explanation:
+    viewed = _viewed(asked)
+    if isinstance(viewed, Explanation):
+        return viewed
+    if viewed.run is None:
+        return _shown(asked, viewed, "session_graph.html", "graph", {"drawn": None})
+    whole = viewing.graph(asked.app, viewed, viewed.run.run)
+    count = len(whole.nodes)
+    if count > ASK_ABOVE and asked.word("draw") != "yes":
+        facts = {"drawn": None, "count": count, "anyway": asked.without(draw="yes")}
+        return _shown(asked, viewed, "session_graph.html", "graph", facts)
+    forks = asked.word("forks")
+    expanded = {node.id for node in whole.nodes} if forks == "all" else _named(forks)
+    collapsed = collapse(whole, expanded=expanded)
+    laid = layout(collapsed.graph, stubs=collapsed.stubs, ghosts=asked.word("skipped") == "yes")
+    if laid.width > LANES or laid.height > ROWS:
+        facts = {"drawn": None, "count": count, "anyway": ""}
+        return _shown(asked, viewed, "session_graph.html", "graph", facts)
+    by_id = {node.id: node for node in collapsed.graph.nodes}
+    facts: dict[str, Any] = {
+        "drawn": laid,
+        "count": count,
+        "by_id": by_id,
+        "width": (laid.width) * LANE_PX,
+        "height": laid.height * ROW_PX,
+        "edges": [
+            (edge.kind, svg_path(edge, lane_px=LANE_PX, row_px=ROW_PX)) for edge in laid.edges
+        ],
+        "too_much": collapsed.is_too_much,
+        "forks": forks,
+        "stub_urls": [
+            asked.without(forks=" ".join([*_named(forks), placed.stub.node]))
+            for placed in laid.stubs
+        ],
+        "toggle": asked.without("forks") if forks else asked.without(forks="all"),
+        "ghosts_url": asked.without("skipped")
+        if asked.word("skipped")
+        else asked.without(skipped="yes"),
+        "shows_ghosts": asked.word("skipped") == "yes",
+    }
+    return _shown(asked, viewed, "session_graph.html", "graph", facts)
+
+
+def events(asked: Asked) -> Shown | Explanation:
+    viewed = _viewed(asked)
+    if isinstance(viewed, Explanation):
+        return viewed
+    before = asked.word("before")
+    page = viewing.events(
+        asked.app,
+        viewed,
+        before=int(before) if before.isascii() and before.isdigit() else None,
+        limit=EVENTS_PER_PAGE,
+        only_failures=asked.word("only") == "failures",
+        words=asked.word("q"),
+    )
+    facts = {
+        "page": page,
+        "older": asked.without(before=str(page.next)) if page.next else "",
+        "newest": asked.without("before") if before else "",
+    }
+    return _shown(asked, viewed, "session_events.html", "events", facts)
+
+
+def event(asked: Asked) -> Shown | Explanation:
+    viewed = _viewed(asked)
+    if isinstance(viewed, Explanation):
+        return viewed
+    found = viewing.event(asked.app, viewed, int(asked.params["seq"]))
+    text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode() if found else ""
+    return _shown(
+        asked, viewed, "session_event.html", "events", {"seq": asked.params["seq"], "text": text}
+    )
+
+
+def node(asked: Asked) -> Shown | Explanation:
+    """The node alone: what a page fetches when somebody opens one."""
+    viewed = _viewed(asked)
+    if isinstance(viewed, Explanation):
+        return viewed
+    found = viewing.node(asked.app, viewed, asked.params["node"])
+    if isinstance(found, NoSuchNode):
+        return explain(found)
+    facts = {"viewed": viewed, "panel": found, "base": _base(viewed, asked), "alone": True}
+    return Shown("session_node.html", found.title or "Node", facts, live=viewed.session)
+
+
+def _viewed(asked: Asked) -> Viewed | Explanation:
+    found = viewing.view(asked.app, asked.params["session"], asked.word("run"))
+    return found if isinstance(found, Viewed) else explain(found)
+
+
+def _shown(
+    asked: Asked, viewed: Viewed, template: str, tab: str, facts: dict[str, Any]
+) -> Shown | Explanation:
+    panel = None
+    if name := asked.word("node"):
+        panel = viewing.node(asked.app, viewed, name)
+        if isinstance(panel, NoSuchNode):
+            return explain(panel)
+    run = viewed.run
+    title = (run.goal or run.workflow_id) if run else "Attended session"
+    whole: dict[str, Any] = {
+        "viewed": viewed,
+        "run": run,
+        "tab": tab,
+        "tabs": tuple(_tabs(viewed, asked)),
+        "panel": panel,
+        "heading": title,
+        "asked": asked,
+        "base": _base(viewed, asked),
+        "modes": MODES,
+        "autonomies": AUTONOMIES,
+        "risks": RISK_POLICIES,
+        "gaps": list(user.open_gaps(asked.app, viewed.session)),
+        "others": [other for other in reversed(viewed.head.runs) if other is not run],
+        "alone": False,
+    }
+    return Shown(template, title, whole | facts, live=viewed.session)
+
+
+def _tabs(viewed: Viewed, asked: Asked) -> Iterator[tuple[str, str, str]]:
+    run = f"?run={viewed.run.run}" if asked.word("run") and viewed.run else ""
+    for key, name, path in (
+        ("path", "Path", ""),
+        ("graph", "Graph", "/graph"),
+        ("events", "Events", "/events"),
+    ):
+        yield key, name, f"/sessions/{viewed.session}{path}{run}"
+
+
+def _base(viewed: Viewed, asked: Asked) -> str:
+    """Where links to nodes lead: the page that is open, with another node."""
+    return (
+        asked.without("node", "said")
+        if not asked.params.get("node")
+        else f"/sessions/{viewed.session}"
+    )
+
+
+def _named(names: str) -> list[NodeId]:
+    return [NodeId(name) for name in names.split() if name != "all"]

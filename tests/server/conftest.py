@@ -1,0 +1,50 @@
+"""A real server in a process of its own, over a store with something of everything in it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import open_app
+from tests.server.serving import Server
+from tests.server.stage import perform, project_at
+
+
+class Staged:
+    """A home and a project, with the sessions in it by what is to be seen in them."""
+
+    def __init__(self, home: Path, project: Path, sessions: dict[str, str]) -> None:
+        self.home, self.project, self.sessions = home, project, sessions
+
+
+@pytest.fixture(scope="session")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    """Made once: those who change it copy it."""
+    home = tmp_path_factory.mktemp("home")
+    project = project_at(tmp_path_factory.mktemp("project") / "bundles")
+    app = open_app(home)
+    sessions = perform(app, project)
+    app.close()
+    return Staged(home, project, sessions)
+
+
+@pytest.fixture(scope="module")
+def stage(staged: Staged, tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    """A copy that a module may change."""
+    home = tmp_path_factory.mktemp("copy") / "home"
+    shutil.copytree(staged.home, home)
+    return Staged(home, staged.project, staged.sessions)
+
+
+@pytest.fixture(scope="module")
+def server(stage: Staged) -> Iterator[Server]:
+    """The server of the module's copy."""
+    with Server(stage.home) as running:
+        yield running
+
+
+@pytest.fixture
+def empty_server(tmp_path: Path) -> Iterator[Server]:
+    with Server(tmp_path / "home") as running:
+        yield running

@@ -1,0 +1,143 @@
+"""Start the real server, ask it, end it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode, urlsplit
+
+from interlock.app.access import secret_in
+from interlock.app.context import SystemClock
+
+START_SECONDS = 30
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Server:
+    """`with Server(home) as server:`. The port stays the same over restarts."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.stop()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it runs"
+        return self._process.pid
+
+    @property
+    def bearer(self) -> str:
+        return secret_in(self.home).bearer
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "interlock", "up", "--port", str(self.port), "--json"]
+        with (self.home.parent / "server.err").open("ab") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, "INTERLOCK_HOME": str(self.home)},
+            )
+        assert self._process.stdout is not None, "it was asked for"
+        told = b""
+        while not told.endswith(b"}\n"):
+            line = self._process.stdout.readline()
+            assert line, (self.home.parent / "server.err").read_text()
+            told += line
+        self.port = urlsplit(json.loads(told)["url"]).port or 0
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """The exit code."""
+        assert self._process is not None, "it runs"
+        self._process.send_signal(number)
+        code = self._process.wait(START_SECONDS)
+        assert self._process.stdout is not None, "it was asked for"
+        self._process.stdout.close()
+        self._process = None
+        return code
+
+    def restart(self, number: int = signal.SIGTERM) -> None:
+        self.stop(number)
+        self.start()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        is_signed: bool = True,
+    ) -> Answer:
+        """One request on a connection of its own."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sent = {"authorization": f"Bearer {self.bearer}"} if is_signed else {}
+        try:
+            connection.request(method, path, body=body, headers=sent | (headers or {}))
+            reply = connection.getresponse()
+            found = {name.lower(): value for name, value in reply.getheaders()}
+            return Answer(reply.status, found, reply.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, headers=headers)
+
+    def login_address(self) -> str:
+        """What `interlock console` would open."""
+        code = secret_in(self.home).login_code(now_ms=SystemClock().now_ms())
+        return f"{self.url}/auth#code={code}"
+
+    def browser_headers(self) -> dict[str, str]:
+        """What a browser that was let in sends with a form of ours."""
+        code = self.login_address().partition("#code=")[2]
+        answer = self.ask(
+            "POST",
+            "/auth",
+            body=urlencode({"code": code}).encode(),
+            headers=FORM | {"origin": self.url},
+            is_signed=False,
+        )
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        return {"cookie": cookie, "origin": self.url}
+
+    def post(self, path: str, fields: dict[str, str], *, csrf: str | None = None) -> Answer:
+        """A form as a browser sends it; its token is right unless another one is given."""
+        headers = self.browser_headers()
+        value = headers["cookie"].partition("=")[2]
+        token = secret_in(self.home).csrf(value) if csrf is None else csrf
+        body = urlencode({"csrf": token, **fields}).encode()
+        return self.ask("POST", path, body=body, headers=FORM | headers, is_signed=False)
+
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -1,0 +1,122 @@
+"""The pages as a program sees them: what is on them, and what is not."""
+
+import re
+
+import pytest
+
+from tests.server.conftest import Staged
+from tests.server.serving import Server
+
+SESSION = re.compile(r"ses_[0-9a-f]{16}")
+
+
+def test_the_first_page_lists_what_there_is_but_not_what_is_archived(
+    server: Server, stage: Staged
+) -> None:
+    page = server.get("/sessions")
+
+    assert page.status == 200
+    shown = set(SESSION.findall(page.text))
+    assert shown == set(stage.sessions.values()) - {stage.sessions["archived"]}
+    assert len(page.body) < 150_000
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("status=waiting", {"waits"}),
+        ("status=complete", {"done"}),
+        ("status=archived", {"archived"}),
+        ("q=colour+status", {"blocked"}),
+        ("q=%22%29+OR+*", set[str]()),
+        ("workflow=coding-task", {"open"}),
+        ("project=/nowhere", set[str]()),
+    ],
+)
+def test_a_list_is_filtered_in_its_address(
+    server: Server, stage: Staged, query: str, names: set[str]
+) -> None:
+    page = server.get(f"/sessions?{query}")
+
+    assert page.status == 200
+    assert set(SESSION.findall(page.text)) == {stage.sessions[name] for name in names}
+
+
+def test_an_empty_store_says_what_to_do(empty_server: Server) -> None:
+    page = empty_server.get("/sessions").text
+
+    assert "No sessions yet" in page
+    assert "interlock install claude-code" in page
+
+
+@pytest.mark.parametrize("path", ["/sessions/ses_0000000000000000", "/nothing-here"])
+def test_what_is_not_there_is_said_on_a_page_with_a_way_on(server: Server, path: str) -> None:
+    page = server.get(path)
+
+    assert page.status == 404
+    assert "<h1>" in page.text
+    assert 'href="/sessions"' in page.text
+
+
+def test_a_node_that_is_not_there_is_a_page_too(server: Server, stage: Staged) -> None:
+    page = server.get(f"/sessions/{stage.sessions['done']}?node=node_0000000000000000")
+
+    assert page.status == 404
+    assert "has no node" in page.text
+
+
+def test_the_path_tells_what_was_done_decided_refused_and_kept(
+    server: Server, stage: Staged
+) -> None:
+    page = server.get(f"/sessions/{stage.sessions['waits']}").text
+
+    for told in (
+        "Understand the task",
+        "1 other attempt",
+        "skipped Try the risky part",
+        "pass 2",
+        "not accepted",
+        "checkpoint",
+        "Merge this into main?",
+        "waits for your answer",
+    ):
+        assert told in page
+
+
+def test_a_node_shows_what_was_given_and_what_was_handed_in(server: Server, stage: Staged) -> None:
+    session = stage.sessions["waits"]
+    path = server.get(f"/sessions/{session}").text
+    first = re.findall(r'<li id="(node_[0-9a-f]+)"', path)[0]
+
+    for address in (f"/sessions/{session}?node={first}", f"/sessions/{session}/nodes/{first}"):
+        page = server.get(address).text
+        assert "Prompt as it was given" in page
+        assert "<strong>Streaming</strong>" in page, "notes are rendered"
+        assert "Another reading" in page, "the other attempt is there too"
+        assert "Raw event" in page
+
+
+def test_events_come_newest_first_and_can_be_narrowed_to_failures(
+    server: Server, stage: Staged
+) -> None:
+    session = stage.sessions["blocked"]
+    page = server.get(f"/sessions/{session}/events").text
+    numbers = [int(seq) for seq in re.findall(r'<tr id="e(\d+)"', page)]
+    failures = server.get(f"/sessions/{session}/events?only=failures").text
+
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[-1] == 0
+    assert 0 < failures.count("<tr id=") < len(numbers)
+    assert "validation_performed" in failures
+
+
+@pytest.mark.parametrize("tab", ["", "/graph", "/events"])
+def test_hostile_text_is_shown_as_text(server: Server, stage: Staged, tab: str) -> None:
+    page = server.get(f"/sessions/{stage.sessions['hostile']}{tab}").text
+
+    assert "<script>window" not in page
+    assert "<img" not in page
+    assert "<svg onload" not in page
+    assert 'href="javascript' not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
