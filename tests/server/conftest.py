@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from interlock.app.context import open_app
 from tests.server.serving import Server
 from tests.server.stage import perform, project_at
+from tests.server.visiting import QUIET, Visitor
 
 
 class Staged:
@@ -37,6 +39,13 @@ def stage(staged: Staged, tmp_path_factory: pytest.TempPathFactory) -> Staged:
     return Staged(home, staged.project, staged.sessions)
 
 
+@pytest.fixture
+def own_stage(staged: Staged, tmp_path: Path) -> Staged:
+    """A copy for one test alone."""
+    shutil.copytree(staged.home, tmp_path / "home")
+    return Staged(tmp_path / "home", staged.project, staged.sessions)
+
+
 @pytest.fixture(scope="module")
 def server(stage: Staged) -> Iterator[Server]:
     """The server of the module's copy."""
@@ -48,3 +57,21 @@ def server(stage: Staged) -> Iterator[Server]:
 def empty_server(tmp_path: Path) -> Iterator[Server]:
     with Server(tmp_path / "home") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Chromium is not here: `make chromium` installs Debian's")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visitor(chromium: Browser, server: Server) -> Iterator[Visitor]:
+    """Somebody who is signed in to the module's server."""
+    with Visitor(chromium, server) as visiting:
+        yield visiting

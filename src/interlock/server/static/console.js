@@ -44,6 +44,12 @@
     }
   });
 
+  // A page that is told of a change fetches itself, as its address is by now.
+  document.addEventListener("htmx:config:request", (event) => {
+    const { ctx } = event.detail;
+    if (ctx.sourceElement?.id === "main") ctx.request.action = location.pathname + location.search;
+  });
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
