@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up test check lint types layers e2e-claude prove bench docs lock clean
+.PHONY: help setup dev up demo test chromium check lint types layers e2e-claude prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,11 +32,20 @@ setup: .venv/runtime  ## Make the environment; the command is .venv/bin/interloc
 
 dev: .venv/dev
 
-up: setup  ## Set up and start Interlock
-	$(BIN)/interlock demo
+up: setup  ## Set up and start the server with the console
+	@$(BIN)/interlock up
 
-test: dev tests/inspector/node_modules/.stamp  ## Install what the tests need and run them
+demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked attempt, a resume
+	@$(BIN)/interlock demo
+
+test: dev chromium tests/inspector/node_modules/.stamp  ## Install what the tests need and run them
 	@$(BIN)/python -m pytest
+
+# The browser tests need Chromium; without it they say so and are skipped.
+chromium:  ## Install Debian's Chromium for the browser tests, if it is missing
+	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		(apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true; fi
+	@command -v chromium >/dev/null || echo 'Chromium is not here: the browser tests will be skipped'
 
 # npm may be missing: the tests that need it then say so and are skipped.
 tests/inspector/node_modules/.stamp: tests/inspector/package-lock.json
