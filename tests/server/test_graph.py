@@ -1,0 +1,114 @@
+"""A run of a thousand nodes, drawn."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from interlock.app.context import open_app
+from tests import scenes
+from tests.server.serving import Server
+from tests.server.stage import Stage
+from tests.server.visiting import Visitor
+
+STEPS, FORKS = 200, 4
+
+LONG_TASKS = """
+window.longest = 0;
+new PerformanceObserver((list) => {
+  for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+}).observe({ type: "longtask", buffered: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str, Path]]:
+    """Two hundred steps in a line, four other attempts at each."""
+    home, project = tmp_path_factory.mktemp("big") / "home", tmp_path_factory.mktemp("project")
+    app = open_app(home)
+    scenes.install(app, project, scenes.linear(STEPS, "long"))
+    stage = Stage(app, project)
+    answer = stage.start("long", "A run of a thousand nodes")
+    session = answer["session"]
+    for number in range(STEPS - 1):
+        before = answer
+        for fork in range(FORKS):
+            stage.go_on(before, f"Another try, {fork} at {number}")
+        answer = stage.go_on(before, f"Step {number}")
+    app.close()
+    with Server(home) as server:
+        yield server, session, project
+
+
+def test_the_path_is_one_lane_and_the_forks_are_counted(
+    chromium: Browser, run: tuple[Server, str, Path]
+) -> None:
+    server, session, _ = run
+    with Visitor(chromium, server) as visitor:
+        visitor.page.add_init_script(LONG_TASKS)
+        started = time.monotonic()
+        page = visitor.go(f"/sessions/{session}/graph")
+        seen = time.monotonic() - started
+        lanes = page.locator(".graph .n.preferred").evaluate_all(
+            "all => all.map(a => a.offsetLeft)"
+        )
+        stubs = page.locator(".graph .n.stub").all_inner_texts()
+        hidden = sum(int(re.findall(r"(\d+) nodes? folded", stub)[0]) for stub in stubs)
+
+        assert len(lanes) == STEPS
+        assert len(set(lanes)) == 1
+        assert hidden == (STEPS - 1) * FORKS
+        assert page.evaluate("window.longest") < 1_000
+        print(f"visible after {seen:.2f} s, longest task {page.evaluate('window.longest'):.0f} ms")
+
+
+def test_a_stub_opens_its_forks_and_nothing_lies_over_another(
+    chromium: Browser, run: tuple[Server, str, Path]
+) -> None:
+    server, session, _ = run
+    with Visitor(chromium, server) as visitor:
+        page = visitor.go(f"/sessions/{session}/graph")
+        page.locator(".graph .n.stub").first.click()
+        expect(page.locator(".graph .n:not(.stub)")).to_have_count(STEPS + FORKS)
+        boxes = page.locator(".graph .n").evaluate_all(
+            "all => all.map(a => `${a.offsetLeft}/${a.offsetTop}`)"
+        )
+
+        assert len(boxes) == len(set(boxes))
+
+
+def test_too_much_at_once_stays_folded_and_says_so(run: tuple[Server, str, Path]) -> None:
+    server, session, _ = run
+    page = server.get(f"/sessions/{session}/graph?forks=all").text
+
+    assert "stay folded" in page
+    assert page.count('class="n ') == STEPS + STEPS - 1
+
+
+def test_after_a_rewind_the_path_switches_where_it_is_watched(
+    chromium: Browser, run: tuple[Server, str, Path]
+) -> None:
+    server, session, project = run
+    with Visitor(chromium, server) as visitor:
+        page = visitor.go(f"/sessions/{session}/graph")
+        app = open_app(server.home)
+        stage = Stage(app, project)
+        found = stage.call("resume_session", sessionId=session)["candidates"][0]
+        answer = stage.call(**_call(found["nextCall"]))
+        first = stage.go_on(answer, "The last step")
+        expect(page.locator(".graph .n.tip")).to_contain_text("The end", timeout=5_000)
+        assert not first["pending"]
+        stage.go_on(answer, "The last step, done otherwise")
+        app.close()
+
+        expect(page.locator(".graph .n.stub").last).to_contain_text("1 node folded", timeout=5_000)
+        assert page.locator(".graph .n.preferred").count() == STEPS + 1
+
+
+def _call(found: dict[str, object]) -> dict[str, object]:
+    arguments = found["params"]
+    assert isinstance(arguments, dict)
+    return {"tool": found["tool"], **arguments}
