@@ -198,4 +198,9 @@ INVARIANTS = (
         "No agent changes what binds it: config, hooks, the gate, what is the user's to say.",
         "ADR 0006",
     ),
+    Invariant(
+        "project-only-tightens",
+        "A project's own config can only tighten the gate until the user trusts it.",
+        "ADR 0006",
+    ),
 )

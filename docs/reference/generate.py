@@ -9,9 +9,10 @@ import msgspec
 
 from interlock.app.explain import Code
 from interlock.cli.commands import interlock
+from interlock.core.session import published as state
 from interlock.core.workflow import conditions, packs
+from interlock.core.workflow import published as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
-from interlock.core.workflow.published import published_schema
 from interlock.mcp.contract import Tool
 from interlock.mcp.workflow_tools import TOOLS
 
@@ -23,7 +24,8 @@ def pages() -> dict[Path, str]:
         HERE / "tools.md": "\n".join(_tools()) + "\n",
         HERE / "commands.md": "\n".join(_commands()) + "\n",
         HERE / "builtins.md": "\n".join(_builtins()) + "\n",
-        HERE / "workflow.schema.json": published_schema().decode(),
+        HERE / "workflow.schema.json": workflow.published_schema().decode(),
+        HERE / "session-state.schema.json": state.published_schema().decode(),
     }
 
 

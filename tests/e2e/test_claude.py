@@ -164,6 +164,7 @@ def test_without_the_hooks_the_edit_happens(desk: Desk) -> None:
 def test_in_coding_the_edit_happens(desk: Desk) -> None:
     config = desk.project / ".interlock" / "config.toml"
     config.write_text('[project]\nprofile = "light"\n')
+    desk.interlock("trust")
     path = str(desk.project / "made.txt")
 
     desk.claude({"tool": "Write", "input": {"file_path": path, "content": "x"}})

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app import policy as policies
 from interlock.app.context import App
 from interlock.app.observe import seen_in
 from interlock.app.refusals import NoSuchSession
@@ -32,7 +33,7 @@ class Begun(msgspec.Struct, frozen=True):
 
 def begin(app: App, root: Path, conversation: Conversation | None) -> Begun:
     """The session of a conversation in the project at `root`, begun or gone on with."""
-    policy = project.policy_in(root)
+    policy = _policy_in(app, root)
     while True:
         session = _known(app, root, conversation)
         stream = app.log.stream(session) if session else None
@@ -175,4 +176,8 @@ def _policy_of(app: App, session: SessionId) -> Policy:
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = Path(stream.head.workspace)
-    return project.policy_in(root) if (root / project.CONFIG).exists() else Policy()
+    return _policy_in(app, root) if (root / project.CONFIG).exists() else Policy()
+
+
+def _policy_in(app: App, root: Path) -> Policy:
+    return policies.standing(app.home, root, at_ms=app.clock.now_ms()).policy

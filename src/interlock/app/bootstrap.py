@@ -1,5 +1,7 @@
 """Where a session stands, in a few lines, for an agent that has just come to it."""
 
+from collections.abc import Sequence
+
 from interlock.core.session.state import SessionState
 from interlock.store.log import LogReader
 
@@ -15,14 +17,15 @@ MEANING = {
 }
 
 
-def bootstrap(reader: LogReader, state: SessionState) -> str:
-    """Where a session stands, in a few lines."""
+def bootstrap(reader: LogReader, state: SessionState, remarks: Sequence[str] = ()) -> str:
+    """Where a session stands, in a few lines. `remarks` are about the project around it."""
     lines = [
         f"Interlock session {state.session_id} in {state.project}.",
         f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).",
     ]
     if state.active_feature or state.active_task:
         lines.append(f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}.")
+    lines += remarks
     rows = [
         row
         for row in reader.newest_runs(limit=LOOK_BACK)

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app import policy
+from interlock.app.policy import Standing
+from interlock.core.gate import notice
 from interlock.core.gate.call import Call
 from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.state import Policy, Row, State, Unknown
 from interlock.store import gate
-from interlock.workspace import project, spool
+from interlock.store.failures import StoreUnusable
+from interlock.workspace import spool
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.spool import Line
 
@@ -23,7 +27,8 @@ class Judged(msgspec.Struct, frozen=True):
     id: str
     decision: Decision
     state: State
-    policy: Policy
+    standing: Standing
+    root: Path
 
 
 class _Glass(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,24 +38,35 @@ class _Glass(msgspec.Struct, frozen=True, rename="camel"):
 
 def judge(home: Path, root: Path, call: Call, host_session: str, *, call_id: str) -> Judged:
     """The decision for a call in the project at `root`. Never raises for what is broken."""
-    policy, state = _policy(root), gate.read(home, call.host, host_session)
-    if isinstance(policy, SettingsBroken):
-        policy, state = Policy(), Unknown(str(policy))
+    state = gate.read(home, call.host, host_session)
+    try:
+        found = policy.standing(home, root, at_ms=_now_ms())
+    except SettingsBroken as broken:
+        found, state = Standing(Policy()), Unknown(str(broken))
     if _is_glass_broken(home):
         state = Row("", "disabled", is_started=True)
-    decision = decide(state, policy, call, home=str(home))
+    decision = decide(state, found.policy, call, home=str(home))
+    if found.if_trusted and decision.answer != "allow":
+        other = decide(state, found.if_trusted, call, home=str(home))
+        if other.answer == "allow":
+            hint = "The project's config would allow it if the user ran `interlock trust`."
+            remedy = f"{decision.remedy} {hint}"
+            decision = msgspec.structs.replace(decision, remedy=remedy)
     name = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
-    return Judged(f"gate_{name}", decision, state, policy)
+    return Judged(f"gate_{name}", decision, state, found, root)
 
 
-def journal(home: Path, judged: Judged, call: Call, host_session: str) -> None:
-    """Keep what was not simply allowed. That it cannot be kept changes nothing."""
+def journal(home: Path, judged: Judged, call: Call, host_session: str) -> str:
+    """Keep what was not simply allowed. That it cannot be kept changes nothing.
+
+    Gives the notice that it raises, if it does.
+    """
     decision, state = judged.decision, judged.state
-    if decision.answer == "allow":
-        return
+    if decision.answer == "allow" and not decision.opened:
+        return ""
     line = Line(
         id=judged.id,
-        at_ms=time.time_ns() // 1_000_000,
+        at_ms=_now_ms(),
         host=call.host,
         event="pre-tool",
         host_session=host_session,
@@ -62,24 +78,52 @@ def journal(home: Path, judged: Judged, call: Call, host_session: str) -> None:
         remedy=decision.remedy,
         mode=state.mode if isinstance(state, Row) else "unknown",
         detail=(call.command or ", ".join(call.paths))[:200],
+        opened=decision.opened,
     )
     try:
+        if said := _notice(home, judged.standing.limit, line):
+            line = msgspec.structs.replace(line, notice=said, root=str(judged.root))
         spool.leave(home, line)
     except OSError:
-        return
+        return ""
+    return line.notice
+
+
+def _notice(home: Path, limit: notice.Limit, line: Line) -> str:
+    """Two hooks at the same moment may both raise one; nobody waits for that to be prevented."""
+    if line.answer != "deny":
+        return ""
+
+    def what(one: Line) -> tuple[str, ...]:
+        return one.event, one.answer, one.host, one.host_session, one.rule, one.tool
+
+    equal = [known for known in spool.tail(home) if what(known) == what(line)]
+    noticed = [known.at_ms for known in equal if known.notice]
+    return notice.raised([x.at_ms for x in equal], noticed, limit, now_ms=line.at_ms)
 
 
 def journaled(home: Path) -> list[Line]:
-    """What was denied or asked, oldest first."""
+    """What hooks have left, oldest first."""
     return list(spool.lines(home))
 
 
 def break_glass(home: Path) -> None:
-    """Switch the gate off for an hour, whatever state the store is in."""
-    until_ms = time.time_ns() // 1_000_000 + GLASS_MS
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    glass = _Glass(os.environ.get("USER", "unknown"), until_ms)
-    (home / GLASS).write_bytes(msgspec.json.encode(glass))
+    """Switch the gate off for an hour, whatever state the store is in.
+
+    Raises:
+        StoreFailure: not even that can be written.
+    """
+    glass = _Glass(os.environ.get("USER", "unknown"), _now_ms() + GLASS_MS)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / GLASS).write_bytes(msgspec.json.encode(glass))
+    except OSError as error:
+        raise StoreUnusable(
+            f"The gate is still on: `{home / GLASS}` cannot be written ({error.strerror})",
+            "Make room, or make the directory writable, and repeat the command. Without it, take"
+            ' Interlock\'s hooks out of Claude Code by setting `"disableAllHooks": true` in its'
+            " settings.",
+        ) from error
 
 
 def _is_glass_broken(home: Path) -> bool:
@@ -87,21 +131,18 @@ def _is_glass_broken(home: Path) -> bool:
         glass = msgspec.json.decode((home / GLASS).read_bytes(), type=_Glass)
     except (OSError, msgspec.MsgspecError):
         return False
-    return time.time_ns() // 1_000_000 < glass.until_ms
-
-
-def _policy(root: Path) -> Policy | SettingsBroken:
-    try:
-        return project.policy_in(root)
-    except SettingsBroken as broken:
-        return broken
+    return _now_ms() < glass.until_ms
 
 
 def note(home: Path, host: str, event: str, host_session: str, tool: str) -> None:
     """Leave a line about something that has happened."""
-    at_ms = time.time_ns() // 1_000_000
+    at_ms = _now_ms()
     line = Line(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
     try:
         spool.leave(home, line)
     except OSError:
         return
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

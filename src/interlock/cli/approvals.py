@@ -10,6 +10,7 @@ from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import age, print_json, refuse
 from interlock.core.session.approve import Verdict
 
@@ -63,6 +64,7 @@ def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
 
 
 def _answer(approval_id: str, verdict: Verdict, *, as_json: bool) -> None:
+    only_user("Answering an approval")
     done = use.answer(open_app(data_home()), approval_id, verdict)
     if isinstance(done, NoSuchApproval | ApprovalAnswered):
         refuse(explain(done), as_json=as_json)

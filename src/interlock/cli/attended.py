@@ -8,11 +8,13 @@ from typing import get_args
 import click
 
 from interlock.app import attend, gate, projects
-from interlock.app.context import App, open_app
+from interlock.app.context import App, SystemClock, open_app
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.home import data_home
+from interlock.app.policy import remarks
 from interlock.app.refusals import NoSuchSession, NotOptedIn
+from interlock.app.trust import trust
 from interlock.app.whoami import agent_around
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
@@ -43,11 +45,16 @@ def init(profile: str, *, as_json: bool) -> None:
     """Opt this project in: agents in it get a session and a gate"""
     only_user("Opting a project in")
     made = projects.opt_in(Path.cwd(), profile)
+    if made.is_new:
+        # The user has just chosen it; a config that came with the project is another matter.
+        trust(data_home(), made.root, at_ms=SystemClock().now_ms())
     if as_json:
         print_json({"root": str(made.root), "profile": made.profile, "isNew": made.is_new})
         return
     if not made.is_new:
         print(f"{made.root} has opted in already (profile {made.profile}).")
+        for remark in remarks(data_home(), made.root, at_ms=SystemClock().now_ms()):
+            print(f"note: {remark}")
         return
     print(f"Opted in: {made.root} (profile {made.profile}, in .interlock/config.toml).")
     print("Next: interlock install claude-code")

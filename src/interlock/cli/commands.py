@@ -33,6 +33,7 @@ _COMMANDS = {
     "status": "interlock.cli.server:status",
     "stop": "interlock.cli.server:stop",
     "store": "interlock.cli.store:store",
+    "trust": "interlock.cli.trust:trust",
     "uninstall": "interlock.cli.install:uninstall",
     "up": "interlock.cli.server:up",
     "workflow": "interlock.cli.workflow:workflow",

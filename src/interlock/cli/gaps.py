@@ -8,6 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.sessions import find_session, list_sessions
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, print_table, refuse
 from interlock.core.ids import GapId, SessionId
 
@@ -44,6 +45,7 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     """Close a gap, saying how"""
+    only_user("Closing a gap by hand")
     app = open_app(data_home())
     session = _session(app, session_id, as_json=as_json)
     closed = user.resolve_gap(app, session, GapId(gap_id), how)

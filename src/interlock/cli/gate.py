@@ -7,8 +7,11 @@ import click
 import msgspec
 
 from interlock.app import gate as use
+from interlock.app.context import SystemClock
 from interlock.app.home import data_home
+from interlock.app.policy import remarks
 from interlock.app.projects import root_of
+from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.call import call_of
 from interlock.core.gate.tools import HOSTS
@@ -20,25 +23,33 @@ def gate() -> None:
     """See what was denied and why, and try what would be"""
 
 
+gate.add_command(bypass)
+
+
 @gate.command("log")
 @click.option("--limit", type=int, default=20, help="How many")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def log_command(limit: int, *, as_json: bool) -> None:
-    """List what was denied or asked about, newest last"""
+    """List what was denied, asked about or let through, newest last"""
     found = [line for line in use.journaled(data_home()) if line.event == "pre-tool"][-limit:]
     if as_json:
         print_json(found)
         return
     if not found:
         print("Nothing was denied.")
-    print_table([(x.id, x.answer, x.rule, x.mode, x.tool, x.detail[:60]) for x in found])
+    rows: list[tuple[str, ...]] = []
+    for x in found:
+        rows.append((x.id, x.answer, x.rule, x.mode, x.tool, x.detail[:60]))
+        rows += [("", "", "", "", "", f"-> let through by {x.opened}")] if x.opened else []
+        rows += [("", "", "", "", "", f"-> notice: {x.notice}")] if x.notice else []
+    print_table(rows)
 
 
 @gate.command()
 @click.argument("gate_id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def explain(gate_id: str, *, as_json: bool) -> None:
-    """Say why a call was denied; GATE_ID stands in the denial"""
+    """Say why a call was denied or let through; GATE_ID stands in the denial and in the log"""
     found = [line for line in use.journaled(data_home()) if line.id.startswith(gate_id)]
     if not found:
         complain(f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were.")
@@ -50,6 +61,13 @@ def explain(gate_id: str, *, as_json: bool) -> None:
     print(f"{line.id}: {line.answer} by {line.rule}, mode {line.mode}")
     print(f"tool {line.tool} of {line.host}: {line.detail}")
     print(f"why: {line.reason}\nwhat to do: {line.remedy}")
+    if line.opened:
+        print(f"let through by: {line.opened}")
+    if line.notice:
+        print(f"notice: {line.notice}")
+    root = root_of(Path.cwd())
+    for remark in remarks(data_home(), root, at_ms=SystemClock().now_ms()) if root else ():
+        print(f"note: {remark}")
 
 
 @gate.command()
@@ -65,10 +83,16 @@ def test(host: str, *, as_json: bool) -> None:
         return
     call = call_of(known, payload.tool_name, payload.tool_input, payload.cwd)
     judged = use.judge(data_home(), root, call, payload.session_id, call_id="test")
+    said = remarks(data_home(), root, at_ms=SystemClock().now_ms())
     if as_json:
-        print_json({"class": call.kind, "decision": judged.decision, "state": judged.state})
+        found = {"class": call.kind, "decision": judged.decision, "state": judged.state}
+        print_json({**found, "remarks": said})
         return
     decision = judged.decision
     print(f"{decision.answer}: {decision.rule} ({call.tool} is of class {call.kind})")
     if decision.reason:
         print(f"{decision.reason}. {decision.remedy}")
+    if decision.opened:
+        print(f"let through by: {decision.opened}")
+    for remark in said:
+        print(f"note: {remark}")

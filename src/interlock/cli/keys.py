@@ -4,6 +4,7 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.home import data_home
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 
 
@@ -27,6 +28,7 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def rotate(*, as_json: bool) -> None:
     """Sign with a new key from now on; tokens of the old one keep working"""
+    only_user("Changing keys")
     fresh = open_app(data_home()).keyring.rotate()
     if as_json:
         print_json({"current": fresh.id})
@@ -39,6 +41,7 @@ def rotate(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def revoke(key_id: int, *, as_json: bool) -> None:
     """Refuse the tokens of a retired key from now on"""
+    only_user("Changing keys")
     if not open_app(data_home()).keyring.revoke(key_id):
         complain(
             f"No retired key `{key_id}`",

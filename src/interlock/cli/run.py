@@ -8,6 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.sessions import run_view
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
 from interlock.core.views.tree import draw
@@ -32,6 +33,7 @@ def show(run_id: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
+    only_user("Letting a run go on")
     done = user.unblock(open_app(data_home()), run_id)
     if isinstance(done, NoSuchRun | NothingToUnblock):
         refuse(explain(done), as_json=as_json)

@@ -20,6 +20,7 @@ from interlock.app.sources import (
     remove_source,
     sync_sources,
 )
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json, print_table
 
 COMMIT_SHOWN = 12
@@ -58,6 +59,7 @@ def add(
     A directory is read where it lies. With --ref, or if it is a bare repository, it is fetched
     like one from elsewhere.
     """
+    only_user("Adding a source")
     with _failing(as_json=as_json):
         added = add_source(
             data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
@@ -83,6 +85,7 @@ def sync(name: str | None, *, as_json: bool) -> None:
 
     What cannot be fetched stays as it was, and the exit code is 1.
     """
+    only_user("Fetching a source")
     with _failing(as_json=as_json):
         outcomes = sync_sources(data_home(), name, SystemClock())
     if isinstance(outcomes, NoSuchSource):
@@ -103,6 +106,7 @@ def sync(name: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def remove(name: str, *, as_json: bool) -> None:
     """Read nothing from a source any more; a directory itself stays"""
+    only_user("Removing a source")
     with _failing(as_json=as_json):
         removed = remove_source(data_home(), name)
     if isinstance(removed, NoSuchSource):

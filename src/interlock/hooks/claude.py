@@ -3,7 +3,7 @@
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.gate.decide import Decision
+from interlock.core.gate.decide import ADVISORY, Decision
 
 
 class Payload(msgspec.Struct, frozen=True):
@@ -20,20 +20,26 @@ class Payload(msgspec.Struct, frozen=True):
     stop_hook_active: bool = False
 
 
-def decided(decision: Decision, name: str) -> bytes:
+def decided(decision: Decision, name: str, notice: str = "") -> bytes:
     """The answer to a tool call; nothing where it is allowed: others may still say no."""
+    if decision.opened == ADVISORY:
+        text = f"Allowed, but a rule here advises against it: {decision.reason}."
+        return told("PreToolUse", f"{text} ({decision.rule}, {name})")
     if decision.answer == "allow":
         return b""
     reason = f"{decision.reason}. {decision.remedy} ({decision.rule}, {name})"
     return _nested(
         "PreToolUse",
-        {"permissionDecision": decision.answer, "permissionDecisionReason": reason},
+        {
+            "permissionDecision": decision.answer,
+            "permissionDecisionReason": f"{reason} {notice}".rstrip(),
+        },
     )
 
 
-def told(event: str, text: str) -> bytes:
-    """Something that the model should know."""
-    return _nested(event, {"additionalContext": text}) if text else b""
+def told(event: str, text: str, to_user: str = "") -> bytes:
+    """Something that the model should know, and perhaps something for the user's eyes."""
+    return _nested(event, {"additionalContext": text}, to_user) if text else b""
 
 
 def held(reason: str) -> bytes:
@@ -41,5 +47,6 @@ def held(reason: str) -> bytes:
     return msgspec.json.encode({"decision": "block", "reason": reason})
 
 
-def _nested(event: str, fields: dict[str, str]) -> bytes:
-    return msgspec.json.encode({"hookSpecificOutput": {"hookEventName": event, **fields}})
+def _nested(event: str, fields: dict[str, str], to_user: str = "") -> bytes:
+    answer: dict[str, Json] = {"hookSpecificOutput": {"hookEventName": event, **fields}}
+    return msgspec.json.encode(answer | ({"systemMessage": to_user} if to_user else {}))

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from interlock.app import gate
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.projects import root_of
 from interlock.core.gate.call import call_of
 from interlock.core.gate.tools import Host
@@ -44,6 +45,8 @@ def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
         if root is None:
             return Outcome()  # nobody asked for a gate here
         return _answer(host, event, home, root, payload)
+    except (StoreFailure, SettingsBroken) as failure:
+        return _failed(event, failure)
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a denial)
         if event != "pre-tool":
             return Outcome(0, b"", f"interlock: {type(error).__name__}: {error}")
@@ -54,6 +57,19 @@ def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
             " may not. The user can look with `interlock doctor claude-code`, and switch the gate"
             " off for an hour with `interlock mode disabled --force`.",
         )
+
+
+def _failed(event: Event, failure: StoreFailure | SettingsBroken) -> Outcome:
+    """The user typed a mode, or begins: that nothing came of it must be seen."""
+    hint = failure.hint if isinstance(failure, StoreFailure) else "Correct the file."
+    name = {"session-start": "SessionStart", "prompt-submit": "UserPromptSubmit"}.get(event, "")
+    text = (
+        f"{failure}. {hint} What the session may do was not changed. The user can switch"
+        " the gate off for an hour with `interlock mode disabled --force`."
+    )
+    if event == "pre-tool":
+        return Outcome(BLOCKS, b"", text)
+    return Outcome(0, claude.told(name, text, f"Interlock: {text}") if name else b"", text)
 
 
 def _payload(content: bytes) -> Payload:
@@ -69,8 +85,8 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
         case "session-start":
             from interlock.hooks import telling  # noqa: PLC0415 (the store; a gate does without)
 
-            text = telling.at_start(home, root, host, payload)
-            return Outcome(0, claude.told("SessionStart", text))
+            text, to_user = telling.at_start(home, root, host, payload)
+            return Outcome(0, claude.told("SessionStart", text, to_user))
         case "prompt-submit":
             asked = _mode_typed(payload.prompt)
             if asked is None:
@@ -98,8 +114,8 @@ def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
     judged = gate.judge(
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )
-    gate.journal(home, judged, call, payload.session_id)
-    return Outcome(0, claude.decided(judged.decision, judged.id))
+    notice = gate.journal(home, judged, call, payload.session_id)
+    return Outcome(0, claude.decided(judged.decision, judged.id, notice))
 
 
 _MODE = re.compile(r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*")

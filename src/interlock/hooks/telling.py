@@ -7,6 +7,7 @@ from interlock.app import attend
 from interlock.app.bootstrap import MEANING, bootstrap
 from interlock.app.context import open_app
 from interlock.app.explain import explain
+from interlock.app.policy import remarks
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.session.attend import Conversation
@@ -14,12 +15,15 @@ from interlock.core.session.state import SessionState
 from interlock.hooks.claude import Payload
 
 
-def at_start(home: Path, root: Path, host: Host, payload: Payload) -> str:
+def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str, str]:
+    """What the model is told, and what of it the user should see too."""
     app = open_app(home)
     try:
         source = payload.source or "startup"
         begun = attend.begin(app, root, Conversation(host, payload.session_id, source))
-        return bootstrap(app.reader, begun.state)
+        said = remarks(home, root, at_ms=app.clock.now_ms())
+        to_user = "\n".join(f"Interlock: {remark}" for remark in said)
+        return bootstrap(app.reader, begun.state, said), to_user
     finally:
         app.close()
 

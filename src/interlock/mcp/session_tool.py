@@ -1,5 +1,6 @@
 """The toolset `session`: what the agent may do here, and what the work is about."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -9,6 +10,7 @@ from interlock.app import attend
 from interlock.app.bootstrap import bootstrap
 from interlock.app.context import App
 from interlock.app.explain import explain
+from interlock.app.policy import remarks
 from interlock.app.projects import root_of
 from interlock.app.refusals import NoSuchSession, NotOptedIn
 from interlock.core.gate.state import Mode
@@ -77,7 +79,8 @@ def _named(app: App) -> str | None:
 
 
 def _answer(app: App, state: SessionState) -> ToolResult:
-    summary = bootstrap(app.reader, state)
+    said = remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms())
+    summary = bootstrap(app.reader, state, said)
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,

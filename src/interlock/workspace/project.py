@@ -1,21 +1,26 @@
 """The project around a directory: whether it has opted in, and what it asks for."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from interlock.core.gate.state import Policy, Profile
+from interlock.core.gate.rules import Rule, RuleClass, firm_among
+from interlock.core.gate.state import Profile
+from interlock.core.gate.trust import Asked
 from interlock.workspace.failures import SettingsBroken
 
 CONFIG = Path(".interlock") / "config.toml"
+_BYTES_MAX = 256 * 1024  # it came with a clone, and a link in it may lead to anything
 
 
 class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     protected: tuple[str, ...] = ()
     reading_tools: tuple[str, ...] = ()
     agent_may_code: bool = True
+    rules: dict[Rule, RuleClass] = {}
 
 
 class _Project(msgspec.Struct, frozen=True):
@@ -34,8 +39,8 @@ def root_of(directory: Path) -> Path | None:
         here = above
 
 
-def policy_in(root: Path) -> Policy:
-    """What the project asks of the gate.
+def policy_in(root: Path) -> Asked:
+    """What the project asks of the gate. How much of it counts is a question of trust.
 
     Raises:
         SettingsBroken: the file cannot be used.
@@ -44,12 +49,25 @@ def policy_in(root: Path) -> Policy:
     try:
         import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
 
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(_BYTES_MAX + 1)
+        if len(content) > _BYTES_MAX:
+            raise ValueError(f"it has more than {_BYTES_MAX // 1024} KB")  # noqa: TRY301
+        found: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
         project = msgspec.convert(found.get("project", {}), _Project)
         gate = msgspec.convert(found.get("gate", {}), _Gate)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
-    return Policy(project.profile, gate.protected, gate.reading_tools, gate.agent_may_code)
+    if firm := firm_among(gate.rules):
+        raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
+    return Asked(
+        project.profile,
+        gate.protected,
+        gate.reading_tools,
+        gate.agent_may_code,
+        gate.rules,
+        hashlib.sha256(content).hexdigest(),
+    )
 
 
 def opt_in(root: Path, profile: Profile) -> Path | None:

@@ -1,10 +1,14 @@
 """Settings that people write: the user's `config.toml` and a project's."""
 
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
+from interlock.core.gate.notice import Limit
+from interlock.core.gate.rules import Rule, RuleClass, firm_among
+from interlock.core.gate.trust import Chosen
 from interlock.core.preferences import Wish
 from interlock.workspace.failures import SettingsBroken
 
@@ -34,6 +38,24 @@ def bound_to(workflow: str, bindings: Bindings) -> dict[str, str]:
     own = bindings.get(workflow)
     for_all = {slot: text for slot, text in bindings.items() if isinstance(text, str)}
     return for_all | (own if isinstance(own, dict) else {})
+
+
+class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rules: dict[Rule, RuleClass] = {}
+    notice_after: Annotated[int, Meta(ge=2)] = Limit().after
+    notice_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = Limit().minutes
+
+
+def gate_in(path: Path) -> Chosen:
+    """What the user's `[gate]` chooses for every project; the defaults if there is no such file.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    found: _Gate = _section(path, "gate", _Gate)
+    if firm := firm_among(found.rules):
+        raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
+    return Chosen(found.rules, Limit(found.notice_after, found.notice_minutes))
 
 
 def _section(path: Path, name: str, wanted: Any) -> Any:

@@ -1,12 +1,13 @@
 """Lines that hooks leave behind: one append each, never a wait for anybody."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old one is kept
+TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
 _NAME = "gate.jsonl"
 
 
@@ -27,6 +28,12 @@ class Line(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     mode: str = ""
     detail: str = ""
     """The start of the command, or the path."""
+    opened: str = ""
+    """What allowed it although the rule denies it."""
+    notice: str = ""
+    """What the agent was told because it had happened too often."""
+    root: str = ""
+    """The project, where there is a notice: its users are told."""
 
 
 def leave(home: Path, line: Line) -> None:
@@ -49,6 +56,23 @@ def leave(home: Path, line: Line) -> None:
         os.replace(path, directory / f"{_NAME}.1")
 
 
+def tail(home: Path) -> list[Line]:
+    """The newest lines, oldest first: as many as take the same short time, however many there are.
+
+    Raises:
+        OSError: the file is there but cannot be read.
+    """
+    try:
+        with (home / "spool" / _NAME).open("rb") as file:
+            start = max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES)
+            file.seek(start)
+            contents = file.read(TAIL_BYTES).splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    # Where the beginning was left out, the first line may be half of one.
+    return list(_readable(contents[1:] if start else contents))
+
+
 def lines(home: Path) -> Iterator[Line]:
     """Oldest first. What cannot be read is left out: it may be half of a line."""
     for name in (f"{_NAME}.1", _NAME):
@@ -56,8 +80,12 @@ def lines(home: Path) -> Iterator[Line]:
         if not path.exists():
             continue
         with path.open("rb") as file:
-            for content in file:
-                try:
-                    yield msgspec.json.decode(content, type=Line)
-                except msgspec.MsgspecError:
-                    continue
+            yield from _readable(file)
+
+
+def _readable(contents: Iterable[bytes]) -> Iterator[Line]:
+    for content in contents:
+        try:
+            yield msgspec.json.decode(content, type=Line)
+        except msgspec.MsgspecError:
+            continue

@@ -6,26 +6,11 @@ import msgspec
 
 from interlock.core.gate import paths, verbs
 from interlock.core.gate.call import Call
+from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse
 from interlock.core.gate.state import Mode, Policy, Row, State, Unknown, why_not
 
-Rule = Literal[
-    "mode.disabled",
-    "own.tool",
-    "own.command",
-    "tool.reads",
-    "user.only",
-    "path.protected",
-    "state.unknown",
-    "protocol.start",
-    "mode.analysis",
-    "mode.planning",
-    "mode.coding",
-    "coding.task",
-    "shell.writes",
-    "shell.unknown",
-    "tool.unlisted",
-]
+ADVISORY = "advisory"
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,6 +20,8 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     """What is true."""
     remedy: str = ""
     """What to do about it."""
+    opened: str = ""
+    """What allowed it although a rule denies it: a bypass by its id and reason, or `advisory`."""
 
 
 _TO_CODING = (
@@ -53,6 +40,23 @@ _MODE_RULES: dict[Mode, Rule] = {
 
 def decide(state: State, policy: Policy, call: Call, *, home: str) -> Decision:
     """`home` is Interlock's own directory, which no agent writes."""
+    return _opened(_ruled(state, policy, call, home), policy)
+
+
+def _opened(decision: Decision, policy: Policy) -> Decision:
+    """The reason stays with what is allowed so: it is told, or kept."""
+    if decision.answer == "allow" or decision.rule not in OPENABLE:
+        return decision
+    for bypass in policy.bypasses:
+        if bypass.rule == decision.rule:
+            opened = f"{bypass.id}: {bypass.reason}"
+            return msgspec.structs.replace(decision, answer="allow", opened=opened)
+    if decision.rule in policy.advisory:
+        return msgspec.structs.replace(decision, answer="allow", opened=ADVISORY)
+    return decision
+
+
+def _ruled(state: State, policy: Policy, call: Call, home: str) -> Decision:
     if isinstance(state, Row) and state.mode == "disabled":
         return Decision("allow", "mode.disabled")
     if call.kind == "own":

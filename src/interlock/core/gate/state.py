@@ -4,6 +4,8 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from interlock.core.gate.rules import Bypass, Rule
+
 Mode = Literal["analysis", "planning", "coding", "disabled"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Profile = Literal["light", "standard", "strict"]
@@ -36,7 +38,7 @@ State: TypeAlias = Row | Unknown
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
-    """What a project may demand beyond the modes. A project can only make it stricter."""
+    """What holds in a project beyond the modes; `trust.in_force` says how it comes about."""
 
     profile: Profile = "standard"
     protected: tuple[str, ...] = ()
@@ -45,6 +47,9 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     """Tools of other MCP servers that only read."""
     agent_may_code: bool = True
     """Whether an agent may go on to coding by itself, with a task."""
+    advisory: tuple[Rule, ...] = ()
+    """Rules that only tell."""
+    bypasses: tuple[Bypass, ...] = ()
 
     @property
     def coding_needs_task(self) -> bool:
@@ -56,8 +61,12 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_simple(self) -> bool:
-        """Whether the class of a tool and the mode decide nearly everything."""
-        return not self.protected and not self.reading_tools and not self.coding_needs_task
+        """Whether the class of a tool and the mode decide nearly everything.
+
+        What opens a rule makes it untrue: each time that it does must be journaled.
+        """
+        demands = self.protected or self.reading_tools or self.coding_needs_task
+        return not demands and not self.advisory and not self.bypasses
 
 
 def why_not(before: Mode, wanted: Mode, policy: Policy, *, has_task: bool) -> str:

@@ -1,9 +1,10 @@
 """The state of a session as one JSON document: everything its events add up to, by name."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from interlock.core.gate.state import Mode
 from interlock.core.session.events import (
@@ -18,6 +19,8 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 
+Timestamp: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+
 
 class _State(msgspec.Struct, frozen=True, rename="camel"):
     pass
@@ -25,7 +28,7 @@ class _State(msgspec.Struct, frozen=True, rename="camel"):
 
 class ModeEntry(_State, frozen=True):
     mode: Mode
-    timestamp: str
+    timestamp: Timestamp
 
 
 class HostSession(_State, frozen=True):
@@ -48,10 +51,10 @@ class AgentOutput(_State, frozen=True):
 
 class AgentInvocation(_State, frozen=True):
     agent: str
-    started_at: str
+    started_at: Timestamp
     input: AgentInput
     status: Literal["in_progress", "completed", "failed", "blocked"] = "in_progress"
-    completed_at: str | None = None
+    completed_at: Timestamp | None = None
     output: AgentOutput | None = None
     handoff_from: str | None = None
     handoff_to: str | None = None
@@ -64,7 +67,7 @@ class Decision(_State, frozen=True):
     description: str
     rationale: str
     decided_by: str
-    timestamp: str
+    timestamp: Timestamp
     approved_by: tuple[str, ...] = ()
     rejected_by: tuple[str, ...] = ()
 
@@ -72,9 +75,9 @@ class Decision(_State, frozen=True):
 class Verdict(_State, frozen=True):
     agent: str
     decision: Literal["approve", "reject", "conditional", "needs_revision"]
-    confidence: int
+    confidence: Annotated[int, Meta(ge=0, le=100)]
     reasoning: str
-    timestamp: str
+    timestamp: Timestamp
     conditions: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
 
@@ -84,22 +87,22 @@ class Handoff(_State, frozen=True):
     to_agent: str
     reason: str
     context: str
-    created_at: str
+    created_at: Timestamp
     artifacts: tuple[str, ...] = ()
     preserved_context: dict[str, Any] = {}
 
 
 class Compaction(_State, frozen=True):
     note_path: str
-    compacted_at: str
+    compacted_at: Timestamp
     count: int
 
 
 class Orchestration(_State, frozen=True):
     """The work of an agent that has others work for it."""
 
-    started_at: str
-    last_agent_change: str
+    started_at: Timestamp
+    last_agent_change: Timestamp
     active_agent: str | None = None
     workflow_phase: Phase = "planning"
     agent_history: tuple[AgentInvocation, ...] = ()
@@ -113,9 +116,9 @@ class SessionState(_State, frozen=True):
     session_id: str
     project: str
     worktree: str
-    created_at: str
-    updated_at: str
-    version: int
+    created_at: Timestamp
+    updated_at: Timestamp
+    version: Annotated[int, Meta(ge=0)]
     """How many events the session has."""
     status: SessionStatus = "active"
     current_mode: Mode = "analysis"

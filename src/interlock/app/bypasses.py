@@ -1,0 +1,101 @@
+"""Bypasses: open a rule of the gate for a reason, see what is open, close it again."""
+
+import hashlib
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.app.trust import changing
+from interlock.core.gate.rules import OPENABLE, Bypass, Rule
+from interlock.workspace import opened
+
+DAY_MS = 86_400_000
+
+
+class RuleFirm(msgspec.Struct, frozen=True):
+    """The rule cannot be opened."""
+
+    rule: Rule
+
+
+class ReasonMissing(msgspec.Struct, frozen=True):
+    pass
+
+
+class NoSuchBypass(msgspec.Struct, frozen=True):
+    asked: str
+
+
+BypassRefusal: TypeAlias = RuleFirm | ReasonMissing | NoSuchBypass
+
+
+def add(
+    home: Path, rule: Rule, reason: str, *, root: Path | None, days: int | None, at_ms: int
+) -> Bypass | RuleFirm | ReasonMissing:
+    """Open a rule, in one project or in all, for some days or until it is removed.
+
+    Raises:
+        SettingsBroken: our own list cannot be used.
+        StoreFailure: it cannot be kept.
+    """
+    if rule not in OPENABLE:
+        return RuleFirm(rule)
+    reason = " ".join(reason.split())
+    if not reason:
+        return ReasonMissing()
+    where = str(root) if root else ""
+    name = hashlib.sha256(f"{rule}\0{where}\0{at_ms}".encode()).hexdigest()[:8]
+    until_ms = None if days is None else at_ms + days * DAY_MS
+    made = Bypass(f"byp_{name}", rule, reason, at_ms, where, until_ms)
+    with changing(home):
+        # What is over is of no use to anybody: the gate's journal says where it was used.
+        still = (known for known in opened.bypasses(home) if not is_over(known, at_ms))
+        opened.keep_bypasses(home, (*still, made))
+    return made
+
+
+def listed(home: Path) -> tuple[Bypass, ...]:
+    """Oldest first, also those that are over.
+
+    Raises:
+        SettingsBroken: our own list cannot be used.
+    """
+    return opened.bypasses(home)
+
+
+def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
+    """Close a rule again.
+
+    Raises:
+        SettingsBroken: our own list cannot be used.
+        StoreFailure: it cannot be kept.
+    """
+    with changing(home):
+        known = opened.bypasses(home)
+        for bypass in known:
+            if bypass.id == bypass_id:
+                opened.keep_bypasses(home, tuple(one for one in known if one != bypass))
+                return bypass
+    return NoSuchBypass(bypass_id)
+
+
+def is_over(bypass: Bypass, at_ms: int) -> bool:
+    return not bypass.holds(bypass.project, at_ms=at_ms)
+
+
+def explain(refusal: BypassRefusal) -> tuple[str, str]:
+    """What is true, and what to do next."""
+    match refusal:
+        case RuleFirm():
+            return (
+                f"The rule `{refusal.rule}` cannot be opened",
+                f"These can: {', '.join(OPENABLE)}.",
+            )
+        case ReasonMissing():
+            return "A bypass needs a reason", "Say it with `--reason`: it is kept with each use."
+        case NoSuchBypass():
+            return (
+                f"There is no bypass `{refusal.asked}`",
+                "`interlock gate bypass list` shows them all.",
+            )

@@ -1,0 +1,110 @@
+"""What holds in a project now, and what its users should know about that."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.core.gate import trust
+from interlock.core.gate.notice import Limit
+from interlock.core.gate.rules import Bypass
+from interlock.core.gate.state import Policy
+from interlock.core.gate.trust import Asked, Chosen
+from interlock.workspace import opened, project, settings, spool
+from interlock.workspace.failures import SettingsBroken
+
+NOTICED_MS = 86_400_000  # notices are told for a day
+NOTICES_MAX = 3
+
+
+class Standing(msgspec.Struct, frozen=True):
+    policy: Policy
+    limit: Limit = Limit()
+    ignored: tuple[str, ...] = ()
+    """The settings of the project that do not count, because nobody has trusted them."""
+    if_trusted: Policy | None = None
+    """What would hold if they did; None where none is ignored."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with the user's own files. Nothing that they open counts then."""
+
+
+def standing(home: Path, root: Path, *, at_ms: int) -> Standing:
+    """What holds in the project at `root`.
+
+    Raises:
+        SettingsBroken: the project's config cannot be used.
+    """
+    asked = project.policy_in(root)
+    faults: list[str] = []
+    try:
+        chosen = settings.gate_in(home / "config.toml")
+        bypasses = _holding(home, root, at_ms)
+    except SettingsBroken as broken:
+        chosen, bypasses = Chosen(), ()
+        faults.append(str(broken))
+    is_trusted = True
+    if trust.loosening(asked):
+        try:
+            is_trusted = is_trusted_now(home, root, asked)
+        except SettingsBroken as broken:
+            is_trusted = False
+            faults.append(str(broken))
+    found = trust.in_force(asked, chosen, bypasses, is_trusted=is_trusted)
+    other = trust.in_force(asked, chosen, bypasses, is_trusted=True).policy
+    return Standing(
+        found.policy,
+        chosen.limit,
+        found.ignored,
+        if_trusted=other if found.ignored else None,
+        faults=tuple(faults),
+    )
+
+
+def is_trusted_now(home: Path, root: Path, asked: Asked) -> bool:
+    """Whether the user has trusted this very content in this very place.
+
+    Raises:
+        SettingsBroken: what the user has trusted cannot be read.
+    """
+    wanted = (str(root), asked.digest)
+    return any((known.root, known.digest) == wanted for known in opened.trusted(home))
+
+
+def remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
+    """Sentences for the users of the project, and for its agents to pass on."""
+    try:
+        found = standing(home, root, at_ms=at_ms)
+    except SettingsBroken as broken:
+        return (f"{broken}. Only reading is allowed until the user has corrected it.",)
+    closed = "Until the user has corrected it, nothing counts that the user has opened."
+    said = [f"{fault}. {closed}" for fault in found.faults]
+    if found.ignored:
+        count = len(found.ignored)
+        what = "1 setting" if count == 1 else f"{count} settings"
+        said.append(
+            f"{what} of .interlock/config.toml {'is' if count == 1 else 'are'} not trusted and"
+            f" {'does' if count == 1 else 'do'} not count ({', '.join(found.ignored)}):"
+            " `interlock trust` is for the user to run."
+        )
+    return (*said, *_noticed(home, root, at_ms))
+
+
+def _holding(home: Path, root: Path, at_ms: int) -> tuple[Bypass, ...]:
+    every = opened.bypasses(home)
+    return tuple(bypass for bypass in every if bypass.holds(str(root), at_ms=at_ms))
+
+
+def _noticed(home: Path, root: Path, at_ms: int) -> list[str]:
+    try:
+        newest = spool.tail(home)
+    except OSError:
+        return []
+    lines = [
+        line
+        for line in newest
+        if line.notice and line.root == str(root) and line.at_ms > at_ms - NOTICED_MS
+    ]
+    return [
+        f"An agent was denied the same again and again ({line.tool}, {line.rule}):"
+        f" `interlock gate explain {line.id}`."
+        for line in lines[-NOTICES_MAX:]
+    ]

@@ -1,0 +1,113 @@
+"""Trust what a project's config loosens, or take that back."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.policy import is_trusted_now
+from interlock.core.gate import trust as core
+from interlock.core.gate.trust import Asked
+from interlock.store.failures import StoreUnusable
+from interlock.store.lock import WriteLock
+from interlock.workspace import opened, project
+from interlock.workspace.opened import Trusted
+from interlock.workspace.rewrite import FileMoved
+
+
+class Loosening(msgspec.Struct, frozen=True):
+    """A setting of a project that lets its agents do more."""
+
+    setting: str
+    value: str
+    """In ASCII: a stranger may have written it, and this goes to a terminal."""
+    meaning: str
+
+
+class Trust(msgspec.Struct, frozen=True, rename="camel"):
+    root: str
+    is_trusted: bool
+    loosens: tuple[Loosening, ...]
+
+
+def look(home: Path, root: Path) -> Trust:
+    """What the project's config loosens, and whether that counts.
+
+    Raises:
+        SettingsBroken: the config cannot be used, or our own notes about trust.
+    """
+    asked = project.policy_in(root)
+    return Trust(str(root), is_trusted_now(home, root, asked), _loosened(asked))
+
+
+def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
+    """Let the config of this checkout count, as it is now.
+
+    Raises:
+        SettingsBroken: the config cannot be used, or our own notes about trust.
+        StoreFailure: it cannot be kept.
+    """
+    asked = project.policy_in(root)
+    with changing(home):
+        others = tuple(known for known in opened.trusted(home) if known.root != str(root))
+        opened.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
+    return Trust(str(root), is_trusted=True, loosens=_loosened(asked))
+
+
+def revoke(home: Path, root: Path) -> bool:
+    """Trust the checkout no longer; False where it was not trusted.
+
+    Raises:
+        SettingsBroken: our own notes about trust cannot be used.
+        StoreFailure: it cannot be kept.
+    """
+    with changing(home):
+        known = opened.trusted(home)
+        others = tuple(one for one in known if one.root != str(root))
+        opened.keep_trusted(home, others)
+    return others != known
+
+
+@contextmanager
+def changing(home: Path) -> Generator[None]:
+    """Change what the user has opened: one command at a time.
+
+    Raises:
+        StoreFailure: the data home cannot be written, or another command holds it.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = WriteLock(home / "opened.lock")
+        try:
+            with lock.held():
+                yield
+        finally:
+            lock.close()
+    except (OSError, FileMoved) as error:
+        why = error.strerror if isinstance(error, OSError) else "somebody else writes there"
+        raise StoreUnusable(
+            f"`{home}` cannot be written: {why}",
+            "Check the disk and that the directory belongs to you.",
+        ) from error
+
+
+_MEANINGS = {
+    "profile": "sessions begin in coding",
+    "reading_tools": "nobody is asked about these tools",
+}
+
+
+def _loosened(asked: Asked) -> tuple[Loosening, ...]:
+    values = {
+        "profile": asked.profile,
+        "reading_tools": ", ".join(asked.reading_tools),
+    }
+    return tuple(
+        Loosening(
+            setting,
+            values.get(setting, "advisory").encode("unicode_escape").decode("ascii"),
+            _MEANINGS.get(setting, "what it would deny is told, and allowed"),
+        )
+        for setting in core.loosening(asked)
+    )

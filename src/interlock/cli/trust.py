@@ -1,0 +1,49 @@
+"""`interlock trust`: let a project's config loosen the gate in this checkout."""
+
+from pathlib import Path
+
+import click
+
+from interlock.app import trust as use
+from interlock.app.context import SystemClock
+from interlock.app.explain import explain
+from interlock.app.home import data_home
+from interlock.app.projects import root_of
+from interlock.app.refusals import NotOptedIn
+from interlock.cli.attended import only_user
+from interlock.cli.terminal import print_json, print_table, refuse
+
+
+@click.command()
+@click.option("--show", is_flag=True, help="Only show what it would loosen")
+@click.option("--revoke", is_flag=True, help="Trust this checkout no longer")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
+    """Let this checkout's .interlock/config.toml loosen the gate, as it is now
+
+    It came with the project, so it can only make the gate stricter until you trust it. Any change
+    of the file asks again. Trust is for one directory: another worktree or clone of the repository
+    has its own.
+    """
+    only_user("Trusting a project")
+    if show and revoke:
+        raise click.UsageError("--show and --revoke do not go together.")
+    root = root_of(Path.cwd())
+    if root is None:
+        refuse(explain(NotOptedIn(str(Path.cwd()))), as_json=as_json)
+    home = data_home()
+    if revoke:
+        was = use.revoke(home, root)
+        if as_json:
+            print_json({"root": str(root), "isTrusted": False})
+        else:
+            print(f"{root} is {'not trusted any more' if was else 'not trusted'}.")
+        return
+    found = use.look(home, root) if show else use.trust(home, root, at_ms=SystemClock().now_ms())
+    if as_json:
+        print_json(found)
+        return
+    print_table([(f"  {x.setting}", x.value, x.meaning) for x in found.loosens])
+    what = "It loosens nothing" if not found.loosens else "It loosens the above"
+    counts = "is trusted, as it is now" if found.is_trusted else "is not trusted: it does not count"
+    print(f"{what}. {root}/.interlock/config.toml {counts}.")

@@ -1,0 +1,66 @@
+"""The rules of the gate by name, and which of them a user can open."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import msgspec
+
+Rule = Literal[
+    "mode.disabled",
+    "own.tool",
+    "own.command",
+    "tool.reads",
+    "user.only",
+    "path.protected",
+    "state.unknown",
+    "protocol.start",
+    "mode.analysis",
+    "mode.planning",
+    "mode.coding",
+    "coding.task",
+    "shell.writes",
+    "shell.unknown",
+    "tool.unlisted",
+]
+RULES: tuple[Rule, ...] = get_args(Rule)
+RuleClass = Literal["invariant", "advisory"]
+"""What an invariant rule denies is denied; what an advisory one would deny is told, and allowed."""
+
+OPENABLE: tuple[Rule, ...] = (
+    "mode.analysis",
+    "mode.planning",
+    "coding.task",
+    "shell.writes",
+    "shell.unknown",
+    "tool.unlisted",
+)
+"""What can be made advisory or be bypassed: rules about the work. The others stay as they are.
+
+- `user.only` and `path.protected` guard what binds the agent. With one of them open, an agent
+  could open all the rest by itself.
+- `state.unknown` says that nothing is known, not even whose call it is. What was opened for a
+  session cannot be meant for one that nobody knows; `interlock mode disabled --force` is the way.
+- `protocol.start` goes away by starting the session, which is one command.
+- `mode.disabled`, `mode.coding`, `own.tool`, `own.command` and `tool.reads` deny nothing.
+"""
+
+
+class Bypass(msgspec.Struct, frozen=True, rename="camel"):
+    """A rule that the user has opened, with the reason. Its id names it wherever it was used."""
+
+    id: str
+    rule: Rule
+    reason: str
+    at_ms: int
+    project: str = ""
+    """The root of the only project in which it holds; empty: in every one."""
+    until_ms: int | None = None
+
+    def holds(self, root: str, *, at_ms: int) -> bool:
+        is_over = self.until_ms is not None and at_ms >= self.until_ms
+        return not is_over and self.project in ("", root)
+
+
+def firm_among(rules: Mapping[Rule, RuleClass]) -> list[Rule]:
+    """Those that are to be advisory and cannot be."""
+    return [rule for rule, kind in rules.items() if kind == "advisory" and rule not in OPENABLE]

@@ -1,0 +1,17 @@
+"""The JSON Schema of a session's state, for whoever reads it; generated from its types."""
+
+import msgspec
+
+from interlock.core.session.state import SessionState
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def published_schema() -> bytes:
+    _, defs = msgspec.json.schema_components([SessionState])
+    for part in defs.values():
+        # What has a default is written too: a reader can count on every field.
+        part["required"] = list(part["properties"])
+    state = defs.pop("SessionState")
+    schema = {"$schema": DIALECT, **state, "title": "Interlock session state", "$defs": defs}
+    return msgspec.json.format(msgspec.json.encode(schema), indent=1) + b"\n"

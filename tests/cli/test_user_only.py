@@ -1,0 +1,122 @@
+"""What is the user's: refused to an agent on the command line, and in its shell."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App
+from interlock.app.whoami import VARIABLES
+from interlock.cli.commands import interlock
+from interlock.core.gate.call import call_of
+from interlock.core.gate.decide import decide
+from interlock.core.gate.shell import analyse
+from interlock.core.gate.state import MODES, Policy, Row
+from interlock.core.gate.verbs import verb_of
+from tests.cli.conftest import Terminal
+from tests.scenes import started
+
+ROOT = Path(__file__).parents[2]
+LEAVES = runpy.run_path(str(ROOT / "docs" / "reference" / "generate.py"))["_leaves"]
+PATHS: list[tuple[str, ...]] = [path[1:] for path, _ in LEAVES(interlock, ("interlock",))]
+ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("approvals", "deny"): ("apr_1", "--reason", "no"),
+    ("approvals", "grant"): ("apr_1",),
+    ("gaps", "resolve"): ("ses_1", "gap_1", "somehow"),
+    ("gate", "bypass", "add"): ("shell.unknown", "--reason", "because"),
+    ("gate", "bypass", "list"): (),
+    ("gate", "bypass", "remove"): ("byp_1",),
+    ("init",): ("--profile", "light"),
+    ("install",): ("claude-code",),
+    ("keys", "revoke"): ("1",),
+    ("keys", "rotate"): (),
+    ("preferences", "set"): ("run_1", "--autonomy", "guided"),
+    ("run", "unblock"): ("run_1",),
+    ("sources", "add"): ("/nowhere",),
+    ("sources", "remove"): ("theirs",),
+    ("sources", "sync"): (),
+    ("trust",): (),
+    ("uninstall",): ("claude-code",),
+}
+# A client runs hooks; and a doctor whom an agent asks changes nothing.
+FOR_CLIENTS = {("hook",), ("doctor",)}
+
+
+def verb(*words: str) -> str:
+    (command,) = analyse(f"interlock {' '.join(words)}").commands
+    return verb_of(command)
+
+
+def test_the_gate_and_the_command_line_agree_on_what_is_the_users() -> None:
+    assert {path for path in PATHS if verb(*path) == "user"} == set(ARGUMENTS) | FOR_CLIENTS
+
+
+@pytest.mark.invariant("agents-keep-their-rules")
+@pytest.mark.parametrize("path", ARGUMENTS, ids=" ".join)
+def test_an_agent_is_refused_what_is_the_users(
+    typed: Terminal,
+    tmp_path: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+
+    said = typed(*path, *ARGUMENTS[path])
+
+    assert said.code == 1
+    assert "is the user's, and the variable CLAUDECODE is set" in said.err
+    assert "Ask the user to run it in a terminal." in said.err
+    assert list(tmp_path.iterdir()) == []
+    assert not home.exists(), "nothing was even looked at"
+
+
+@pytest.mark.parametrize("path", ARGUMENTS, ids=" ".join)
+def test_an_agents_shell_is_refused_it_too(path: tuple[str, ...]) -> None:
+    command = " ".join(("interlock", *path, *ARGUMENTS[path]))
+    for mode in MODES:
+        row = Row("ses_1", mode, is_started=True, task="T-1")
+        call = call_of("claude-code", "Bash", {"command": command}, "/work")
+
+        decision = decide(row, Policy(), call, home="/home/interlock")
+
+        expected = ("allow", "mode.disabled") if mode == "disabled" else ("deny", "user.only")
+        assert (decision.answer, decision.rule) == expected
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_every_client_is_known_by_its_variable(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+
+    assert f"the variable {variable} is set" in typed("keys", "rotate").err
+
+
+def test_an_agent_may_look(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started(app, tmp_path)
+    monkeypatch.setenv("CLAUDECODE", "1")
+
+    for words in ("approvals list", "gaps list", "keys list", "preferences show", "gate log"):
+        assert typed(*words.split()).code == 0, words
+        assert verb(*words.split()) == "reads", words
+
+
+def test_an_agent_changes_the_mode_only_as_the_policy_lets_it(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert typed("init").code == typed("session", "start").code == 0
+    monkeypatch.setenv("CLAUDECODE", "1")
+
+    assert typed("mode", "planning").code == 0
+    refused = typed("mode", "coding")
+    assert (refused.code, "coding needs a task" in refused.err) == (1, True)
+    assert typed("mode", "coding", "--task", "T-1").code == 0
+    for words in ("mode disabled", "session set-state --mode disabled"):
+        refused = typed(*words.split())
+        assert (refused.code, "switching the gate off is the user's" in refused.err) == (1, True)
+    assert typed("mode", "disabled", "--force").code == 1
+    monkeypatch.delenv("CLAUDECODE")
+    assert typed("mode", "disabled").code == 0

@@ -1,0 +1,191 @@
+"""What a project's config can do: tighten always, loosen only where it is trusted."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.gate.call import Call, call_of
+from interlock.core.gate.decide import Decision, decide
+from interlock.core.gate.rules import OPENABLE, RULES, Bypass, Rule, RuleClass, firm_among
+from interlock.core.gate.state import MODES, PROFILES, Policy, Row, State, Unknown, why_not
+from interlock.core.gate.trust import Asked, Chosen, in_force, loosening
+
+HOME = "/home/interlock"
+CALLS: dict[str, Call] = {
+    name: call_of("claude-code", tool, given_, "/work")
+    for name, tool, given_ in (
+        ("read", "Read", {"file_path": "a"}),
+        ("web", "WebFetch", {"url": "https://nowhere.invalid"}),
+        ("edit", "Write", {"file_path": "a"}),
+        ("edit of a protected path", "Write", {"file_path": "deploy/a"}),
+        ("edit of the config", "Write", {"file_path": ".interlock/config.toml"}),
+        ("shell that reads", "Bash", {"command": "ls"}),
+        ("shell that writes", "Bash", {"command": "touch a"}),
+        ("shell nobody knows", "Bash", {"command": "make"}),
+        ("shell that writes what is protected", "Bash", {"command": "touch deploy/a"}),
+        ("the user's command", "Bash", {"command": "interlock trust"}),
+        ("coding by itself", "Bash", {"command": "interlock mode coding --task T"}),
+        ("listed tool", "mcp__docs__search", {}),
+        ("other tool", "mcp__other__thing", {}),
+        ("own tool", "mcp__interlock__session", {}),
+    )
+}
+STRICTER = ("allow", "ask", "deny")
+
+classes = st.sampled_from(get_args(RuleClass))
+openable = st.dictionaries(st.sampled_from(OPENABLE), st.just("advisory"))
+
+
+def asked_for(rules: tuple[Rule, ...]) -> st.SearchStrategy[Asked]:
+    return st.builds(
+        Asked,
+        profile=st.sampled_from(PROFILES),
+        protected=st.sampled_from([(), ("deploy/",)]),
+        reading_tools=st.sampled_from([(), ("mcp__docs__search",)]),
+        agent_may_code=st.booleans(),
+        rules=st.dictionaries(st.sampled_from(rules), classes),
+    )
+
+
+bypasses = st.lists(
+    st.builds(Bypass, st.just("byp_1"), st.sampled_from(RULES), st.just("why"), st.just(0)),
+    max_size=3,
+)
+states: st.SearchStrategy[State] = st.one_of(
+    st.builds(
+        Row,
+        st.just("ses_1"),
+        st.sampled_from(MODES),
+        is_started=st.booleans(),
+        task=st.sampled_from(["", "T-1"]),
+    ),
+    st.just(Unknown("nobody knows")),
+)
+
+
+def said(state: State, policy: Policy, call: Call) -> Decision:
+    return decide(state, policy, call, home=HOME)
+
+
+@pytest.mark.invariant("project-only-tightens")
+@given(asked_for(RULES), openable, bypasses, states, st.sampled_from(sorted(CALLS)))
+def test_a_config_that_nobody_trusts_allows_nothing_that_no_config_would_not(
+    asked: Asked,
+    chosen: dict[Rule, RuleClass],
+    open_now: list[Bypass],
+    state: State,
+    name: str,
+) -> None:
+    mine = Chosen(chosen)
+    without = in_force(Asked(), mine, open_now, is_trusted=True).policy
+    policy = in_force(asked, mine, open_now, is_trusted=False).policy
+
+    before, after = (said(state, one, CALLS[name]) for one in (without, policy))
+
+    assert STRICTER.index(after.answer) >= STRICTER.index(before.answer)
+    assert policy.first_mode == "analysis"
+    if isinstance(state, Row):
+        for mode in MODES:
+            if why_not(state.mode, mode, without, has_task=True):
+                assert why_not(state.mode, mode, policy, has_task=True)
+
+
+@given(asked_for(OPENABLE))
+def test_what_is_ignored_is_what_loosens(asked: Asked) -> None:
+    untrusted = in_force(asked, Chosen(), (), is_trusted=False)
+    trusted = in_force(asked, Chosen(), (), is_trusted=True)
+
+    assert untrusted.ignored == loosening(asked)
+    assert trusted.ignored == ()
+    assert (untrusted.policy == trusted.policy) == (not untrusted.ignored)
+
+
+def test_a_trusted_config_loosens() -> None:
+    asked = Asked("light", (), ("mcp__docs__search",), rules={"shell.unknown": "advisory"})
+    policy = in_force(asked, Chosen(), (), is_trusted=True).policy
+    planning = Row("ses_1", "planning", is_started=True)
+
+    assert policy.first_mode == "coding"
+    assert said(planning, policy, CALLS["listed tool"]).answer == "allow"
+    told = said(planning, policy, CALLS["shell nobody knows"])
+    assert (told.answer, told.rule, told.opened) == ("allow", "shell.unknown", "advisory")
+    assert "not known" in told.reason, "the reason is there to be told"
+
+
+def test_what_the_project_wants_firm_the_user_has_not_opened_in_general() -> None:
+    asked = Asked(rules={"shell.unknown": "invariant"})
+    mine = Chosen({"shell.unknown": "advisory", "shell.writes": "advisory"})
+
+    assert in_force(asked, mine, (), is_trusted=False).policy.advisory == ("shell.writes",)
+
+
+@pytest.mark.invariant("agents-keep-their-rules")
+@given(states, st.sampled_from(sorted(CALLS)))
+def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: State, name: str) -> None:
+    everything = Policy(
+        protected=("deploy/",),
+        agent_may_code=False,
+        advisory=RULES,
+        bypasses=tuple(Bypass(f"byp_{rule}", rule, "all of it", 0) for rule in RULES),
+    )
+    closed = said(state, Policy(protected=("deploy/",), agent_may_code=False), CALLS[name])
+
+    opened = said(state, everything, CALLS[name])
+
+    if closed.answer == "allow" or closed.rule not in OPENABLE:
+        assert opened == closed
+    else:
+        assert (opened.answer, opened.rule, opened.reason) == ("allow", closed.rule, closed.reason)
+        assert opened.opened == f"byp_{closed.rule}: all of it", "the bypass is named first"
+
+
+def test_the_rules_that_bind_the_agent_are_firm() -> None:
+    firm = {"user.only", "path.protected", "state.unknown", "protocol.start"}
+
+    assert firm <= set(RULES) - set(OPENABLE)
+    assert set(firm_among(dict.fromkeys(RULES, "advisory"))) == set(RULES) - set(OPENABLE)
+    assert firm_among(dict.fromkeys(RULES, "invariant")) == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(advisory=("shell.unknown",)),
+        Policy(bypasses=(Bypass("byp_1", "mode.analysis", "why", 0),)),
+        Policy(protected=("deploy/",)),
+        Policy(reading_tools=("x",)),
+        Policy("strict"),
+    ],
+)
+def test_a_policy_with_exceptions_is_not_simple(policy: Policy) -> None:
+    assert Policy().is_simple
+    assert not policy.is_simple
+
+
+@pytest.mark.parametrize(
+    ("bypass", "holds"),
+    [
+        (Bypass("byp_1", "shell.unknown", "why", 0), True),
+        (Bypass("byp_1", "shell.unknown", "why", 0, "/work"), True),
+        (Bypass("byp_1", "shell.unknown", "why", 0, "/work/below"), False),
+        (Bypass("byp_1", "shell.unknown", "why", 0, "/wor"), False),
+        (Bypass("byp_1", "shell.unknown", "why", 0, until_ms=1001), True),
+        (Bypass("byp_1", "shell.unknown", "why", 0, until_ms=1000), False),
+    ],
+)
+def test_a_bypass_holds_where_and_as_long_as_it_was_meant(bypass: Bypass, *, holds: bool) -> None:
+    assert bypass.holds("/work", at_ms=1000) == holds
+
+
+def test_a_path_that_is_protected_as_a_directory_protects_what_is_below() -> None:
+    policy = in_force(Asked(protected=("deploy/",)), Chosen(), (), is_trusted=False).policy
+    coding = Row("ses_1", "coding", is_started=True)
+
+    for path in ("deploy/x", "/work/deploy/x", "deploy", "./sub/../deploy/x", "Deploy/x"):
+        call = call_of("claude-code", "Write", {"file_path": path}, "/work")
+        assert said(coding, policy, call).rule == "path.protected", path
+    for path in ("deployed/x", "redeploy/x", "x/deploy.txt"):
+        call = call_of("claude-code", "Write", {"file_path": path}, "/work")
+        assert said(coding, policy, call).answer == "allow", path

@@ -1,0 +1,102 @@
+"""The schema of a session's state: it takes every state that is printed, and nothing odd."""
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlock.core.session import state
+from interlock.core.session.published import published_schema
+from interlock.core.session.state import SessionState, timestamp
+
+SCHEMA: dict[str, Any] = json.loads(published_schema())
+VALID = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
+SHAPES = [
+    found
+    for found in vars(state).values()
+    if isinstance(found, type) and issubclass(found, msgspec.Struct)
+    # The base of them all, and what comes from elsewhere, is not printed.
+    if issubclass(found, state._State) and found.__struct_fields__  # pyright: ignore[reportPrivateUsage]
+]
+
+texts = st.text(max_size=5)
+times = st.integers(0, 2**41).map(timestamp)
+
+
+def some(shape: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
+    """Any value of a type, with every field drawn from what its type allows."""
+    fields = msgspec.structs.fields(shape)
+    drawn = {field.name: _drawn(msgspec.inspect.type_info(field.type)) for field in fields}
+    return st.builds(shape, **drawn)
+
+
+def _drawn(kind: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
+    match kind:
+        case msgspec.inspect.Metadata(extra_json_schema={"format": "date-time"}):
+            return times
+        case msgspec.inspect.AnyType():
+            return st.none() | st.booleans() | texts | st.lists(texts, max_size=1)
+        case msgspec.inspect.StrType():
+            return texts
+        case msgspec.inspect.BoolType():
+            return st.booleans()
+        case msgspec.inspect.IntType():
+            return st.integers(kind.ge or 0, kind.le or 2**50)
+        case msgspec.inspect.NoneType():
+            return st.none()
+        case msgspec.inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case msgspec.inspect.DictType():
+            return st.dictionaries(texts, _drawn(kind.value_type), max_size=2)
+        case msgspec.inspect.VarTupleType():
+            return st.lists(_drawn(kind.item_type), max_size=2).map(tuple)
+        case msgspec.inspect.UnionType():
+            return st.one_of(*map(_drawn, kind.types))
+        case msgspec.inspect.StructType():
+            return some(kind.cls)
+        case _:
+            raise AssertionError(f"{kind} is new here")
+
+
+@settings(max_examples=150)
+@given(some(SessionState))
+def test_every_state_is_valid_and_comes_back_from_json_as_it_was(found: SessionState) -> None:
+    content = msgspec.json.encode(found)
+
+    VALID.validate(json.loads(content))
+    assert msgspec.json.decode(content, type=SessionState) == found
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_it_has_every_field_of_every_part(shape: type[msgspec.Struct]) -> None:
+    known = SCHEMA if shape is SessionState else SCHEMA["$defs"][shape.__name__]
+    names = [field.encode_name for field in msgspec.structs.fields(shape)]
+
+    assert list(known["properties"]) == names
+    assert known["required"] == names
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("currentMode", "yolo"),
+        ("version", -1),
+        ("createdAt", "yesterday"),
+        ("status", None),
+        ("modeHistory", [{"mode": "coding"}]),
+        ("orchestratorWorkflow", {}),
+        ("protocolStartEvidence", {"branch": 1}),
+    ],
+)
+def test_what_is_no_state_is_refused(field: str, value: object) -> None:
+    sound = json.loads(
+        msgspec.json.encode(SessionState("ses_1", "p", "/p", timestamp(0), timestamp(0), 1))
+    )
+    assert VALID.is_valid(sound)
+
+    assert not VALID.is_valid({**sound, field: value})
+    assert not VALID.is_valid({key: one for key, one in sound.items() if key != field})
