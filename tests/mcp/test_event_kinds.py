@@ -10,8 +10,8 @@ import pytest
 from interlock.app.context import App
 from interlock.app.sessions import SessionView, show_session
 from interlock.cli import commands
-from interlock.cli.timeline import describe
 from interlock.core.session.events import SessionEvent
+from interlock.core.views.events import summary
 from interlock.core.workflow.parts import Assessment, Dimension, UserOnly
 from interlock.hooks.run import run
 from tests.mcp.agent import Agent
@@ -100,4 +100,4 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert view.health.state == "healthy"
     events = (*view.events, *attended.events)
     assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
-    assert all(describe(envelope) for envelope in view.events)
+    assert all(summary(envelope.event) for envelope in events)

@@ -15,6 +15,7 @@ from interlock.core.session.answer import NextIntent, decode_frame
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views import node as nodes
+from interlock.core.views.decisions import titles_of
 from interlock.core.views.events import EventRow, event_row
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.node import NodePanel
@@ -143,4 +144,4 @@ def _titles(app: App, run: RunHead) -> dict[str, str]:
         workflow = app.pinned(run.workflow_hash)
     except StoreFailure:
         return {}
-    return {step.id: step.title for step, _ in workflow.leaves()}
+    return titles_of(workflow)

@@ -91,10 +91,10 @@ def _led_to(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Enve
             # What belongs to the run as a whole came with its first node, or with none.
             opening += [] if found else [envelope]
             continue
-        if isinstance(event, AdvanceRecorded):
-            leads_to[node] = event.to
         to = node
-        if isinstance(event, AdvanceRecorded | ApprovalResolved):
+        if isinstance(event, AdvanceRecorded):
+            to = leads_to[node] = event.to
+        elif isinstance(event, ApprovalResolved):
             to = event.to
         elif isinstance(event, _HANDED_IN):
             to = leads_to.get(node, node)

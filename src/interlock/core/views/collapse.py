@@ -72,7 +72,7 @@ def _shown(graph: RunGraph, expanded: frozenset[NodeId]) -> set[NodeId]:
 def _stubs(graph: RunGraph, shown: set[NodeId]) -> tuple[Stub, ...]:
     sizes, hidden = graph.sizes(), dict[NodeId, list[GraphNode]]()
     for node in graph.nodes:
-        if node.id not in shown and node.parent in shown:
+        if node.id not in shown and node.parent is not None and node.parent in shown:
             hidden.setdefault(node.parent, []).append(node)
     found: list[Stub] = []
     for node in graph.nodes:

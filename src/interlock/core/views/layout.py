@@ -9,7 +9,8 @@ free. Checkpoints hang to the right of their node, the next one below the one be
 What holds when the graph grows:
 
 - No row ever changes.
-- As long as no node joins or leaves the path (it only grows, whatever else is added), no node moves.
+- As long as no node joins or leaves the path (it only grows, whatever else is added), nothing
+  moves.
 - When the path switches, nodes made before the first one that joined or left it do not move;
   neither do those that are on the path before and after. Others may change their lane.
 
@@ -89,25 +90,19 @@ class Layout(_Drawn, frozen=True):
 def layout(graph: RunGraph, *, stubs: Sequence[Stub] = (), ghosts: bool = False) -> Layout:
     """`stubs` as `collapse` has made them; `ghosts`: show what was skipped."""
     placing = _Placing(graph)
+    nodes = tuple(
+        PlacedNode(node.id, *placing.cells[node.id], node.kind, node.is_preferred)
+        for node in graph.nodes
+    )
     placed_stubs = tuple(placing.stubs(stubs))
     placed_ghosts = tuple(placing.ghosts(graph.nodes)) if ghosts else ()
-    return Layout(
-        tuple(
-            PlacedNode(node.id, *placing.cells[node.id], node.kind, node.is_preferred)
-            for node in graph.nodes
-        ),
-        tuple(
-            (
-                *placing.edges(graph.nodes),
-                *placing.stub_edges(placed_stubs),
-                *placing.ghost_edges(placed_ghosts),
-            )
-        ),
-        placed_stubs,
-        placed_ghosts,
-        placing.grid.width,
-        placing.grid.height,
+    edges = (
+        *placing.edges(graph.nodes),
+        *placing.stub_edges(placed_stubs),
+        *placing.ghost_edges(placed_ghosts),
     )
+    width, height = placing.grid.width, placing.grid.height
+    return Layout(nodes, edges, placed_stubs, placed_ghosts, width, height)
 
 
 def svg_path(edge: Edge, *, lane_px: float, row_px: float) -> str:
@@ -241,19 +236,17 @@ def _hooks(nodes: Iterable[GraphNode]) -> Mapping[NodeId, NodeId | None]:
 def _stretches(nodes: Iterable[GraphNode]) -> list[list[GraphNode]]:
     """What is beside the path, as it was made in one go; in the order of their beginnings."""
     found: list[list[GraphNode]] = []
-    newest: GraphNode | None = None
-    """Where work went on last."""
     going: list[GraphNode] = []
+    """The stretch that is being made; empty while work is on the path."""
     for node in nodes:
         if node.is_preferred:
-            newest, going = node, []
+            going = []
         elif not node.goes_on:
             found.append([node])
-        elif going and newest is not None and node.parent == newest.id:
+        elif going and node.parent == going[-1].id:
             going.append(node)
-            newest = node
         else:
-            newest, going = node, [node]
+            going = [node]
             found.append(going)
     return found
 

@@ -30,6 +30,7 @@ from interlock.core.workflow.operators import clip
 from interlock.core.workflow.packs import Severity
 
 EXCERPT_CHARS_MAX = 200
+_FACTS = (DivergenceRecorded, CapabilityObserved, AssessmentRecorded, GapResolved)
 
 Result = Literal[
     "done",
@@ -99,7 +100,7 @@ class PathStep(_View, frozen=True):
     node: NodeId
     """Where it was given."""
     nodes: tuple[NodeId, ...]
-    """That node and those of the attempts and approvals after it, as far as they are on the path."""
+    """That node, and the attempts and approvals after it that are on the path."""
     step_id: str | None
     """None at the end of the run."""
     title: str
@@ -313,6 +314,5 @@ def closed_gaps(envelopes: Iterable[Envelope]) -> frozenset[GapId]:
 
 
 def facts_in(arrival: Arrival) -> list[str]:
-    kinds = DivergenceRecorded | CapabilityObserved | AssessmentRecorded | GapResolved
     events = (envelope.event for envelope in arrival.led)
-    return [summary(event) for event in events if isinstance(event, kinds)]
+    return [summary(event) for event in events if isinstance(event, _FACTS)]

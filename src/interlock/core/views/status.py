@@ -63,7 +63,7 @@ WAITS_FOR_YOU = Status(
     needs_you=True,
 )
 PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
-ENDED = Status("ended", "ended", "The session was ended before its run was complete.", "stop")
+ENDED = Status("ended", "ended", "The session was ended; nothing more is allowed in it.", "stop")
 ARCHIVED = Status("archived", "archived", "It is left out of lists and of resuming.", "box")
 ATTENDED = Status("attended", "attended", "A gate watches over it; no run was started.", "eye")
 EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")

@@ -1,0 +1,1 @@
+"""Views, on graphs that were made up and on sessions that were driven through the tools."""

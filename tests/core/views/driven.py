@@ -1,0 +1,143 @@
+"""Sessions that were driven through the use cases, for views to look at."""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from interlock.app import approvals
+from interlock.app.advance import advance
+from interlock.app.checkpoint import checkpoint
+from interlock.app.context import App
+from interlock.app.rehydrate import rehydrate
+from interlock.app.sessions import SessionView, show_session
+from interlock.app.start import Start, start
+from interlock.core.canonical import Json
+from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
+from interlock.core.session.answer import Answered, NextIntent, decode_frame
+from interlock.core.session.approve import Verdict
+from interlock.core.session.events import Envelope, NodeCreated
+from interlock.core.session.head import Head, RunHead
+from tests.scenes import output
+
+GAP = {"kind": "gap", "severity": "warning", "summary": "No tests yet"}
+AGAIN = {"kind": "loop_control", "decision": "continue"}
+STOP = {"kind": "loop_control", "decision": "stop"}
+
+
+def step(name: str, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "title": name.capitalize(), "prompt": f"Do {name}.", **fields}
+
+
+class Driven:
+    """A run of a workflow with these steps, and the token that the agent holds."""
+
+    def __init__(self, app: App, workspace: Path, *steps: dict[str, Any], **fields: Any) -> None:
+        document = {
+            "id": "driven",
+            "name": "Driven",
+            "description": "For views",
+            "version": "1.0.0",
+            "steps": list(steps),
+            **fields,
+        }
+        directory = workspace / ".interlock" / "workflows"
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "driven.json").write_text(json.dumps(document))
+        self.app = app
+        asked = Start(WorkflowId("driven"), goal="Drive it", workspace=workspace)
+        self._hold(start(app, asked))
+
+    def hand_in(
+        self,
+        notes: str = "done",
+        *artifacts: Any,
+        token: str | None = None,
+        context: dict[str, Json] | None = None,
+    ) -> "Driven":
+        taken = output(notes, *artifacts, context=context)
+        return self._hold(advance(self.app, token or self.token, taken))
+
+    def checkpoint(self, notes: str, token: str | None = None) -> None:
+        assert isinstance(checkpoint(self.app, token or self.token, output(notes)), Answered)
+
+    def decide(self, verdict: Literal["granted", "denied"], reason: str = "") -> "Driven":
+        """Answer the approval that is waited for, and go on where it leads."""
+        assert self.answered.answer.approval
+        name = self.answered.answer.approval.id
+        approvals.answer(self.app, name, Verdict(verdict, "user", reason))
+        return self.shown()
+
+    def shown(self) -> "Driven":
+        app = self.app
+        return self._hold(
+            rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=self.token)
+        )
+
+    def _hold(self, answered: object) -> "Driven":
+        assert isinstance(answered, Answered), answered
+        self.answered = answered
+        self.token = answered.answer.continue_token
+        return self
+
+    @property
+    def session(self) -> SessionId:
+        return self.answered.answer.session
+
+    @property
+    def view(self) -> SessionView:
+        found = show_session(self.app, self.session)
+        assert isinstance(found, SessionView)
+        assert found.health.state == "healthy"
+        return found
+
+    @property
+    def envelopes(self) -> tuple[Envelope, ...]:
+        return self.view.events
+
+    @property
+    def head(self) -> Head:
+        return self.view.head
+
+    @property
+    def run(self) -> RunHead:
+        return self.head.run(self.answered.answer.run)
+
+    @property
+    def tip(self) -> NodeId:
+        assert self.run.tip is not None
+        return self.run.tip
+
+    @property
+    def told(self) -> NextIntent:
+        """As a surface looks it up: in the answer that introduced the tip."""
+        (created,) = [
+            envelope.event
+            for envelope in self.envelopes
+            if envelope.node == self.tip and isinstance(envelope.event, NodeCreated)
+        ]
+        return decode_frame(self.app.reader.blob(created.answer)).answer.next_intent
+
+    def blobs(self, refs: tuple[BlobRef, ...]) -> dict[BlobRef, bytes]:
+        return {ref: self.app.reader.blob(ref) for ref in refs}
+
+
+def planned(app: App, workspace: Path) -> Driven:
+    """Plan, with an approval; two deep steps that may be skipped; rounds of work; an end."""
+    approval = {"kind": "human_approval", "question": "Is the plan good?"}
+    deep = {"runCondition": {"var": "depth", "equals": "full"}}
+    rounds = {
+        "id": "rounds",
+        "type": "loop",
+        "title": "The rounds",
+        "loop": {"type": "while", "maxIterations": 3},
+        "body": [step("work")],
+    }
+    return Driven(
+        app,
+        workspace,
+        step("plan", requireConfirmation=approval),
+        step("deep", **deep),
+        step("deeper", **deep),
+        rounds,
+        step("end"),
+    )
