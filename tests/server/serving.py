@@ -35,7 +35,7 @@ class Server:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.port = 0
+        self.port: int = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -74,7 +74,8 @@ class Server:
             line = self._process.stdout.readline()
             assert line, (self.home.parent / "server.err").read_text()
             told += line
-        self.port = urlsplit(json.loads(told)["url"]).port or 0
+        address: str = json.loads(told)["url"]
+        self.port = urlsplit(address).port or 0
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """The exit code."""

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
 from playwright.sync_api import Browser, Page, expect
 
 from interlock.app.context import open_app
@@ -70,7 +70,7 @@ def test_nothing_serious_keeps_people_out(
     with Visitor(chromium, server, color_scheme=theme) as visitor:
         for path in PAGES:
             page = visitor.go(path.format(**stage.sessions))
-            found = axe.run(page).response["violations"]
+            found: list[Any] = axe.run(page).response["violations"]  # pyright: ignore[reportUnknownMemberType]
             serious = [
                 (path, one["id"], [node["html"][:200] for node in one["nodes"]][:3])
                 for one in found
