@@ -70,7 +70,8 @@ def test_nothing_serious_keeps_people_out(
     with Visitor(chromium, server, color_scheme=theme) as visitor:
         for path in PAGES:
             page = visitor.go(path.format(**stage.sessions))
-            found: list[Any] = axe.run(page).response["violations"]  # pyright: ignore[reportUnknownMemberType]
+            response: Any = axe.run(page).response  # pyright: ignore[reportUnknownMemberType]
+            found: list[dict[str, Any]] = response["violations"]
             serious = [
                 (path, one["id"], [node["html"][:200] for node in one["nodes"]][:3])
                 for one in found

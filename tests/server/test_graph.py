@@ -97,7 +97,8 @@ def test_after_a_rewind_the_path_switches_where_it_is_watched(
         app = open_app(server.home)
         stage = Stage(app, project)
         found = stage.call("resume_session", sessionId=session)["candidates"][0]
-        answer = stage.call(**_call(found["nextCall"]))
+        shown = found["nextCall"]
+        answer = stage.call(shown["tool"], **shown["params"])
         first = stage.go_on(answer, "The last step")
         expect(page.locator(".graph .n.tip")).to_contain_text("The end", timeout=5_000)
         assert not first["pending"]
@@ -106,9 +107,3 @@ def test_after_a_rewind_the_path_switches_where_it_is_watched(
 
         expect(page.locator(".graph .n.stub").last).to_contain_text("1 node folded", timeout=5_000)
         assert page.locator(".graph .n.preferred").count() == STEPS + 1
-
-
-def _call(found: dict[str, object]) -> dict[str, object]:
-    arguments = found["params"]
-    assert isinstance(arguments, dict)
-    return {"tool": found["tool"], **arguments}
