@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,20 @@ from hypothesis import strategies as st
 
 from interlock.app import bundle
 from interlock.app.advance import advance
-from interlock.app.bundle import Exported
+from interlock.app.bundle import Checked, Exported
 from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App, open_app
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.rehydrate import rehydrate
 from interlock.app.resume import Wanted, find
 from interlock.app.sessions import check_stream, run_view
+from interlock.core.ids import NodeId
+from interlock.core.session import bundle as bundles
+from interlock.core.session import chain
 from interlock.core.session.answer import Answered
 from interlock.core.session.bundle import Content
+from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
+from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
 from tests.scenes import handed_in, output, started
 
@@ -214,3 +219,88 @@ def test_what_is_not_a_bundle_is_refused_and_nothing_is_imported(app: App, conte
     assert isinstance(refused, BundleBroken)
     assert refused.part == "bundle"
     assert app.reader.stats().sessions == 0
+
+
+def rechained(document: bytes, change: Callable[[list[Envelope]], None]) -> bytes:
+    """Other events, and everything that is computed from them made to fit."""
+    content = bundle.verify(document)
+    assert isinstance(content, Content)
+    envelopes = [decode_envelope(event.body) for event in content.events]
+    change(envelopes)
+    end, links = chain.GENESIS, list[chain.Link]()
+    for seq, envelope in enumerate(envelopes):
+        links.append(chain.seal(msgspec.structs.replace(envelope, seq=seq), end))
+        end = links[-1].digest
+    blobs = {ref: text.encode() for ref, text in content.blobs.items()}
+    return bundles.pack(Stream(content.session), links, blobs, producer="x", at_ms=1)
+
+
+def made(envelopes: list[Envelope]) -> int:
+    """The last node that an attempt made."""
+    kinds = ("step", "blocked")
+    return max(
+        number
+        for number, found in enumerate(envelopes)
+        if isinstance(found.event, NodeCreated) and found.event.node_kind in kinds
+    )
+
+
+def makes_a_node_twice(envelopes: list[Envelope]) -> None:
+    at = made(envelopes)
+    envelopes.append(msgspec.structs.replace(envelopes[at], key="node:again"))
+
+
+def makes_two_nodes_of_one_attempt(envelopes: list[Envelope]) -> None:
+    again = msgspec.structs.replace(
+        envelopes[made(envelopes)], key="node:again", node=NodeId("node_0000000000000000")
+    )
+    envelopes.append(again)
+
+
+def makes_a_node_without_a_name(envelopes: list[Envelope]) -> None:
+    at = made(envelopes)
+    envelopes.append(msgspec.structs.replace(envelopes[at], key="node:again", node=None))
+
+
+def is_bound_before_it_is_attended(envelopes: list[Envelope]) -> None:
+    event = HostBound("claude-code", "talk", "startup")
+    bound = msgspec.structs.replace(envelopes[0], key="attended:1", event=event)
+    envelopes.append(bound)
+
+
+@pytest.mark.invariant("bundle-is-whole")
+@pytest.mark.parametrize(
+    "change",
+    [
+        makes_a_node_twice,
+        makes_two_nodes_of_one_attempt,
+        makes_a_node_without_a_name,
+        is_bound_before_it_is_attended,
+    ],
+)
+def test_a_chain_that_is_sound_and_tells_nonsense_is_refused_before_anything_is_recorded(
+    app: App, document: bytes, change: Callable[[list[Envelope]], None]
+) -> None:
+    nonsense = rechained(document, change)
+
+    refused = bundle.import_as_new(app, nonsense)
+
+    count = len(parts(nonsense)["content"]["events"])
+    assert isinstance(refused, BundleBroken)
+    assert refused.part == f"events/{count - 1}"
+    assert bundle.check(nonsense) == refused
+    assert app.reader.stats().sessions == 0
+
+
+def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
+    last = rich_session(app, tmp_path)
+    done = exported(app, last)
+
+    checked = bundle.check(done.document)
+
+    assert isinstance(checked, Checked)
+    stream = app.reader.stream(last.answer.session)
+    assert stream is not None
+    assert checked.head == stream.head
+    assert (checked.session, checked.events) == (last.answer.session, done.events)
+    assert checked.producer.startswith("interlock ")

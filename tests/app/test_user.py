@@ -4,17 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import user
+from interlock.app import attend, user
 from interlock.app.advance import advance
 from interlock.app.context import App
+from interlock.app.projects import opt_in
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
 from interlock.app.sessions import check_stream
+from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
 from interlock.core.session.decide import RunWaits
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import RevokedKey
+from interlock.store import gate
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
 
@@ -113,6 +117,29 @@ def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_pat
 
     left = [path.name for path in home.iterdir() if b"PLUTONIUM" in path.read_bytes()]
     assert left == []
+
+
+def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    session = attend.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
+    attend.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
+    assert isinstance(gate.read(home, "claude-code", "talk-1"), Row)
+
+    user.delete(app, session)
+
+    assert isinstance(gate.read(home, "claude-code", "talk-1"), Unknown)
+    left = [path.name for path in home.iterdir() if b"PLUTONIUM" in path.read_bytes()]
+    assert left == []
+
+
+def test_archiving_twice_records_it_once(app: App, tmp_path: Path) -> None:
+    session = started(app, tmp_path).answer.session
+
+    user.archive(app, session, is_archived=True)
+    before = app.reader.stream(session)
+    user.archive(app, session, is_archived=True)
+
+    assert app.reader.stream(session) == before
 
 
 def test_tokens_survive_a_change_of_keys_until_the_old_one_is_revoked(

@@ -57,6 +57,9 @@ class Secret(msgspec.Struct, frozen=True):
         """Binds an answer to the content that it was given for."""
         return self._signed(f"shown:{purpose}:{content}")[:32]
 
+    def is_shown(self, given: str, purpose: str, content: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.shown(purpose, content).encode())
+
     def _until(self, purpose: str, until_ms: int) -> str:
         return f"{until_ms}.{self._signed(f'{purpose}:{until_ms}')}"
 

@@ -8,10 +8,10 @@ from interlock.app import place as places
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.core import ids
-from interlock.core.ids import ApprovalId, RunId, SessionId
+from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
 from interlock.core.session.approve import Asked, Verdict
-from interlock.core.session.events import ApprovalRequested, ApprovalResolved
+from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
 from interlock.store.failures import StreamMoved
@@ -26,6 +26,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     approval: ApprovalId
     session: SessionId
     run: RunId
+    node: NodeId
+    """Where the run waits."""
     workflow: str
     goal: str
     step: str
@@ -65,6 +67,27 @@ def waiting(app: App) -> list[Waiting]:
         else:
             found.append(_waiting(app.reader, one))
     return sorted(found, key=lambda one: one.asked_ms)
+
+
+def count(app: App) -> int:
+    """How many wait, counting those whose deadline passed while nobody looked."""
+    return app.reader.approvals_waiting()
+
+
+def find(app: App, session: str, approval: str) -> Waiting | ApprovalAnswered | NoSuchApproval:
+    """The approval of that very name: as it waits now, or how it was answered."""
+    place, name = SessionId(session), ApprovalId(approval)
+    resolved = app.reader.recorded(place, approval_resolved_key(name))
+    if resolved is not None:
+        assert isinstance(resolved.event, ApprovalResolved), "its key is taken by an answer"
+        return ApprovalAnswered(name, resolved.event.verdict, resolved.event.by)
+    requested = app.reader.recorded(place, approval_key(name))
+    stream = app.reader.stream(place)
+    if requested is None or stream is None:
+        return NoSuchApproval(approval, ())
+    assert stream.head is not None, "a stored stream has a head"
+    assert requested.run is not None, "an approval belongs to a run"
+    return _waiting(app.reader, _opened(app.reader, stream.head.run(requested.run), requested))
 
 
 def answer(app: App, asked: str, verdict: Verdict) -> Answered | NoSuchApproval | ApprovalAnswered:
@@ -142,10 +165,13 @@ def _open(reader: LogReader) -> Iterator[_Open]:
         run = stream.head.run(row.run)
         keys = [approval_key(name) for name in run.approvals]
         for requested in reader.recorded_among(row.session, keys).values():
-            assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
-            assert requested.node is not None, "an approval is waited for at a node"
-            node = places.load(reader, requested.node)
-            yield _Open(requested.event, node, run, requested.at_ms)
+            yield _opened(reader, run, requested)
+
+
+def _opened(reader: LogReader, run: RunHead, requested: Envelope) -> _Open:
+    assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
+    assert requested.node is not None, "an approval is waited for at a node"
+    return _Open(requested.event, places.load(reader, requested.node), run, requested.at_ms)
 
 
 def _waiting(reader: LogReader, one: _Open) -> Waiting:
@@ -157,6 +183,7 @@ def _waiting(reader: LogReader, one: _Open) -> Waiting:
         request.approval,
         one.node.session,
         one.run.run,
+        one.node.id,
         one.run.workflow_id,
         one.run.goal,
         request.step_id,

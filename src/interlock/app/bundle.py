@@ -1,5 +1,7 @@
 """Carry a session elsewhere: export, check and import."""
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from interlock import __version__
@@ -12,6 +14,7 @@ from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session import bundle, secrets
 from interlock.core.session.bundle import BundleRefused, Content
 from interlock.core.session.events import decode_envelope, refs_of
+from interlock.core.session.head import Head, apply
 from interlock.core.session.secrets import Suspect
 
 
@@ -21,6 +24,19 @@ class Exported(msgspec.Struct, frozen=True):
     events: int
     suspects: tuple[Suspect, ...]
     """What looks like a secret. The bundle has it as it is."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A bundle that is sound: what it says of itself, and what would come of it."""
+
+    session: SessionId
+    """Its name where it came from."""
+    producer: str
+    exported_ms: int
+    events: int
+    blobs: int
+    head: Head
+    suspects: tuple[Suspect, ...]
 
 
 def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
@@ -39,12 +55,11 @@ def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
     document = bundle.pack(
         stream, links, blobs, producer=f"interlock {__version__}", at_ms=app.clock.now_ms()
     )
-    texts = [
-        *((f"event {link.seq}", link.body.decode()) for link in links),
-        *((ref, content.decode()) for ref, content in sorted(blobs.items())),
-    ]
-    found = [suspect for where, text in texts for suspect in secrets.suspects(where, text)]
-    return Exported(session, document, len(links), tuple(found))
+    found = _suspects(
+        [link.body.decode() for link in links],
+        {ref: content.decode() for ref, content in blobs.items()},
+    )
+    return Exported(session, document, len(links), found)
 
 
 def verify(document: bytes) -> Content | BundleBroken:
@@ -52,6 +67,27 @@ def verify(document: bytes) -> Content | BundleBroken:
     if isinstance(content, BundleRefused):
         return BundleBroken(content.part, content.reason)
     return content
+
+
+def check(document: bytes) -> Checked | BundleBroken:
+    """What importing would bring. Nothing is recorded."""
+    content = verify(document)
+    if isinstance(content, BundleBroken):
+        return content
+    head: Head | None = None
+    for event in content.events:
+        head = apply(head, decode_envelope(event.body))
+    assert head is not None, "a sound bundle has events"
+    said = bundle.label(document)
+    return Checked(
+        content.session,
+        said.producer,
+        said.exported_at_ms,
+        len(content.events),
+        len(content.blobs),
+        head,
+        _suspects([bytes(event.body).decode() for event in content.events], content.blobs),
+    )
 
 
 def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
@@ -66,3 +102,11 @@ def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
     )
     app.log.append(adopted)
     return session
+
+
+def _suspects(events: Sequence[str], blobs: Mapping[BlobRef, str]) -> tuple[Suspect, ...]:
+    texts = [
+        *((f"event {number}", text) for number, text in enumerate(events)),
+        *sorted(blobs.items()),
+    ]
+    return tuple(found for where, text in texts for found in secrets.suspects(where, text))

@@ -234,10 +234,10 @@ def _not_found(refusal: _NotFound) -> Explanation:
                 "`interlock approvals list` shows those that do.",
             )
         case NoSuchNode():
+            missing = f"node `{refusal.asked}`" if refusal.asked else "run yet"
+            hint = f"`interlock session show {refusal.session}` shows what it has."
             return Explanation(
-                "unknown_node",
-                f"Session `{refusal.session}` has no node `{refusal.asked}`",
-                f"`interlock session show {refusal.session}` shows those that it has.",
+                "unknown_node", f"Session `{refusal.session}` has no {missing}", hint
             )
         case NodeGone():
             return Explanation(

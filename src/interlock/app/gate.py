@@ -31,7 +31,9 @@ class Judged(msgspec.Struct, frozen=True):
     root: Path
 
 
-class _Glass(msgspec.Struct, frozen=True, rename="camel"):
+class Glass(msgspec.Struct, frozen=True, rename="camel"):
+    """Who has switched the gate off everywhere, and until when."""
+
     who: str
     until_ms: int
 
@@ -43,7 +45,7 @@ def judge(home: Path, root: Path, call: Call, host_session: str, *, call_id: str
         found = policy.standing(home, root, at_ms=_now_ms())
     except SettingsBroken as broken:
         found, state = Standing(Policy()), Unknown(str(broken))
-    if _is_glass_broken(home):
+    if broken_glass(home):
         state = Row("", "disabled", is_started=True)
     decision = decide(state, found.policy, call, home=str(home))
     if found.if_trusted and decision.answer != "allow":
@@ -113,7 +115,7 @@ def break_glass(home: Path) -> None:
     Raises:
         StoreFailure: not even that can be written.
     """
-    glass = _Glass(os.environ.get("USER", "unknown"), _now_ms() + GLASS_MS)
+    glass = Glass(os.environ.get("USER", "unknown"), _now_ms() + GLASS_MS)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / GLASS).write_bytes(msgspec.json.encode(glass))
@@ -126,12 +128,13 @@ def break_glass(home: Path) -> None:
         ) from error
 
 
-def _is_glass_broken(home: Path) -> bool:
+def broken_glass(home: Path) -> Glass | None:
+    """The glass, as long as it is broken."""
     try:
-        glass = msgspec.json.decode((home / GLASS).read_bytes(), type=_Glass)
+        glass = msgspec.json.decode((home / GLASS).read_bytes(), type=Glass)
     except (OSError, msgspec.MsgspecError):
-        return False
-    return _now_ms() < glass.until_ms
+        return None
+    return glass if _now_ms() < glass.until_ms else None
 
 
 def note(home: Path, host: str, event: str, host_session: str, tool: str) -> None:

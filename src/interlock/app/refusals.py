@@ -28,6 +28,7 @@ class NodeGone(msgspec.Struct, frozen=True):
 
 class NoSuchNode(msgspec.Struct, frozen=True):
     asked: str
+    """Empty where no node could be asked for, since there is no run."""
     session: SessionId
 
 

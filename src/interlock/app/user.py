@@ -21,6 +21,7 @@ from interlock.core.session.events import (
 from interlock.core.session.head import RunHead
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.session.records import gap_key, gap_resolved_key
+from interlock.store import gate
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 
@@ -91,8 +92,14 @@ def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecord
 
 
 def archive(app: App, asked: str, *, is_archived: bool) -> SessionId | NoSuchSession:
+    """What is already so is not recorded again."""
     session = find_session(app.reader, asked)
-    if not isinstance(session, NoSuchSession):
+    if isinstance(session, NoSuchSession):
+        return session
+    stream = app.log.stream(session)
+    assert stream is not None, "it was found a moment ago"
+    assert stream.head is not None, "a stored stream has a head"
+    if stream.head.is_archived is not is_archived:
         _record(app, session, "archived", SessionArchived(is_archived), None)
     return session
 
@@ -102,6 +109,7 @@ def delete(app: App, asked: str) -> SessionId | NoSuchSession:
     session = find_session(app.reader, asked)
     if not isinstance(session, NoSuchSession):
         app.log.delete(session)
+        gate.withdraw(app.home, session)
     return session
 
 

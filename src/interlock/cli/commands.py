@@ -101,7 +101,8 @@ def _report(error: Exception) -> int:
     )
     try:
         logs = data_home() / "logs"
-        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        logs.mkdir(mode=0o700, exist_ok=True)
         path = logs / f"crash-{os.getpid()}.txt"
         Path(path).write_text(text, encoding="utf-8")
         print(f"\nhint: This is a bug in Interlock. Report it with `{path}`.", file=sys.stderr)

@@ -115,7 +115,8 @@ def console(*, is_printed: bool, as_json: bool) -> None:
 
 def _in_background(home: Path, port: int) -> None:
     logs = home / "logs"
-    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents of `logs` would be for everybody
+    logs.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "interlock", "up", "--port", str(port)]
     with (logs / "server.log").open("ab") as log:
         started = subprocess.Popen(

@@ -38,6 +38,13 @@ def attempt_id(raw: bytes) -> AttemptId:
     return AttemptId(f"try_{raw[:ATTEMPT_BYTES].hex()}")
 
 
+def is_node_id(text: str) -> bool:
+    """Whether a text from outside could be the name of a node."""
+    kind, _, digits = text.partition("_")
+    is_whole = len(digits) == 2 * NODE_BYTES
+    return kind == "node" and is_whole and all(digit in "0123456789abcdef" for digit in digits)
+
+
 def raw(name: NodeId | AttemptId) -> bytes:
     """The bytes behind a node or an attempt, as a token carries them."""
     return bytes.fromhex(name.partition("_")[2])

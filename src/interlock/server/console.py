@@ -32,6 +32,7 @@ NOT_FOUND_CODES = (
     "unknown_workflow",
     "unknown_approval",
 )
+WRONG_CODES = ("invalid_arguments", "notes_missing", "notes_too_long")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -42,6 +43,8 @@ class Asked(msgspec.Struct, frozen=True):
     params: Mapping[str, str]
     """From the path: ids, never file names."""
     query: Mapping[str, str]
+    secret: Secret
+    """Signs what is shown, so that an answer can be told to be about just that."""
     form: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     def word(self, name: str, default: str = "") -> str:
@@ -89,6 +92,8 @@ class Nav(msgspec.Struct, frozen=True):
     key: str
     """`g` and this goes there."""
     icon: str
+    waiting: Callable[[App], int] | None = None
+    """How many things wait for the user there."""
 
 
 class Console:
@@ -112,7 +117,7 @@ class Console:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
             return await self._reader.run(
-                lambda app: self._answer(view(_asked(app, request)), app, request, csrf)
+                lambda app: self._answer(view(self._asked(app, request)), app, request, csrf)
             )
 
         return Route(path, endpoint, methods=["GET"])
@@ -131,9 +136,11 @@ class Console:
                 return self.lost(request, "The page's token is missing", hint, 403)
             fields = await _fields(form)
             csrf = self._csrf(request)
-            return await self._writer.run(
-                lambda app: self._answer(change(_asked(app, request, fields)), app, request, csrf)
-            )
+
+            def changed(app: App) -> Response:
+                return self._answer(change(self._asked(app, request, fields)), app, request, csrf)
+
+            return await self._writer.run(changed)
 
         return Route(path, endpoint, methods=["POST"])
 
@@ -141,8 +148,18 @@ class Console:
         """A page outside the frame, for somebody who is not signed in."""
         return self._templates.get_template(template).render(version=__version__, **facts)
 
-    def lost(self, request: Request, error: str, hint: str, status: int) -> Response:
-        html = self._error(error, hint, request, self._csrf(request))
+    def lost(
+        self, request: Request, error: str, hint: str, status: int, app: App | None = None
+    ) -> Response:
+        """Without an `App`, where nobody may look into the store, nothing is counted."""
+        html = self._templates.get_template("error.html").render(
+            **self._frame(request, self._csrf(request), app),
+            title=error,
+            live=None,
+            position=0,
+            error=error,
+            hint=hint,
+        )
         return HTMLResponse(html, status_code=status)
 
     def _answer(
@@ -154,8 +171,7 @@ class Console:
     ) -> Response:
         match found:
             case Explanation():
-                status = 404 if found.code in NOT_FOUND_CODES else 409
-                return self.lost(request, found.error, found.hint, status)
+                return self.lost(request, found.error, found.hint, status_of(found), app)
             case GoTo():
                 said = f"{'&' if '?' in found.path else '?'}said={found.said}" if found.said else ""
                 return RedirectResponse(found.path + said, status_code=303)
@@ -167,7 +183,7 @@ class Console:
 
     def _whole(self, shown: Shown, app: App, request: Request, csrf: str) -> str:
         return self._templates.get_template(shown.template).render(
-            **self._frame(request, csrf),
+            **self._frame(request, csrf, app),
             title=shown.title,
             live=shown.live,
             position=app.reader.position() if shown.live is not None else 0,
@@ -175,19 +191,10 @@ class Console:
             **shown.facts,
         )
 
-    def _error(self, error: str, hint: str, request: Request, csrf: str) -> str:
-        return self._templates.get_template("error.html").render(
-            **self._frame(request, csrf),
-            title=error,
-            live=None,
-            position=0,
-            error=error,
-            hint=hint,
-        )
-
-    def _frame(self, request: Request, csrf: str) -> dict[str, Any]:
+    def _frame(self, request: Request, csrf: str, app: App | None) -> dict[str, Any]:
         return {
             "nav": self._nav,
+            "badges": {i.path: i.waiting(app) for i in self._nav if i.waiting} if app else {},
             "path": request.url.path,
             "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             "said_key": request.query_params.get("said", ""),
@@ -199,6 +206,23 @@ class Console:
     def _csrf(self, request: Request) -> str:
         caller: Caller = request.scope["caller"]
         return self._secret.csrf(caller.cookie) if caller.cookie else ""
+
+    def _asked(self, app: App, request: Request, form: Mapping[str, Any] | None = None) -> Asked:
+        return Asked(
+            app,
+            request.url.path,
+            dict(request.path_params),
+            dict(request.query_params),
+            self._secret,
+            form or {},
+        )
+
+
+def status_of(refused: Explanation) -> int:
+    """There is no such thing; it was asked for wrongly; or it is not possible now."""
+    if refused.code in NOT_FOUND_CODES:
+        return 404
+    return 400 if refused.code in WRONG_CODES else 409
 
 
 def _finalized(value: object) -> object:
@@ -212,13 +236,3 @@ async def _fields(form: FormData) -> dict[str, str | bytes]:
     for name, value in form.items():
         fields[name] = value if isinstance(value, str) else await value.read()
     return fields
-
-
-def _asked(app: App, request: Request, form: Mapping[str, Any] | None = None) -> Asked:
-    return Asked(
-        app,
-        request.url.path,
-        dict(request.path_params),
-        dict(request.query_params),
-        form or {},
-    )

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from interlock.app.access import COOKIE_MS, Secret
 from interlock.app.context import App, Clock, open_app
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.server import pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
@@ -85,6 +85,7 @@ def site(
         exception_handlers={
             HTTPException: partial(_lost, console),
             StoreFailure: partial(_failed, console),
+            SettingsBroken: partial(_failed, console),
         },
         lifespan=lifespan,
     )
@@ -164,15 +165,21 @@ async def _lost(console: Console, request: Request, error: Exception) -> Respons
     status = error.status_code
     missing = f"There is nothing at {request.url.path}"
     words = missing if status == 404 else error.detail  # noqa: PLR2004
-    return console.lost(request, words, "The pages are in the list at the side.", status)
+    hint = "The pages are in the list at the side."
+    if status == 413:  # noqa: PLR2004
+        hint = "Commands take more than this server: `interlock session import FILE`."
+    return console.lost(request, words, hint, status)
 
 
 async def _failed(console: Console, request: Request, error: Exception) -> Response:
-    assert isinstance(error, StoreFailure), "it is registered for these"
+    assert isinstance(error, StoreFailure | SettingsBroken), "it is registered for these"
+    is_store = isinstance(error, StoreFailure)
+    hint = error.hint if is_store else "Correct the file, or move it away."
     if _wants_json(request):
-        told = {"code": "store_failed", "error": str(error), "hint": error.hint}
+        code = "store_failed" if is_store else "settings_broken"
+        told = {"code": code, "error": str(error), "hint": hint}
         return JSONResponse(told, status_code=503)
-    return console.lost(request, str(error), error.hint, 503)
+    return console.lost(request, str(error), hint, 503)
 
 
 def _wants_json(request: Request) -> bool:

@@ -22,6 +22,7 @@ SAID = {
 }
 """What is said after a change, by key."""
 
+TIME_MAX_MS = 253_402_300_799_000  # the end of the year 9999
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 )
@@ -41,13 +42,27 @@ def ago(then_ms: int, now_ms: int) -> str:
     return "just now"
 
 
+def until(then_ms: int, now_ms: int) -> str:
+    """The other way round: how long something is away."""
+    minutes = -(-max(0, then_ms - now_ms) // 60_000)
+    for unit, size in (("d", 1_440), ("h", 60)):
+        if minutes >= 2 * size:
+            return f"in {minutes // size} {unit}"
+    return f"in {minutes} min"
+
+
 def moment(at_ms: int) -> str:
     """For people, with the second."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return _time(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def iso(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return _time(at_ms).isoformat(timespec="milliseconds")
+
+
+def _time(at_ms: int) -> datetime:
+    """A bundle from elsewhere may name times that no calendar has."""
+    return datetime.fromtimestamp(min(max(0, at_ms), TIME_MAX_MS) / 1000, UTC)
 
 
 def short(name: str) -> str:
@@ -82,6 +97,7 @@ def pretty(value: object) -> str:
 FILTERS: dict[str, Callable[..., Any]] = {
     "visible": visible,
     "ago": ago,
+    "until": until,
     "moment": moment,
     "iso": iso,
     "short": short,

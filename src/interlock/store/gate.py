@@ -78,12 +78,13 @@ def write(home: Path, rows: list[Published]) -> None:
 
 
 def withdraw(home: Path, session: str) -> None:
-    """The session has ended: nothing is known about it any more."""
+    """The session has ended or is deleted: nothing is known about it any more."""
     path = home / FILE
     if path.exists():
         db: Any = apsw.Connection(str(path))
         try:
             db.set_busy_timeout(BUSY_MS * 10)
+            db.execute("PRAGMA secure_delete = on")  # what it said about the work goes too
             db.execute(_SCHEMA)
             db.execute("DELETE FROM gate WHERE session = ?", (session,))
         finally:

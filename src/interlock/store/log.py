@@ -159,6 +159,10 @@ class LogReader(Protocol):
         """Runs that wait for an approval, the longest first."""
         ...
 
+    def approvals_waiting(self) -> int:
+        """How many approvals nobody has answered."""
+        ...
+
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
         """The runs of these, archived or not, as far as they exist."""
         ...

@@ -43,7 +43,8 @@ def leave(home: Path, line: Line) -> None:
         OSError: it cannot be written; a decision must not depend on that.
     """
     directory = home / "spool"
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
     path = directory / _NAME
     content = msgspec.json.encode(line) + b"\n"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

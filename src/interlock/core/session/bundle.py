@@ -20,15 +20,19 @@ from interlock.core.session.events import (
     Envelope,
     GapRecorded,
     GapResolved,
+    HostBound,
     ModeChanged,
     NodeCreated,
     OutputAppended,
     PreferencesChanged,
+    ProtocolStarted,
     RunCompleted,
     RunStarted,
     RunUnblocked,
     SessionCreated,
     SessionEvent,
+    StatusChanged,
+    WorkChanged,
     decode_envelope,
     refs_of,
 )
@@ -53,6 +57,7 @@ NEEDS_RUN = (
     ApprovalRequested,
     ApprovalResolved,
 )
+NEEDS_GATE = (HostBound, WorkChanged, ProtocolStarted, StatusChanged)
 
 
 class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,6 +79,13 @@ class Bundle(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     content: Content
     integrity: dict[str, str]
     """The hash of every part by its name; no more and no fewer than there are parts."""
+
+
+class Label(msgspec.Struct, frozen=True, rename="camel"):
+    """What a bundle says of itself. Its manifest does not cover this."""
+
+    producer: str
+    exported_at_ms: int
 
 
 class BundleRefused(msgspec.Struct, frozen=True):
@@ -114,6 +126,11 @@ def unpack(document: bytes) -> Content | BundleRefused:
         if actual[part] != bundle.integrity[part]:
             return BundleRefused(part, "it is not what was exported")
     return _refuse_unsound(bundle.content) or bundle.content
+
+
+def label(document: bytes) -> Label:
+    """Of a bundle that could be unpacked."""
+    return msgspec.json.decode(document, type=Label)
 
 
 def adopt(
@@ -179,9 +196,11 @@ def _refuse_unsound(content: Content) -> BundleRefused | None:
 
 def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
     """A chain can be sound and still tell of things that never began."""
-    runs: set[RunId] = set()
-    nodes: set[NodeId] = set()
+    runs: set[RunId | None] = {None}
+    nodes: set[NodeId | None] = {None}
+    tries: set[tuple[NodeId | None, AttemptId | None]] = set()
     keys: set[str] = set()
+    is_attended = False
     for number, envelope in enumerate(envelopes):
         here, event = f"events/{number}", envelope.event
         if (number == 0) is not isinstance(event, SessionCreated):
@@ -191,20 +210,28 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
         keys.add(envelope.key)
         if isinstance(event, RunStarted) and envelope.run:
             runs.add(envelope.run)
-        if envelope.run not in {None, *runs}:
+        if envelope.run not in runs:
             return BundleRefused(here, "its run never began")
-        if isinstance(event, NodeCreated) and envelope.node and envelope.run:
-            if event.parent not in {None, *nodes}:
-                return BundleRefused(here, "its parent was never made")
-            nodes.add(envelope.node)
         if isinstance(event, NEEDS_RUN) and envelope.run is None:
             return BundleRefused(here, "it belongs to no run")
+        if isinstance(event, NodeCreated):
+            if envelope.node in nodes:
+                return BundleRefused(here, "it makes no node, or one that was made before")
+            if event.parent not in nodes:
+                return BundleRefused(here, "its parent was never made")
+            nodes.add(envelope.node)
+            if _is_derived(event):
+                if (event.parent, event.attempt) in tries:
+                    return BundleRefused(here, "the attempt that made it has made another node")
+                tries.add((event.parent, event.attempt))
+        if isinstance(event, NEEDS_GATE) and not is_attended:
+            return BundleRefused(here, "no gate watched over the session then")
+        is_attended = is_attended or isinstance(event, ModeChanged)
     for number, envelope in enumerate(envelopes):
         leads_to = getattr(envelope.event, "to", None)
-        if not {envelope.node, leads_to} <= {None, *nodes}:
+        if envelope.node not in nodes or leads_to not in nodes:
             return BundleRefused(f"events/{number}", "its node was never made")
-    is_attended = any(isinstance(envelope.event, ModeChanged) for envelope in envelopes)
-    return None if runs or is_attended else BundleRefused("events", "no run ever began")
+    return None if len(runs) > 1 or is_attended else BundleRefused("events", "no run ever began")
 
 
 def _refuse_unreadable(
@@ -251,10 +278,18 @@ def _new_names(
 
 
 def _new_node(event: NodeCreated, names: dict[str, str], random: Callable[[int], bytes]) -> NodeId:
-    if event.parent is None or event.attempt is None or event.node_kind == "checkpoint":
+    if not _is_derived(event):
         return ids.node_id(random(ids.NODE_BYTES))
+    assert event.parent is not None, "it is derived from its parent"
+    assert event.attempt is not None, "and from the attempt there"
     attempt = AttemptId(names.get(event.attempt, event.attempt))
     return ids.child_node(NodeId(names[event.parent]), attempt)
+
+
+def _is_derived(event: NodeCreated) -> bool:
+    """Whether the node is named after the attempt that made it."""
+    is_led_to = event.parent is not None and event.attempt is not None
+    return is_led_to and event.node_kind != "checkpoint"
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:

@@ -1,18 +1,21 @@
-"""What looks like a secret in text that is about to leave the machine."""
+"""What looks like a secret in text that is about to leave the machine, or has come to it."""
 
-import re
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import msgspec
 
+from interlock.core.workflow.patterns import compile_pattern
+
 _PATTERNS = {
-    "private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    "AWS access key": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
-    "GitHub token": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{30,}\b"),
-    "API key": re.compile(r"\bsk-[A-Za-z0-9_-]{20,}\b"),
-    "Slack token": re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}\b"),
-    "JSON web token": re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
-    "password": re.compile(r"(?i)\b(?:password|passwd|secret|token)\b\s*[:=]\s*['\"]?[^\s'\"]{8,}"),
+    "private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    "AWS access key": r"\bAKIA[0-9A-Z]{16}\b",
+    "GitHub token": r"\bgh[pousr]_[A-Za-z0-9]{30,}\b",
+    "API key": r"\bsk-[A-Za-z0-9_-]{20,}\b",
+    "Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}\b",
+    "JSON web token": r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
+    "password": r"(?i)\b(?:password|passwd|secret|token)\b\s*[:=]\s*['\"]?[^\s'\"]{8,}",
 }
 
 
@@ -24,6 +27,12 @@ class Suspect(msgspec.Struct, frozen=True):
 
 
 def suspects(where: str, text: str) -> Iterator[Suspect]:
-    for kind, pattern in _PATTERNS.items():
+    for kind, pattern in _compiled().items():
         for found in pattern.finditer(text):
             yield Suspect(where, kind, found[0][:12] + "…")
+
+
+@cache
+def _compiled() -> dict[str, Any]:
+    """For an engine that takes linear time: the text is anybody's, and may be megabytes."""
+    return {kind: compile_pattern(pattern) for kind, pattern in _PATTERNS.items()}

@@ -2,13 +2,22 @@
 
 from starlette.routing import Route
 
+from interlock.app.approvals import count as approvals_waiting
 from interlock.server.console import Console, Nav
-from interlock.server.pages import session, sessions
+from interlock.server.pages import (
+    absent,
+    approvals,
+    bundles,
+    session,
+    session_actions,
+    sessions,
+    settings,
+)
 
 NAV = (
     Nav("Sessions", "/sessions", "s", "list"),
     Nav("Live", "/live-work", "l", "pulse"),
-    Nav("Approvals", "/approvals", "a", "check"),
+    Nav("Approvals", "/approvals", "a", "check", approvals_waiting),
     Nav("Board", "/board", "b", "board"),
     Nav("Notes", "/notes", "n", "note"),
     Nav("Workflows", "/workflows", "w", "flow"),
@@ -20,4 +29,12 @@ NAV = (
 
 
 def routes(console: Console) -> list[Route]:
-    return [*sessions.routes(console), *session.routes(console)]
+    return [
+        *sessions.routes(console),
+        *session.routes(console),
+        *session_actions.routes(console),
+        *approvals.routes(console),
+        *bundles.routes(console),
+        *settings.routes(console),
+        *absent.routes(console),
+    ]

@@ -82,6 +82,8 @@
     next.scrollIntoView({ block: "nearest" });
   };
   const follow = (selector) => document.querySelector(selector)?.click();
+  // In the card that has the focus, or in the first one.
+  const onCard = (key) => (document.activeElement.closest("[data-card]") ?? document).querySelector(`[data-key=${key}]`);
 
   let isGoing = false;
   document.addEventListener("keydown", (event) => {
@@ -103,8 +105,8 @@
       f: () => follow("[data-forks]"),
       "[": () => follow("[rel=prev]"),
       "]": () => follow("[rel=next]"),
-      a: () => follow("[data-key=a]"),
-      r: () => document.querySelector("[data-key=r]")?.focus(),
+      a: () => onCard("a")?.click(),
+      r: () => onCard("r")?.focus(),
     }[key];
     if (!does) return;
     event.preventDefault();

@@ -203,6 +203,9 @@ class SqliteReader:
     def with_approvals(self, *, limit: int) -> list[ResumeRow]:
         return self._listed("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT ?", (limit,))
 
+    def approvals_waiting(self) -> int:
+        return self._db.scalar("SELECT sum(approvals) FROM resume WHERE approvals > 0") or 0
+
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
         marks = ", ".join("?" * len(sessions))
         return self._listed(f"WHERE s.session IN ({marks})", tuple(sessions))

@@ -1,0 +1,109 @@
+"""About this Interlock: versions, store, keys, preferences, gate and server, and all that in a
+text that can be shown to others.
+"""
+
+import platform
+from pathlib import Path
+
+import msgspec
+
+from interlock import __version__
+from interlock.app import gate, kept
+from interlock.app.context import App
+from interlock.app.gate import Glass
+from interlock.app.kept import Entry
+from interlock.app.serving import Running, running
+from interlock.core.preferences import Preferences, granted
+from interlock.store.log import Stats
+from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.settings import preferences_in
+
+
+class KeyState(msgspec.Struct, frozen=True):
+    """A key without its secret."""
+
+    id: int
+    state: str
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """The user's preferences, and where they come from."""
+
+    path: Path
+    is_written: bool
+    preferences: Preferences
+    fault: str = ""
+    """Why the file cannot be used; until then no run can begin."""
+
+
+class About(msgspec.Struct, frozen=True):
+    at_ms: int
+    version: str
+    python: str
+    system: str
+    home: Path
+    is_private: bool
+    entries: tuple[Entry, ...]
+    stats: Stats
+    keys: tuple[KeyState, ...]
+    chosen: Chosen
+    glass: Glass | None
+    """Who has switched the gate off, if it is off."""
+    server: Running | None
+
+
+def about(app: App) -> About:
+    server = running(app.home)
+    return About(
+        at_ms=app.clock.now_ms(),
+        version=__version__,
+        python=platform.python_version(),
+        system=platform.platform(),
+        home=app.home,
+        is_private=kept.is_private(app.home),
+        entries=tuple(kept.entries(app.home)),
+        stats=app.reader.stats(),
+        keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
+        chosen=_chosen(app.home / "config.toml"),
+        glass=gate.broken_glass(app.home),
+        server=server if isinstance(server, Running) else None,
+    )
+
+
+def diagnostics(found: About, user_home: Path) -> str:
+    """What helps somebody else to help: no secret, no token, nothing that an agent wrote.
+
+    `user_home` is written as `~`, since it mostly is the user's name.
+    """
+    stats, chosen = found.stats, found.chosen
+    states = [key.state for key in found.keys]
+    keys = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
+    preferences = f"{chosen.preferences.autonomy}, {chosen.preferences.risk_policy}"
+    written = "config.toml" if chosen.is_written else "no config.toml"
+    server = found.server
+    lines = [
+        f"Interlock {found.version}",
+        f"Python {found.python}, {found.system}",
+        f"{stats.engine}, schema {stats.schema}",
+        f"{stats.sessions} sessions, {stats.events} events, {stats.blobs} blobs,"
+        f" {stats.size} bytes",
+        f"keys: {keys}",
+        f"preferences: {preferences} ({'broken config.toml' if chosen.fault else written})",
+        f"gate: {'off for the moment' if found.glass else 'on'}",
+        f"server: process {server.pid}, {server.url}, {_hours(found)} h up" if server else "",
+        f"data home: {found.home}{'' if found.is_private else ' (others can look into it)'}",
+        *(f"  {entry.name}: {entry.size} bytes" for entry in found.entries),
+    ]
+    return "\n".join(line for line in lines if line).replace(str(user_home), "~") + "\n"
+
+
+def _hours(found: About) -> int:
+    return (found.at_ms - found.server.started_ms) // 3_600_000 if found.server else 0
+
+
+def _chosen(path: Path) -> Chosen:
+    try:
+        preferences = granted(Preferences(), preferences_in(path))
+    except SettingsBroken as broken:
+        return Chosen(path, is_written=True, preferences=Preferences(), fault=str(broken))
+    return Chosen(path, path.exists(), preferences)

@@ -1,0 +1,223 @@
+"""What Interlock keeps on this machine: every kind of thing, where, how large, how it goes."""
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from interlock.workspace import manifest
+from interlock.workspace.failures import SettingsBroken
+
+
+class Kind(msgspec.Struct, frozen=True):
+    name: str
+    files: tuple[str, ...]
+    """What lies in the data home under these names belongs to it."""
+    holds: str
+    goes: str
+    """When it goes, and what its going means."""
+    command: str = ""
+    """What makes it go. `{home}` stands for the data home."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    kind: Kind
+    paths: tuple[str, ...]
+    size: int
+    command: str
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """Files of an agent client that have something of ours in them."""
+
+    host: str
+    paths: tuple[str, ...]
+    command: str
+    """What puts them back."""
+
+
+KINDS = (
+    Kind(
+        "Sessions",
+        ("interlock.db*",),
+        "What agents did: goals, notes, the prompts they were given, artifacts, context, gaps,"
+        " approvals, modes, the project's directory, its git branch and commit.",
+        "Nothing of it goes by itself. Deleting a session overwrites all that only it held.",
+        "interlock session delete SESSION",
+    ),
+    Kind(
+        "Keys",
+        ("keyring", "keyring.lock", ".keyring.*"),
+        "What signs the tokens that agents hold. Nothing about your work.",
+        "A revoked key ends its tokens; agents get new ones when they resume.",
+        "interlock keys rotate && interlock keys revoke ID",
+    ),
+    Kind(
+        "Secret of the server",
+        ("secret",),
+        "What lets browsers and programs into this server.",
+        "Without it, and after a restart, everybody is signed out. A new one is made.",
+        "rm {home}/secret && interlock stop",
+    ),
+    Kind(
+        "State of the gate",
+        ("gate.db*",),
+        "For each conversation that a gate watches over: its session, mode, task and directory.",
+        "It goes with the end or the deletion of the session.",
+    ),
+    Kind(
+        "Gate switched off",
+        ("gate-off",),
+        "Who switched the gate off everywhere, and until when.",
+        "It means nothing after an hour. Without the file the gate is on at once.",
+        "rm {home}/gate-off",
+    ),
+    Kind(
+        "What you opened",
+        ("trusted.json", "bypasses.json", "opened.lock"),
+        "Projects whose config may loosen the gate, and rules that you bypass, with your reasons.",
+        "It goes when you take it back.",
+        "interlock trust --revoke; interlock gate bypass remove ID",
+    ),
+    Kind(
+        "Journal of the gate",
+        ("spool",),
+        "What hooks saw: names of tools, and of calls that were denied or asked about the path or"
+        " the first 200 characters of the command.",
+        "At most 10 MB; the oldest lines go first. Deleting a session does not reach it.",
+        "rm -r {home}/spool",
+    ),
+    Kind(
+        "Your settings",
+        ("config.toml",),
+        "Preferences and bindings, as you wrote them. Interlock never writes this file.",
+        "It is yours to change and to remove.",
+        "rm {home}/config.toml",
+    ),
+    Kind(
+        "Your workflows",
+        ("workflows",),
+        "Workflow files that you put there. Interlock only reads them.",
+        "They are yours to change and to remove. Runs keep the workflow they began with.",
+        "rm {home}/workflows/NAME.json",
+    ),
+    Kind(
+        "Sources of workflows",
+        ("sources.json", "sources", "sources.lock", ".sources.json.*"),
+        "Directories and repositories that you added, and what was fetched from them.",
+        "What was fetched goes when you remove the source.",
+        "interlock sources remove NAME",
+    ),
+    Kind(
+        "What was installed",
+        ("installed.json", "installed.lock"),
+        "Which files of agent clients were changed, and how to put them back to the byte.",
+        "It goes when you take Interlock out of the client; see below.",
+    ),
+    Kind(
+        "The running server",
+        ("server.json", "server.lock", "server.new"),
+        "Its process and its address, so that commands find it.",
+        "It goes when the server stops.",
+        "interlock stop",
+    ),
+    Kind(
+        "Logs",
+        ("logs",),
+        "What a server in the background said, and tracebacks of crashes.",
+        "Nothing of it goes by itself, and nothing needs it.",
+        "rm -r {home}/logs",
+    ),
+)
+OTHER = Kind(
+    "Other files",
+    (),
+    "Interlock did not put these there, or no longer knows them.",
+    "Look at them before you remove them.",
+)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Something that lies in the data home."""
+
+    name: str
+    size: int
+    kind: str
+
+
+def entries(home: Path) -> list[Entry]:
+    """All that lies in the data home, by name; a directory with what is below it."""
+    return [
+        Entry(_readable(path.name), sum(_sizes(path)), _kind(path.name).name)
+        for path in sorted(home.iterdir())
+    ]
+
+
+def kept(home: Path) -> list[Kept]:
+    """Every kind of thing that Interlock may keep in the data home, whether it is there or not."""
+    there = entries(home)
+    found: list[Kept] = []
+    for kind in (*KINDS, OTHER):
+        of_kind = [entry for entry in there if entry.kind == kind.name]
+        if not of_kind and kind is OTHER:
+            continue
+        paths = tuple(str(home / entry.name) for entry in of_kind)
+        size = sum(entry.size for entry in of_kind)
+        found.append(Kept(kind, paths, size, kind.command.format(home=shlex.quote(str(home)))))
+    return found
+
+
+def is_private(home: Path) -> bool:
+    """Whether nobody but its owner can look into the data home."""
+    return home.stat().st_mode & 0o077 == 0
+
+
+def elsewhere(home: Path) -> list[Elsewhere] | str:
+    """What Interlock was put into; or why that is not known."""
+    try:
+        installs = manifest.load(home)
+    except SettingsBroken as broken:
+        return str(broken)
+    return [
+        Elsewhere(
+            install.host,
+            tuple(entry.path for entry in install.files),
+            f"cd {shlex.quote(install.root)}"
+            f" && interlock uninstall {install.host} --scope {install.scope}",
+        )
+        for install in installs
+    ]
+
+
+def forget_all(home: Path, installs: Sequence[Elsewhere]) -> str:
+    """The command after which nothing of Interlock is left but its program."""
+    before = [f"({install.command})" for install in installs]
+    return "; ".join([*before, "interlock stop", f"rm -r {shlex.quote(str(home))}"])
+
+
+def _readable(name: str) -> str:
+    """A name need not be text."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _kind(name: str) -> Kind:
+    for kind in KINDS:
+        if any(fnmatchcase(name, pattern) for pattern in kind.files):
+            return kind
+    return OTHER
+
+
+def _sizes(path: Path) -> Iterator[int]:
+    """Of the file, or of the files below; a link counts as itself. What vanishes is left out."""
+    if path.is_dir() and not path.is_symlink():
+        for directory, _, names in os.walk(path):
+            for name in names:
+                yield from _sizes(Path(directory, name))
+        return
+    try:
+        yield path.lstat().st_size
+    except OSError:
+        return

@@ -1,0 +1,81 @@
+"""Pages for what this version does not have: what is true now, and what to do instead."""
+
+from functools import partial
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.server.console import Asked, Console, Shown
+
+
+class Absent(msgspec.Struct, frozen=True):
+    path: str
+    name: str
+    is_so: str
+    """What is true now, in a sentence that is the title."""
+    meaning: str
+    instead: str
+    href: str
+    link: str
+    command: str = ""
+
+
+ABSENT = (
+    Absent(
+        "/live-work",
+        "Live",
+        "Nothing runs unattended",
+        "Agents work while you drive them in their own client. This version starts none by itself.",
+        "What they hand in shows up while they work:",
+        "/sessions?status=open",
+        "Open sessions",
+    ),
+    Absent(
+        "/board",
+        "Board",
+        "Agents do not tell each other what they hold",
+        "No files are claimed and no messages are sent in this version: two agents in one"
+        " directory can get in each other's way.",
+        "Give each agent a git worktree of its own. A session shows the directory it works in.",
+        "/sessions",
+        "Sessions",
+        "git worktree add ../NAME -b NAME",
+    ),
+    Absent(
+        "/notes",
+        "Notes",
+        "There are no notes but those of the steps",
+        "What agents write when they hand in a step is kept with the session. Nothing gathers it"
+        " across sessions in this version.",
+        "The newest notes of every run can be searched:",
+        "/sessions",
+        "Search sessions",
+    ),
+    Absent(
+        "/triggers",
+        "Triggers",
+        "Nothing starts a workflow by itself",
+        "This version listens to no issue, no message and no clock.",
+        "A workflow starts when you ask your agent to start it. Those that it can start:",
+        "/workflows",
+        "Workflows",
+        "interlock workflow list",
+    ),
+    Absent(
+        "/jobs",
+        "Jobs",
+        "No work goes on in the background",
+        "All that this version does is done when a call to it returns.",
+        "What agents have done:",
+        "/sessions",
+        "Sessions",
+    ),
+)
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page(absent.path, partial(_shown, absent)) for absent in ABSENT]
+
+
+def _shown(absent: Absent, _: Asked) -> Shown:
+    return Shown("absent.html", absent.name, {"absent": absent})

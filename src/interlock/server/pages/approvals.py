@@ -1,0 +1,71 @@
+"""Approvals: what runs wait for, and the answer to what was shown."""
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app import approvals as use
+from interlock.app.approvals import Answered, Waiting
+from interlock.app.explain import Explanation, explain
+from interlock.core.session.approve import REASON_CHARS_MAX, Verdict
+from interlock.server.console import Asked, Console, GoTo, Shown
+
+
+class Card(msgspec.Struct, frozen=True):
+    waiting: Waiting
+    shown: str
+    """Signs all of the card: the answer must be to this."""
+
+
+class Again(msgspec.Struct, frozen=True):
+    """Why a card is shown once more, instead of being answered."""
+
+    approval: str
+    why: str
+    reason: str
+    """What was typed already."""
+
+
+def routes(console: Console) -> list[Route]:
+    return [
+        console.page("/approvals", approvals),
+        console.action("/approvals/{approval}", answer),
+    ]
+
+
+def approvals(asked: Asked) -> Shown:
+    return _shown(asked, None)
+
+
+def answer(asked: Asked) -> GoTo | Shown | Explanation:
+    found = use.find(asked.app, asked.word("session"), asked.params["approval"])
+    if not isinstance(found, Waiting):
+        return explain(found)
+    reason, verdict = asked.word("reason").strip(), asked.word("verdict")
+    if not asked.secret.is_shown(asked.word("shown"), "approval", _content(found)):
+        why = "This is not what you were shown before. Nothing was answered: look at it again."
+        return _shown(asked, Again(found.approval, why, reason), status=409)
+    match verdict:
+        case "granted":
+            done = use.answer(asked.app, found.approval, Verdict("granted", "user", reason))
+        case "denied" if reason:
+            done = use.answer(asked.app, found.approval, Verdict("denied", "user", reason))
+        case "denied":
+            why = "Say why, so that the agent knows what to do differently. Nothing was answered."
+            return _shown(asked, Again(found.approval, why, ""), status=400)
+        case _:
+            why = "Choose one of the buttons. Nothing was answered."
+            return _shown(asked, Again(found.approval, why, reason), status=400)
+    return GoTo("/approvals", verdict) if isinstance(done, Answered) else explain(done)
+
+
+def _shown(asked: Asked, again: Again | None, *, status: int = 200) -> Shown:
+    waiting = use.waiting(asked.app)
+    cards = [Card(one, asked.secret.shown("approval", _content(one))) for one in waiting]
+    facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
+    # What came of a form is not asked for again by itself: it would be another request.
+    return Shown("approvals.html", "Approvals", facts, live=None if again else "", status=status)
+
+
+def _content(one: Waiting) -> str:
+    """Everything on the card."""
+    return msgspec.json.encode(one).decode()

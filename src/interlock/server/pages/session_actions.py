@@ -1,0 +1,185 @@
+"""What the user does to a session: put away, delete, mode, preferences, gaps, go on from a node."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app import attend, from_node, user
+from interlock.app.explain import Explanation, explain
+from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
+from interlock.app.sessions import find_session
+from interlock.core.gate.state import MODES, mode_named
+from interlock.core.ids import GapId, RunId, SessionId
+from interlock.core.preferences import (
+    AUTONOMIES,
+    RISK_POLICIES,
+    Autonomy,
+    Preferences,
+    RiskPolicy,
+    Wish,
+)
+from interlock.core.session.answer import Answered
+from interlock.core.session.decide import NothingPending
+from interlock.core.session.events import GapRecorded
+from interlock.core.session.head import Head, RunHead
+from interlock.core.session.state import SessionState
+from interlock.server.console import Asked, Console, GoTo, Shown
+from interlock.server.words import short
+
+HOW_CHARS_MAX = 2_000
+TASK_CHARS_MAX = 200  # it is read with every tool call
+
+T = TypeVar("T")
+
+
+class Found(msgspec.Struct, frozen=True):
+    session: SessionId
+    events: int
+    head: Head
+
+    @property
+    def path(self) -> str:
+        return f"/sessions/{self.session}"
+
+    def run(self, asked: str) -> RunId | Explanation:
+        """The run of that very name, in this session."""
+        for run in self.head.runs:
+            if run.run == asked:
+                return run.run
+        return explain(NoSuchRun(asked, ()))
+
+
+def routes(console: Console) -> list[Route]:
+    at = "/sessions/{session}"
+    return [
+        console.action(f"{at}/archive", partial(_of, archive)),
+        console.action(f"{at}/unarchive", partial(_of, unarchive)),
+        console.page(f"{at}/delete", partial(_of, confirm_delete)),
+        console.action(f"{at}/delete", partial(_of, delete)),
+        console.action(f"{at}/mode", partial(_of, change_mode)),
+        console.action(f"{at}/preferences", partial(_of, set_preferences)),
+        console.action(f"{at}/gaps/{{gap}}/resolve", partial(_of, resolve_gap)),
+        console.action(f"{at}/runs/{{run}}/unblock", partial(_of, unblock)),
+        console.action(f"{at}/checkpoint", partial(_of, checkpoint)),
+        console.page(f"{at}/nodes/{{node}}/fork", partial(_of, fork)),
+        console.action(f"{at}/nodes/{{node}}/fork", partial(_of, fork)),
+    ]
+
+
+def archive(asked: Asked, found: Found) -> GoTo:
+    user.archive(asked.app, found.session, is_archived=True)
+    return GoTo(found.path, "archived")
+
+
+def unarchive(asked: Asked, found: Found) -> GoTo:
+    user.archive(asked.app, found.session, is_archived=False)
+    return GoTo(found.path, "unarchived")
+
+
+def confirm_delete(_: Asked, found: Found) -> Shown:
+    return _delete_page(found, wrong=False)
+
+
+def delete(asked: Asked, found: Found) -> GoTo | Shown:
+    """There is no way back, so its name must be typed."""
+    if asked.word("confirm").strip() not in (short(found.session), found.session):
+        return _delete_page(found, wrong=True)
+    user.delete(asked.app, found.session)
+    return GoTo("/sessions", "deleted")
+
+
+def change_mode(asked: Asked, found: Found) -> GoTo | Explanation:
+    """Fields: `mode`; `task`, which stays as it is where it is not sent."""
+    mode = mode_named(asked.word("mode"))
+    if mode is None:
+        return _no_such("mode", asked.word("mode"), MODES)
+    task = asked.word("task").strip()[:TASK_CHARS_MAX] if "task" in asked.form else None
+    done = attend.change_mode(asked.app, found.session, mode, by="user", task=task)
+    return GoTo(found.path, "mode") if isinstance(done, SessionState) else explain(done)
+
+
+def set_preferences(asked: Asked, found: Found) -> GoTo | Explanation:
+    """Fields: `run`; `autonomy` and `risk`, of which an empty one stays as it is."""
+    run = found.run(asked.word("run"))
+    if isinstance(run, Explanation):
+        return run
+    wanted, risked = asked.word("autonomy"), asked.word("risk")
+    autonomy: Autonomy | None = next((one for one in AUTONOMIES if one == wanted), None)
+    risk: RiskPolicy | None = next((one for one in RISK_POLICIES if one == risked), None)
+    if wanted and autonomy is None:
+        return _no_such("autonomy", wanted, AUTONOMIES)
+    if risked and risk is None:
+        return _no_such("risk policy", risked, RISK_POLICIES)
+    done = user.set_preferences(asked.app, run, Wish(autonomy, risk))
+    return GoTo(found.path, "preferences") if isinstance(done, Preferences) else explain(done)
+
+
+def resolve_gap(asked: Asked, found: Found) -> GoTo | Explanation:
+    """Field: `how`."""
+    how = asked.word("how").strip()[:HOW_CHARS_MAX]
+    if not how:
+        hint = "It stays in the record: what was done, or why it need not be done."
+        return Explanation("invalid_arguments", "Say how the gap was closed", hint)
+    done = user.resolve_gap(asked.app, found.session, GapId(asked.params["gap"]), how)
+    return GoTo(found.path, "resolved") if isinstance(done, GapRecorded) else explain(done)
+
+
+def unblock(asked: Asked, found: Found) -> GoTo | Explanation:
+    run = found.run(asked.params["run"])
+    if isinstance(run, Explanation):
+        return run
+    done = user.unblock(asked.app, run)
+    return GoTo(found.path, "unblocked") if isinstance(done, RunHead) else explain(done)
+
+
+def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
+    """Fields: `notes`; `run`, at whose newest step it is kept, and otherwise the newest run."""
+    newest = found.head.runs[-1].run if found.head.runs else ""
+    run = found.run(asked.word("run") or newest) if newest else None
+    if isinstance(run, Explanation):
+        return run
+    tip = found.head.run(run).tip if run else None
+    done = from_node.mark(asked.app, found.session, tip or "", asked.word("notes"))
+    if isinstance(done, NotesWanted):
+        hint = "One sentence will do: what stands here, and why it is worth finding again."
+        return Explanation("notes_missing", "A checkpoint needs notes", hint)
+    return GoTo(found.path, "checkpoint") if isinstance(done, Answered) else explain(done)
+
+
+def fork(asked: Asked, found: Found) -> Shown | Explanation:
+    """A token for the node, and the words to give to an agent with it. Changes nothing."""
+    node = asked.params["node"]
+    picked = from_node.pick_up(asked.app, found.session, node)
+    if not isinstance(picked, Answered):
+        return explain(picked)
+    if picked.answer.is_complete:
+        return explain(NothingPending())
+    facts = {"session": found.session, "node": node, "answer": picked.answer}
+    return Shown("fork.html", "Continue from here", facts)
+
+
+def _of(answer: Callable[[Asked, Found], T], asked: Asked) -> T | Explanation:
+    """The answer for the session of that very name: an id is never guessed from its start."""
+    name = asked.params["session"]
+    session = find_session(asked.app.reader, name)
+    if isinstance(session, NoSuchSession) or session != name:
+        return explain(NoSuchSession(name, ()))
+    stream = asked.app.reader.stream(session)
+    assert stream is not None, "it was found a moment ago"
+    assert stream.head is not None, "a stored stream has a head"
+    return answer(asked, Found(session, stream.version, stream.head))
+
+
+def _delete_page(found: Found, *, wrong: bool) -> Shown:
+    facts = {"found": found, "typed": short(found.session), "wrong": wrong}
+    return Shown(
+        "delete.html", f"Delete {short(found.session)}", facts, status=400 if wrong else 200
+    )
+
+
+def _no_such(what: str, given: str, known: Sequence[str]) -> Explanation:
+    hint = f"Choose one of these: {', '.join(known)}."
+    return Explanation("invalid_arguments", f"There is no {what} `{given}`", hint)

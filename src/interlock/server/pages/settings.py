@@ -1,0 +1,45 @@
+"""Settings and health: what runs here, what is kept, and how it goes."""
+
+import shlex
+from pathlib import Path
+
+from starlette.routing import Route
+
+from interlock.app.about import about, diagnostics
+from interlock.app.access import COOKIE_MS
+from interlock.app.kept import elsewhere, forget_all, is_private, kept
+from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
+from interlock.server.console import Asked, Console, Shown
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page("/settings", settings), console.page("/settings/data", data)]
+
+
+def settings(asked: Asked) -> Shown:
+    found = about(asked.app)
+    facts = {
+        "about": found,
+        "size": sum(entry.size for entry in found.entries),
+        "diagnostics": diagnostics(found, Path.home()),
+        "autonomies": AUTONOMIES,
+        "risk_policies": RISK_POLICIES,
+    }
+    return Shown("settings.html", "Settings", facts)
+
+
+def data(asked: Asked) -> Shown:
+    home = asked.app.home
+    found, installs = kept(home), elsewhere(home)
+    facts = {
+        "home": home,
+        "quoted": shlex.quote(str(home)),
+        "is_private": is_private(home),
+        "kept": found,
+        "size": sum(one.size for one in found),
+        "installs": [] if isinstance(installs, str) else installs,
+        "unknown": installs if isinstance(installs, str) else "",
+        "forget_all": forget_all(home, () if isinstance(installs, str) else installs),
+        "cookie_days": COOKIE_MS // 86_400_000,
+    }
+    return Shown("data.html", "What is stored about me", facts)

@@ -1,0 +1,254 @@
+"""Approvals in the console: an answer is to what was shown, and is given once."""
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.sync_api import Dialog, expect
+
+from interlock.app import approvals
+from interlock.app.context import App, open_app
+from interlock.core.session.approve import Verdict
+from tests.server.conftest import Staged
+from tests.server.forms import Form, SignedIn, call
+from tests.server.serving import Answer, Server
+from tests.server.stage import HOSTILE, Stage, project_at
+from tests.server.visiting import Visitor
+
+HOUR_MS = 3_600_000
+NUMBERS = count(1)
+
+
+class Earlier:
+    """A clock that is behind the server's."""
+
+    def __init__(self, app: App, behind_ms: int) -> None:
+        self._app, self._behind_ms = app, behind_ms
+
+    def now_ms(self) -> int:
+        return self._app.clock.now_ms() - self._behind_ms
+
+
+def asking(home: Path, project: Path, goal: str, behind_ms: int = 0, **asked: Any) -> Any:
+    """A run that waits for an approval: the answer before the plan was handed in, and after."""
+    wanted = {"kind": "human_approval", "question": "Is the plan good?", **asked}
+    document = {
+        "id": "planned",
+        "name": "Planned",
+        "description": "Plan, then build",
+        "version": "1.0.0",
+        "steps": [
+            {"id": "plan", "title": "Plan", "prompt": "Plan.", "requireConfirmation": wanted},
+            {"id": "build", "title": "Build", "prompt": "Build."},
+        ],
+    }
+    (project / ".interlock" / "workflows" / "planned.json").write_text(json.dumps(document))
+    app = open_app(home)
+    stage = Stage(msgspec.structs.replace(app, clock=Earlier(app, behind_ms)), project)
+    first = stage.start("planned", goal)
+    waits = stage.go_on(first, f"The plan: **three** slices for {goal}")
+    app.close()
+    return first, waits
+
+
+def form_for(page: Answer, approval: str, signed_in: SignedIn) -> Form:
+    return signed_in.form(page, f"/approvals/{approval}")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_at(tmp_path_factory.mktemp("project") / "shed")
+
+
+@pytest.fixture
+def asked(stage: Staged, project: Path) -> dict[str, Any]:
+    """An approval of the test's own, which is the only one."""
+    app = open_app(stage.home)
+    for one in approvals.waiting(app):
+        approvals.answer(app, one.approval, Verdict("granted", "user"))
+    app.close()
+    first, waits = asking(stage.home, project, f"Build shed {next(NUMBERS)}")
+    return {"first": first, "waits": waits, "approval": waits["approval"]["id"]}
+
+
+@pytest.fixture
+def signed_in(server: Server) -> SignedIn:
+    return SignedIn(server)
+
+
+def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    page = signed_in.get("/approvals")
+
+    session, text = asked["waits"]["session"], page.text
+    assert page.status == 200
+    assert "Is the plan good?" in text
+    assert "The plan: <strong>three</strong> slices" in text
+    assert f'href="/sessions/{session}"' in text
+    assert f'href="/sessions/{session}?node=node_' in text
+    assert "none: it waits until somebody answers" in text
+
+
+def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    pages = [signed_in.get(path).text for path in ("/sessions", "/settings", "/sessions/ses_none")]
+    signed_in.send(
+        form_for(signed_in.get("/approvals"), asked["approval"], signed_in), verdict="granted"
+    )
+    after = signed_in.get("/sessions").text
+
+    badge = '<span class="badge warn">1<span class="hidden"> waiting</span></span>'
+    assert [page.count(badge) for page in pages] == [1, 1, 1]
+    assert "waiting</span>" not in after
+
+
+def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    done = signed_in.send(form, verdict="granted")
+    page = signed_in.get(done.headers["location"])
+    again = signed_in.send(form, verdict="denied", reason="On second thoughts")
+    seen = call(
+        signed_in.server, "continue_workflow", continueToken=asked["waits"]["continueToken"]
+    )
+
+    assert (done.status, done.headers["location"]) == (303, "/approvals?said=granted")
+    assert "Nothing waits for you" in page.text
+    assert again.status == 409
+    assert f"Approval `{asked['approval']}` was granted already, by user" in again.text
+    assert seen["structuredContent"]["pending"]["stepId"] == "build"
+
+
+def test_a_denial_needs_a_reason_which_the_agent_is_told(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    mute = signed_in.send(form, verdict="denied", reason="  ")
+    done = signed_in.send(form, verdict="denied", reason="The plan has no tests")
+    seen = call(
+        signed_in.server, "continue_workflow", continueToken=asked["waits"]["continueToken"]
+    )
+
+    assert mute.status == 400
+    assert "Say why" in mute.text
+    assert done.headers["location"] == "/approvals?said=denied"
+    assert seen["structuredContent"]["kind"] == "blocked"
+    assert "The plan has no tests" in seen["content"][0]["text"]
+
+
+def test_what_changed_since_it_was_shown_is_not_answered_but_shown_again(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    token = asked["first"]["continueToken"]
+    other = {"notesMarkdown": "Another plan altogether"}
+    call(signed_in.server, "continue_workflow", continueToken=token, output=other)
+
+    refused = signed_in.send(form, verdict="granted", reason="Because it is small")
+    card = form_for(refused, asked["approval"], signed_in)
+    forged = signed_in.send(form, verdict="granted", shown="0" * 32)
+    granted = signed_in.send(card, verdict="granted")
+
+    assert refused.status == 409
+    assert "not what you were shown" in refused.text
+    assert "The run has gone on elsewhere" in refused.text
+    assert card.fields["reason"] == "Because it is small"
+    assert forged.status == 409
+    assert granted.status == 303
+
+
+def test_an_answer_without_a_known_verdict_changes_nothing(
+    signed_in: SignedIn, asked: dict[str, Any]
+) -> None:
+    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    refused = signed_in.send(form, verdict="maybe", reason="why")
+    elsewhere = signed_in.post("/approvals/apr_0000000000", form.fields)
+    left = signed_in.get("/approvals").text
+
+    assert refused.status == 400
+    assert elsewhere.status == 404
+    assert asked["approval"] in left
+
+
+def test_a_deadline_is_shown_with_what_happens_then_and_kept(
+    signed_in: SignedIn, project: Path
+) -> None:
+    home = signed_in.server.home
+    _, soon = asking(home, project, "Soon", timeoutMinutes=90, onTimeout="grant")
+    _, late = asking(home, project, "Late", behind_ms=2 * HOUR_MS, timeoutMinutes=1)
+    late_name = late["approval"]["id"]
+    page = signed_in.get("/approvals")
+    form = form_for(page, soon["approval"]["id"], signed_in)
+    stale = signed_in.post(f"/approvals/{late_name}", {**form.fields, "session": late["session"]})
+
+    assert "(in 90 min); then it counts as <strong>granted</strong>" in page.text
+    assert late_name not in page.text
+    assert stale.status == 409
+    assert f"Approval `{late_name}` was denied already, by timeout" in stale.text
+
+
+def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) -> None:
+    asking(signed_in.server.home, project, f"Goal {HOSTILE}", question=f"Question {HOSTILE}")
+    text = signed_in.get("/approvals").text
+
+    assert "Question &lt;script&gt;" in text
+    assert "<script>window" not in text
+    assert "<img" not in text
+    assert 'href="javascript:' not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_an_empty_page_says_what_it_is_for(empty_server: Server) -> None:
+    page = SignedIn(empty_server).get("/approvals").text
+
+    assert "Nothing waits for you" in page
+    assert "interlock approvals list" in page
+
+
+def test_it_is_answered_with_the_keyboard_after_a_question(
+    visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
+) -> None:
+    _, second = asking(stage.home, project, "Paint the shed")
+    questions: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        questions.append(dialog.message)
+        dialog.dismiss()
+
+    page = visitor.go("/approvals")
+    page.once("dialog", dismiss)
+    page.keyboard.press("a")
+    expect(page.locator(f"#{asked['approval']}")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.keyboard.press("a")
+    expect(page.get_by_role("status").filter(has_text="Granted")).to_be_visible()
+    expect(page.locator(f"#{second['approval']['id']}")).to_have_count(0)
+    page.keyboard.press("r")
+    page.keyboard.type("No tests")
+    assert page.input_value(f"#reason-{asked['approval']}") == "No tests"
+
+    assert questions == [
+        "Grant this? “Is the plan good?” The run goes on with the step after “plan”."
+    ]
+    assert visitor.complaints == []
+
+
+def test_a_new_one_is_seen_without_losing_what_was_typed(
+    visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
+) -> None:
+    page = visitor.go("/approvals")
+    page.fill(f"#reason-{asked['approval']}", "Half a thou")
+    _, second = asking(stage.home, project, "Paint the fence")
+
+    expect(page.locator(f"#{second['approval']['id']}")).to_be_visible(timeout=3_000)
+    expect(page.locator("#pages .badge")).to_contain_text("2")
+    assert page.input_value(f"#reason-{asked['approval']}") == "Half a thou"
