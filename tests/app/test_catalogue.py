@@ -4,12 +4,26 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.catalogue import find_workflow, list_workflows
+from interlock.app.catalogue import (
+    WorkflowFile,
+    find_workflow,
+    handle,
+    list_workflows,
+    look_up,
+    pinned_form,
+    usage,
+)
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
+from interlock.app.sessions import Wanted, listed_sessions
+from interlock.app.start import Start, start
+from interlock.app.user import archive
+from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.core import canonical
 from interlock.core.ids import WorkflowId
-from tests.scenes import install, linear
+from interlock.core.session.answer import Answered
+from tests.scenes import install, linear, started
 
 
 def test_the_project_replaces_what_the_user_has(app: App, home: Path, tmp_path: Path) -> None:
@@ -76,3 +90,104 @@ def test_every_bundled_workflow_is_valid(app: App, tmp_path: Path) -> None:
 
     assert listing.entries
     assert listing.broken == ()
+
+
+def test_without_a_workspace_only_what_is_there_everywhere_is_listed(
+    app: App, tmp_path: Path
+) -> None:
+    install(app, tmp_path, linear())
+
+    assert "line" not in [entry.workflow.id for entry in list_workflows(app, None).entries]
+    assert "hello" in [entry.workflow.id for entry in list_workflows(app, None).entries]
+
+
+def test_a_file_is_found_by_its_id_or_its_handle_whatever_is_wrong_with_it(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    (home / "workflows").mkdir()
+    (home / "workflows" / "line.json").write_bytes(msgspec.json.encode(linear(1)))
+    install(app, tmp_path, linear(4))
+    repeated = msgspec.structs.replace(linear(2, "twice"), steps=linear(1).steps * 2)
+    install(app, tmp_path, repeated)
+    (tmp_path / ".interlock" / "workflows" / "oops.json").write_text("{}")
+    valid = look_up(app, tmp_path, "line")
+    assert isinstance(valid, WorkflowFile)
+    (shadow,) = valid.shadows
+    hidden = look_up(app, tmp_path, handle(shadow))
+    twice, oops = look_up(app, tmp_path, "twice"), look_up(app, tmp_path, "oops")
+
+    assert (valid.can_start, valid.place.origin) == (True, "project")
+    assert look_up(app, tmp_path, handle(valid.place)) == valid
+    assert isinstance(hidden, WorkflowFile)
+    assert (hidden.can_start, hidden.hidden_by, hidden.place) == (False, valid.place, shadow)
+    assert isinstance(twice, WorkflowFile)
+    assert (twice.workflow, twice.can_start, twice.problems[0].rule) == ("twice", False, "id")
+    assert isinstance(oops, WorkflowFile)
+    assert (oops.workflow, oops.can_start) == (None, False)
+    assert isinstance(look_up(app, tmp_path, "~0000000000000000"), NoSuchWorkflow)
+    assert isinstance(look_up(app, None, "twice"), NoSuchWorkflow)
+
+
+def test_a_valid_file_names_the_broken_one_that_was_meant_for_its_id(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    (home / "workflows").mkdir()
+    (home / "workflows" / "line.json").write_bytes(msgspec.json.encode(linear(1)))
+    broken = tmp_path / ".interlock" / "workflows" / "line.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{")
+
+    found = look_up(app, tmp_path, "line")
+
+    assert isinstance(found, WorkflowFile)
+    assert (found.place.origin, [place.path for place in found.broken]) == ("user", [broken])
+
+
+def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
+    app: App, tmp_path: Path
+) -> None:
+    places = [tmp_path / name for name in ("one", "two")]
+    for place in places:
+        place.mkdir()
+    first, second = (started(app, place).answer for place in places)
+    archive(app, first.session, is_archived=True)
+    used = usage(app)["line"]
+    pinned = pinned_form(app, "line", app.reader.usage()[0].workflow)
+
+    assert (used.sessions, used.archived) == (1, 1)
+    assert used.updated_ms > 0
+    assert pinned is None, "that is no hash"
+    assert set(known_workspaces(app)) == {str(place) for place in places}
+    assert known_workspace(app, str(places[1])) == places[1]
+    assert known_workspace(app, str(tmp_path)) != tmp_path
+    places[0].joinpath(".interlock").rename(tmp_path / "moved")
+    places[0].rmdir()
+    assert known_workspaces(app) == (str(places[1]),)
+    assert known_workspace(app, str(places[0])) != places[0]
+    assert second.session != first.session
+
+
+def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_path: Path) -> None:
+    answer = started(app, tmp_path).answer
+    stream = app.reader.stream(answer.session)
+    assert stream is not None
+    assert stream.head is not None
+    name = stream.head.runs[0].workflow_hash
+
+    pinned = pinned_form(app, "line", name)
+
+    assert pinned is not None
+    assert (pinned.hash, pinned.workflow.id) == (name, "line")
+    assert canonical.blob_ref(pinned.content) == name
+    assert pinned_form(app, "hello", name) is None
+
+
+def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
+    session = started(app, tmp_path).answer.session
+    second = start(app, Start(WorkflowId("hello"), "And this", tmp_path, session=session))
+    assert isinstance(second, Answered)
+
+    for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):
+        page = listed_sessions(app, Wanted(workflow=name), after="", limit=10)
+        assert [one.session for one in page.sessions] == found
+    assert {name: used.sessions for name, used in usage(app).items()} == {"line": 1, "hello": 1}

@@ -1,5 +1,8 @@
 """Look through the workflows that can be started, at one of them, or at any file."""
 
+import hashlib
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,14 +10,35 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.core.ids import WorkflowId
-from interlock.core.workflow.problems import Invalid
-from interlock.workspace.catalogue import Broken, Entry, Place
+from interlock.core.canonical import CanonicalBytes
+from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
+from interlock.core.workflow.compiled import Pinned, unpack
+from interlock.core.workflow.problems import Invalid, Problem
+from interlock.store.log import Usage
+from interlock.workspace.catalogue import Broken, Entry, Place, content_of, is_routine
 
 if TYPE_CHECKING:
     from interlock.core.workflow.compiler import Compiled
 
-__all__ = ["Broken", "Entry", "Listing", "Place", "check_file", "find_workflow", "list_workflows"]
+__all__ = [
+    "Broken",
+    "Entry",
+    "Listing",
+    "Place",
+    "Usage",
+    "WorkflowFile",
+    "check_file",
+    "content_of",
+    "find_workflow",
+    "handle",
+    "is_routine",
+    "list_workflows",
+    "look_up",
+    "pinned_form",
+    "usage",
+]
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -24,8 +48,28 @@ class Listing(msgspec.Struct, frozen=True):
     """How many workflows carry each tag, before any filter."""
 
 
+class WorkflowFile(msgspec.Struct, frozen=True):
+    """A file as it can be looked at: valid or not, in use or hidden by another."""
+
+    place: Place
+    workflow: WorkflowId | None
+    """Its id, where the file can be read so far."""
+    problems: tuple[Problem, ...]
+    """Warnings, or what keeps it from being a workflow."""
+    compiled: "Compiled | None" = None
+    hidden_by: Place | None = None
+    """The file with the same id that counts instead."""
+    shadows: tuple[Place, ...] = ()
+    broken: tuple[Place, ...] = ()
+    """Files that seem to be meant for this id and are not valid."""
+
+    @property
+    def can_start(self) -> bool:
+        return self.compiled is not None and self.hidden_by is None
+
+
 def list_workflows(
-    app: App, workspace: Path, *, tags: tuple[str, ...] = (), query: str = ""
+    app: App, workspace: Path | None, *, tags: tuple[str, ...] = (), query: str = ""
 ) -> Listing:
     entries, broken = app.catalogue.entries(workspace)
     counts: dict[str, int] = {}
@@ -43,6 +87,50 @@ def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | No
     return NoSuchWorkflow(workflow, tuple(entry.workflow.id for entry in entries), tuple(broken))
 
 
+def look_up(app: App, workspace: Path | None, asked: str) -> WorkflowFile | NoSuchWorkflow:
+    """The file behind an id or a `handle`, whether it can be started or not."""
+    if asked.startswith("~"):
+        return _behind_handle(app, workspace, asked)
+    entries, broken = app.catalogue.entries(workspace, only=WorkflowId(asked))
+    meant = [file for file in broken if asked in (file.workflow, file.place.path.stem)]
+    for entry in entries:
+        if entry.workflow.id == asked:
+            return _valid(entry, tuple(file.place for file in meant))
+    if meant:
+        return _invalid(meant[-1])
+    known = tuple(entry.workflow.id for entry in entries)
+    return NoSuchWorkflow(WorkflowId(asked), known, tuple(broken))
+
+
+def handle(place: Place) -> str:
+    """Names a file in an address without saying where it lies; no id begins so."""
+    named = place.origin.encode() + b"\0" + os.fsencode(place.path)
+    return f"~{hashlib.sha256(named).hexdigest()[:16]}"
+
+
+def usage(app: App) -> dict[str, Usage]:
+    """How much each workflow was used, whether its file is still there or not."""
+    return {found.workflow: found for found in app.reader.usage()}
+
+
+def pinned_form(app: App, workflow: str, asked: str) -> Pinned | None:
+    """What runs of `workflow` are pinned to under this hash, as it is stored.
+
+    Raises:
+        StoreFailure: nothing is stored under this hash, or something else than it says.
+    """
+    if not _HASH.fullmatch(asked):
+        return None
+    content = app.reader.blob(BlobRef(asked))
+    try:
+        compiled = unpack(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None  # a prompt or an answer
+    if compiled.id != workflow:
+        return None
+    return Pinned(compiled, CanonicalBytes(content), WorkflowHash(asked))
+
+
 def check_file(app: App, workspace: Path, path: Path) -> "Compiled | Invalid":
     """A file wherever it lies, as it would be if it lay in the project.
 
@@ -50,6 +138,50 @@ def check_file(app: App, workspace: Path, path: Path) -> "Compiled | Invalid":
         OSError: the file cannot be read.
     """
     return app.catalogue.check(workspace, path)
+
+
+def _behind_handle(app: App, workspace: Path | None, asked: str) -> WorkflowFile | NoSuchWorkflow:
+    entries, broken = app.catalogue.entries(workspace)
+    for file in broken:
+        if handle(file.place) == asked:
+            return _invalid(file)
+    for entry in entries:
+        if handle(entry.place) == asked:
+            return _valid(entry, ())
+        for hidden in entry.shadows:
+            if handle(hidden) == asked:
+                return _hidden(app, workspace, hidden, entry)
+    known = tuple(entry.workflow.id for entry in entries)
+    return NoSuchWorkflow(WorkflowId(asked), known, tuple(broken))
+
+
+def _valid(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
+    from interlock.core.workflow.compiler import Compiled  # noqa: PLC0415 (20 ms)
+
+    compiled = Compiled(entry.workflow, entry.pinned, entry.warnings)
+    return WorkflowFile(
+        entry.place,
+        entry.workflow.id,
+        entry.warnings,
+        compiled,
+        shadows=entry.shadows,
+        broken=broken,
+    )
+
+
+def _invalid(file: Broken) -> WorkflowFile:
+    return WorkflowFile(file.place, file.workflow, file.problems)
+
+
+def _hidden(app: App, workspace: Path | None, place: Place, by: Entry) -> WorkflowFile:
+    try:
+        found = app.catalogue.check(workspace, place.path)
+    except OSError as error:
+        found = Invalid((Problem("json", "", f"it cannot be read: {error.strerror}"),))
+    name, hidden_by = by.workflow.id, by.place
+    if isinstance(found, Invalid):
+        return WorkflowFile(place, name, found.problems, hidden_by=hidden_by)
+    return WorkflowFile(place, name, found.warnings, found, hidden_by=hidden_by)
 
 
 def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:

@@ -100,9 +100,16 @@ class Console:
     """Turns what pages show into HTML. Holds no state."""
 
     def __init__(
-        self, reader: Worker, writer: Worker, secret: Secret, nav: tuple[Nav, ...]
+        self,
+        reader: Worker,
+        writer: Worker,
+        secret: Secret,
+        nav: tuple[Nav, ...],
+        *,
+        errands: Worker,
     ) -> None:
         self._reader, self._writer, self._secret, self._nav = reader, writer, secret, nav
+        self._errands = errands
         self._templates = Environment(
             loader=PackageLoader("interlock.server"),
             autoescape=True,
@@ -124,7 +131,13 @@ class Console:
 
     def action(self, path: str, change: Change) -> Route:
         """A POST that changes something. It must come from a page of ours."""
+        return self._changing(path, change, self._writer)
 
+    def errand(self, path: str, change: Change) -> Route:
+        """One that may take long, and that writes no events: nobody else waits for it."""
+        return self._changing(path, change, self._errands)
+
+    def _changing(self, path: str, change: Change, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
             form = await request.form()
             caller: Caller = request.scope["caller"]
@@ -140,7 +153,7 @@ class Console:
             def changed(app: App) -> Response:
                 return self._answer(change(self._asked(app, request, fields)), app, request, csrf)
 
-            return await self._writer.run(changed)
+            return await worker.run(changed)
 
         return Route(path, endpoint, methods=["POST"])
 

@@ -28,6 +28,7 @@ from interlock.server.worker import Worker
 
 FOR_EVER = "public, max-age=31536000, immutable"
 STATIC = Path(__file__).parent / "static"
+ERRAND_SECONDS = 1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -47,7 +48,8 @@ def site(
     """Everything under one roof, for requests under these names."""
     writer = Worker("writer", partial(_writing, home))
     reader = Worker("reader", partial(open_app, home))
-    console = Console(reader, writer, secret, pages.NAV)
+    errands = Worker("errands", partial(open_app, home))
+    console = Console(reader, writer, secret, pages.NAV, errands=errands)
     live = Live(reader)
     mcp = Mcp(writer, reader, entropy)
     login = _Login(secret, clock, port, console)
@@ -57,6 +59,7 @@ def site(
         yield
         writer.stop()
         reader.stop()
+        errands.stop(seconds=ERRAND_SECONDS)
 
     async def healthy(_: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -19,12 +19,17 @@ SAID = {
     "mode": "The mode is changed.",
     "unblocked": "The run may go on.",
     "checkpoint": "The checkpoint is kept.",
+    "started": "The run is recorded. It waits for an agent to take it up.",
+    "source_added": "The source is added. Its workflows are in the catalogue.",
+    "source_fetched": "Fetched. The list shows the commit that is in use now.",
+    "source_removed": "Nothing is read from that source any more.",
 }
 """What is said after a change, by key."""
 
 TIME_MAX_MS = 253_402_300_799_000  # the end of the year 9999
 _INVISIBLE = re.compile(
-    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+    "\ud800-\udfff]"  # halves of characters: what a file name has that is not text
 )
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 

@@ -51,10 +51,10 @@ class Worker:
         """
         return await self._hand(work, is_together=True)
 
-    def stop(self) -> None:
-        """Finish what was handed in, then end."""
+    def stop(self, *, seconds: float | None = None) -> None:
+        """Finish what was handed in, then end; what takes longer than this is not waited for."""
         self._jobs.put(_Stop())
-        self._thread.join()
+        self._thread.join(seconds)
 
     async def _hand(self, work: Callable[[App], Any], *, is_together: bool) -> Any:
         loop = asyncio.get_running_loop()

@@ -50,6 +50,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """All of them stand in the title, the workflow or the newest notes of a run."""
     statuses: tuple[str, ...] = ()
     workflow: str = ""
+    """Of any of its runs."""
     workspace: str = ""
     is_archived: bool = False
 
@@ -58,6 +59,17 @@ class Listed(msgspec.Struct, frozen=True):
     stream: Stream
     place: tuple[int, int]
     """Where it stands in the list, for the page that follows."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """How much a workflow was used."""
+
+    workflow: str
+    sessions: int
+    """That are not archived."""
+    archived: int
+    updated_ms: int
+    """Of the newest session with a run of it."""
 
 
 class Repeated(msgspec.Struct, frozen=True):
@@ -133,6 +145,14 @@ class LogReader(Protocol):
         self, wanted: "Wanted", *, before: tuple[int, int] | None, limit: int
     ) -> list["Listed"]:
         """Sessions with or without runs, newest first, from behind the place `before`."""
+        ...
+
+    def usage(self) -> list[Usage]:
+        """Of every workflow that was ever run."""
+        ...
+
+    def workspaces(self, *, limit: int) -> list[str]:
+        """The directories of all sessions, the one that was used last first."""
         ...
 
     def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:

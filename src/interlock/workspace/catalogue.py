@@ -1,5 +1,6 @@
 """Where workflow files lie: bundled, the user's own, from configured sources, and the project's."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -48,6 +49,8 @@ class Broken(msgspec.Struct, frozen=True):
 
     place: Place
     problems: tuple[Problem, ...]
+    workflow: WorkflowId | None = None
+    """Its id, where the file can be read so far."""
 
 
 _Stamp = tuple[int, int, int]
@@ -62,10 +65,11 @@ class Catalogue:
         self._compiled: dict[Path, tuple[Source, Library, Compiled | Invalid]] = {}
 
     def entries(
-        self, workspace: Path, only: WorkflowId | None = None
+        self, workspace: Path | None, only: WorkflowId | None = None
     ) -> tuple[list[Entry], list[Broken]]:
         """What can be started in `workspace`, by id, and what is broken there.
 
+        Without a workspace, what can be started everywhere.
         With `only`, no other workflow is compiled, as far as that one can be.
         """
         found, broken = self._sources(workspace)
@@ -78,7 +82,7 @@ class Catalogue:
             library = _library(routines, name, bindings)
             compiled = self._compile(place.path, source, library)
             if isinstance(compiled, Invalid):
-                broken.append(Broken(place, compiled.problems))
+                broken.append(Broken(place, compiled.problems, name))
                 continue
             shadows = tuple(other for other, _ in shadowed)
             workflow, pinned = compiled.workflow, compiled.pinned
@@ -87,7 +91,7 @@ class Catalogue:
             return self.entries(workspace)  # whoever asked is told what there is instead
         return entries, broken
 
-    def check(self, workspace: Path, path: Path) -> "Compiled | Invalid":
+    def check(self, workspace: Path | None, path: Path) -> "Compiled | Invalid":
         """A file wherever it lies, as it would be in `workspace`.
 
         Raises:
@@ -101,12 +105,14 @@ class Catalogue:
         library = _library(_routines(found), source.workflow.id, bindings)
         return self._compile(path, source, library)
 
-    def _bindings(self, workspace: Path) -> list[Bindings]:
+    def _bindings(self, workspace: Path | None) -> list[Bindings]:
         """What the user, and then the project, has put into slots."""
-        configs = (self._home / "config.toml", workspace / ".interlock" / "config.toml")
+        configs = [self._home / "config.toml"]
+        if workspace:
+            configs.append(workspace / ".interlock" / "config.toml")
         return [bindings_in(path) for path in configs]
 
-    def _sources(self, workspace: Path) -> tuple["_Found", list[Broken]]:
+    def _sources(self, workspace: Path | None) -> tuple["_Found", list[Broken]]:
         found: _Found = {}
         broken: list[Broken] = []
         reserved: set[WorkflowId] = set()
@@ -133,7 +139,7 @@ class Catalogue:
                 reserved |= found.keys()
         return found, broken
 
-    def _directories(self, workspace: Path) -> Iterator[tuple[str, Path]]:
+    def _directories(self, workspace: Path | None) -> Iterator[tuple[str, Path]]:
         # Later ones win: a project may replace what a user or a source brought along.
         from interlock.workspace import sources  # noqa: PLC0415 (5 ms, for the same reason)
 
@@ -141,7 +147,8 @@ class Catalogue:
         yield "user", self._home / "workflows"
         for name, directory in sources.directories(self._home):
             yield f"source {name}", directory
-        yield "project", workspace / ".interlock" / "workflows"
+        if workspace:
+            yield "project", workspace / ".interlock" / "workflows"
 
     def _load(self, path: Path) -> "Source | Invalid":
         try:
@@ -171,14 +178,24 @@ _Found: TypeAlias = "dict[WorkflowId, list[tuple[Place, Source]]]"
 """Every file by the id it has; the last one of each counts."""
 
 
-def _read(path: Path) -> "Source | Invalid":
+def content_of(path: Path) -> bytes:
+    """What stands in a file, as far as a workflow may be long, and one byte more.
+
+    Raises:
+        OSError: it cannot be read, or is no file.
+    """
     from interlock.core.workflow.definition import FILE_BYTES_MAX  # noqa: PLC0415 (see above)
-    from interlock.core.workflow.reading import read  # noqa: PLC0415
 
     if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would be to wait for somebody
-        return Invalid((Problem("json", "", "this is not a file"),))
+        raise OSError(errno.EINVAL, "this is not a file")
     with path.open("rb") as file:
-        return read(file.read(FILE_BYTES_MAX + 1))
+        return file.read(FILE_BYTES_MAX + 1)
+
+
+def _read(path: Path) -> "Source | Invalid":
+    from interlock.core.workflow.reading import read  # noqa: PLC0415 (see above)
+
+    return read(content_of(path))
 
 
 def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":

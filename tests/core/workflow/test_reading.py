@@ -139,6 +139,22 @@ def test_broken_json_is_placed() -> None:
     assert (problem.line, problem.column) == (3, 3)
 
 
+@pytest.mark.parametrize(
+    ("content", "line", "column"),
+    [
+        (b'{"id": "a",\n "name": "A"\n', 2, 13),  # its end is missing
+        (b'{"id": "a",\n "name": "caf\xe9"}', 2, 14),  # not UTF-8
+    ],
+)
+def test_a_file_that_cannot_be_read_to_its_end_is_placed_too(
+    content: bytes, line: int, column: int
+) -> None:
+    found = load(content)
+
+    assert isinstance(found, Invalid)
+    assert [(one.rule, one.line, one.column) for one in found.problems] == [("json", line, column)]
+
+
 def test_a_key_that_stands_twice_is_not_dropped_in_silence() -> None:
     content = json.dumps(GOOD).replace('"name"', '"id": "other", "name"').encode()
 

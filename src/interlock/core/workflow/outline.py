@@ -1,6 +1,7 @@
 """A workflow as a whole: what an agent will see step by step, and its shape as a drawing."""
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +25,38 @@ class Preview(msgspec.Struct, frozen=True, rename="camel"):
     prompt: str
 
 
+class Mark(msgspec.Struct, frozen=True):
+    """Something about a step that its title does not say."""
+
+    kind: Literal[
+        "condition",
+        "fragment",
+        "confirmation",
+        "approval",
+        "consequence",
+        "injected",
+        "contract",
+        "assessment",
+        "user",
+    ]
+    words: str
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A step, or a loop or group with what lies in it."""
+
+    kind: Literal["step", "loop", "group"]
+    id: str
+    title: str
+    number: int
+    """Of a step, counted from 1."""
+    how: str
+    """How often a block is gone through, and when."""
+    marks: tuple[Mark, ...]
+    body: "tuple[Piece, ...]"
+    pointer: str
+
+
 def preview(
     workflow: CompiledWorkflow, context: Mapping[str, Json], preferences: Preferences
 ) -> Iterator[Preview]:
@@ -38,8 +71,13 @@ def preview(
             opening=() if step.number == 1 else None,
         )
         text = rendered.text if isinstance(rendered, Rendered) else f"(cannot be shown: {rendered})"
-        notes = (*(_repeats(loop) for loop in loops), *_notes(step))
+        notes = (*(_repeats(loop) for loop in loops), *(mark.words for mark in _marks(step)))
         yield Preview(step.id, step.title, step.number, notes, text)
+
+
+def pieces(workflow: CompiledWorkflow) -> tuple[Piece, ...]:
+    """The shape of a workflow as data, for a page."""
+    return tuple(_pieces(workflow.steps))
 
 
 def draw(workflow: CompiledWorkflow) -> list[str]:
@@ -68,37 +106,66 @@ def _places(
 
 
 def _repeats(loop: CompiledLoop) -> str:
+    return _how(loop) if loop.kind == "group" else f"in loop {loop.id}: {_how(loop)}"
+
+
+def _how(loop: CompiledLoop, who: str = "you decide") -> str:
     if loop.kind == "group":
         assert loop.run_condition is not None, "a group is made for its condition"
         return f"only when {_when(loop.run_condition)}"
     how = {
         "for": f"{loop.count} times",
         "forEach": f"for each of `{loop.items}`",
-        "while": "as long as you decide to go on",
-        "until": "until you decide to stop",
+        "while": f"as long as {who} to go on",
+        "until": f"until {who} to stop",
     }[loop.kind]
     if loop.condition is not None:
         how = f"{loop.kind} {conditions.words(conditions.unpack(loop.condition))}"
     only = f", only when {_when(loop.run_condition)}" if loop.run_condition else ""
-    return f"in loop {loop.id}: {how}, at most {loop.passes_max} passes{only}"
+    return f"{how}, at most {loop.passes_max} passes{only}"
 
 
-def _notes(step: CompiledStep) -> Iterator[str]:
+def _marks(step: CompiledStep) -> Iterator[Mark]:
     if step.run_condition:
-        yield f"only when {_when(step.run_condition)}"
+        yield Mark("condition", f"only when {_when(step.run_condition)}")
     for fragment in step.fragments:
         if fragment.when:
-            yield f"fragment {fragment.id} only when {_when(fragment.when)}"
+            only = f"fragment {fragment.id} only when {_when(fragment.when)}"
+            yield Mark("fragment", only)
     if step.confirms:
         when = f" when {_when(step.confirms)}" if isinstance(step.confirms, str) else ""
-        yield f"the user confirms it{when} (guided runs)"
+        yield Mark("confirmation", f"the user confirms it{when} (guided runs)")
     if step.approval:
         when = f" when {_when(step.approval.condition)}" if step.approval.condition else ""
-        yield f"waits for an approval{when}: {step.approval.question}"
+        yield Mark("approval", f"waits for an approval{when}: {step.approval.question}")
     for consequence in step.consequences:
-        yield f"must be done again when a level is {consequence.when.any_equals_level}"
+        level = consequence.when.any_equals_level
+        yield Mark("consequence", f"must be done again when a level is {level}")
     for injected in step.injected:
-        yield f"{injected.part} brought by {injected.by}"
+        yield Mark("injected", f"{injected.part} brought by {injected.by}")
+
+
+def _owed(step: CompiledStep) -> Iterator[Mark]:
+    """What is handed in besides notes; the prompt says it, so a preview does not."""
+    if step.contract:
+        may = "hands in" if step.contract.is_required else "may hand in"
+        yield Mark("contract", f"{may} {step.contract.name}")
+    for found in step.assessments:
+        yield Mark("assessment", f"assesses {found.id}")
+    if step.user_only:
+        yield Mark("user", f"needs the user: {step.user_only.question}")
+
+
+def _pieces(parts: tuple[Part, ...]) -> Iterator[Piece]:
+    for part in parts:
+        if isinstance(part, CompiledStep):
+            marks = (*_marks(part), *_owed(part))
+            yield Piece("step", part.id, part.title, part.number, "", marks, (), part.pointer)
+        else:
+            kind = "group" if part.kind == "group" else "loop"
+            body = tuple(_pieces(part.body))
+            how = _how(part, "the agent decides")
+            yield Piece(kind, part.id, part.title, 0, how, (), body, part.pointer)
 
 
 def _when(condition: str) -> str:
@@ -110,11 +177,11 @@ def _drawn(parts: tuple[Part, ...], margin: str) -> Iterator[str]:
         is_last = index == len(parts) - 1
         edge, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         if isinstance(part, CompiledLoop) and part.kind == "group":
-            yield f"{margin}{edge}◇ {_repeats(part)}"
+            yield f"{margin}{edge}◇ {_how(part)}"
             yield from _drawn(part.body, margin + below)
             continue
         if isinstance(part, CompiledLoop):
-            yield f"{margin}{edge}↻ {part.title} [{part.id}] ({_repeats(part).partition(': ')[2]})"
+            yield f"{margin}{edge}↻ {part.title} [{part.id}] ({_how(part)})"
             yield from _drawn(part.body, margin + below)
             continue
         marks = [f"only when {_when(part.run_condition)}"] if part.run_condition else []

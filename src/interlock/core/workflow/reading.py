@@ -192,25 +192,21 @@ def _kind_of(value: Any) -> str:
 
 def _not_json(content: bytes, error: Exception) -> Problem:
     if isinstance(error, UnicodeDecodeError):
-        line = content.count(b"\n", 0, error.start) + 1
-        return Problem("json", "", f"line {line} is not UTF-8 text: {error.reason}")
+        return _after(content[: error.start], f"this is not UTF-8 text: {error.reason}")
     if isinstance(error, RecursionError):
         return Problem("json", "", "it is nested too deeply")
     # msgspec counts bytes: "JSON is malformed: … (byte 17)".
-    _, _, byte = str(error).rpartition("(byte ")
-    what = str(error).removeprefix("JSON is malformed: ")
+    what, _, byte = str(error).removeprefix("JSON is malformed: ").rpartition(" (byte ")
     if not byte.rstrip(")").isdigit():
-        return Problem("json", "", f"this is not JSON: {what}")
-    before = content[: int(byte.rstrip(")"))]
+        return _after(content.rstrip(), f"this is not JSON: {error}")  # the end is missing
+    return _after(content[: int(byte.rstrip(")"))], f"this is not JSON: {what}")
+
+
+def _after(before: bytes, message: str) -> Problem:
+    """A problem at the place up to which the file could be read."""
     last = before.rpartition(b"\n")[2].decode(errors="replace")
-    what = what.rpartition(" (byte")[0]
-    return Problem(
-        "json",
-        "",
-        f"this is not JSON: {what}",
-        line=before.count(b"\n") + 1,
-        column=len(last) + 1,
-    )
+    line = before.count(b"\n") + 1
+    return Problem("json", "", message, line=line, column=len(last) + 1)
 
 
 def _as_written(problem: Problem, folded: Folded) -> Problem:

@@ -12,6 +12,10 @@ from interlock.server.pages import (
     session_actions,
     sessions,
     settings,
+    workflow,
+    workflow_sources,
+    workflow_start,
+    workflows,
 )
 
 NAV = (
@@ -37,4 +41,8 @@ def routes(console: Console) -> list[Route]:
         *bundles.routes(console),
         *settings.routes(console),
         *absent.routes(console),
+        *workflows.routes(console),
+        *workflow_sources.routes(console),
+        *workflow_start.routes(console),
+        *workflow.routes(console),
     ]

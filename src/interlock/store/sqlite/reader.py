@@ -11,7 +11,7 @@ from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Wanted
+from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Usage, Wanted
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database, Value, engine
 
@@ -144,10 +144,12 @@ class SqliteReader:
 
     def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
         conditions, chosen = ["is_archived = ?"], list[Value]([int(wanted.is_archived)])
-        for column, asked in (("workflow", wanted.workflow), ("workspace", wanted.workspace)):
-            if asked:
-                conditions.append(f"{column} = ?")
-                chosen.append(asked)
+        if wanted.workspace:
+            conditions.append("workspace = ?")
+            chosen.append(wanted.workspace)
+        if wanted.workflow:
+            conditions.append("stream IN (SELECT stream FROM resume WHERE workflow = ?)")
+            chosen.append(wanted.workflow)
         if wanted.statuses:
             conditions.append(f"status IN ({', '.join('?' * len(wanted.statuses))})")
             chosen += wanted.statuses
@@ -162,9 +164,9 @@ class SqliteReader:
             chosen += before
         rows = self._db.rows(
             # SQLite takes the other columns from the row that has the maximum.
-            "WITH newest AS (SELECT stream, max(updated_ms) AS at, status, workflow, workspace,"
+            "WITH newest AS (SELECT stream, max(updated_ms) AS at, status, workspace,"
             " is_archived FROM resume GROUP BY stream UNION ALL SELECT stream, updated_ms,"
-            " CASE status WHEN 'ended' THEN 'complete' ELSE 'open' END, '', workspace, is_archived"
+            " CASE status WHEN 'ended' THEN 'complete' ELSE 'open' END, workspace, is_archived"
             " FROM attended a WHERE NOT EXISTS"
             " (SELECT 1 FROM resume r WHERE r.stream = a.stream))"
             " SELECT s.session, s.version, s.digest, s.head, n.at, n.stream FROM"
@@ -174,6 +176,23 @@ class SqliteReader:
             (*chosen, limit),
         )
         return [Listed(_stream(*row[:4]), (row[4], row[5])) for row in rows]
+
+    def usage(self) -> list[Usage]:
+        rows = self._db.rows(
+            "SELECT workflow, count(DISTINCT CASE is_archived WHEN 0 THEN stream END),"
+            " count(DISTINCT CASE is_archived WHEN 1 THEN stream END), max(updated_ms)"
+            " FROM resume GROUP BY workflow"
+        )
+        return [Usage(*row) for row in rows]
+
+    def workspaces(self, *, limit: int) -> list[str]:
+        rows = self._db.rows(
+            "SELECT workspace FROM (SELECT workspace, updated_ms FROM resume"
+            " UNION ALL SELECT workspace, updated_ms FROM attended)"
+            " GROUP BY workspace ORDER BY max(updated_ms) DESC, workspace LIMIT ?",
+            (limit,),
+        )
+        return [workspace for (workspace,) in rows]
 
     def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:
         rows = self._db.rows(

@@ -1,0 +1,27 @@
+"""Which directories sessions have worked in: what a page may look into, and nothing else."""
+
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.app.explain import Explanation
+
+OFFERED_MAX = 50
+_ALL = 1_000_000
+
+
+def known_workspaces(app: App) -> tuple[str, ...]:
+    """The directories of sessions, as far as they are still there, the last used first."""
+    found = app.reader.workspaces(limit=OFFERED_MAX)
+    return tuple(workspace for workspace in found if Path(workspace).is_dir())
+
+
+def known_workspace(app: App, asked: str) -> Path | Explanation:
+    """One of them. Others are not looked into, and nobody is told whether they exist."""
+    if asked in app.reader.workspaces(limit=_ALL) and Path(asked).is_dir():
+        return Path(asked)
+    return Explanation(
+        "unknown_session",
+        f"No session has worked in `{asked}`, or it is no longer there",
+        "Choose one of the projects that are listed. Others become known when an agent starts"
+        " work there.",
+    )

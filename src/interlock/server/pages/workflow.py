@@ -1,0 +1,378 @@
+"""One workflow: what it is for, its file, what it compiles to, what is wrong, who ran it."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app.catalogue import WorkflowFile, content_of, find_workflow, look_up, pinned_form
+from interlock.app.catalogue import usage as usage_of_all
+from interlock.app.explain import Explanation, explain
+from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.refusals import NoSuchWorkflow
+from interlock.app.sessions import Wanted, listed_sessions
+from interlock.app.workspaces import known_workspaces
+from interlock.core.ids import WorkflowHash, WorkflowId
+from interlock.core.preferences import Preferences
+from interlock.core.session.head import RunHead
+from interlock.core.views.status import Status, run_status
+from interlock.core.workflow import builtins, outline, packs, places
+from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
+from interlock.core.workflow.compiler import Compiled
+from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
+from interlock.core.workflow.outline import Piece
+from interlock.core.workflow.problems import Problem
+from interlock.server.console import Asked, Console, Download, Shown
+from interlock.server.pages.workflows import address, chosen_project, linked
+from interlock.server.words import pretty
+
+LINES_MAX = 20_000
+SHOWN_CHARS_MAX = 1_500_000
+PROMPT_CHARS_MAX = 500_000  # of all steps together; the command line shows the rest
+PER_PAGE = 50
+SEARCHED_MAX = 20  # projects in which a workflow is looked for that is not here
+TABS = {
+    "readme": "Readme",
+    "source": "Source",
+    "compiled": "Compiled",
+    "problems": "Problems",
+    "preview": "Preview",
+    "used": "Used by",
+}
+_BREAK = re.compile("\r\n|\n|\r")
+
+
+class Line(msgspec.Struct, frozen=True):
+    text: str
+    tone: str
+    remarks: tuple[Problem, ...]
+
+
+class UsedRow(msgspec.Struct, frozen=True):
+    session: str
+    workspace: str
+    updated_ms: int
+    run: RunHead
+    status: Status
+
+
+Facts: TypeAlias = dict[str, Any]
+
+
+def routes(console: Console) -> list[Route]:
+    return [
+        console.page("/workflows/{id}", workflow),
+        console.page("/workflows/{id}/pinned/{hash}", pinned),
+    ]
+
+
+def workflow(asked: Asked) -> Shown | Explanation | Download:
+    project = chosen_project(asked)
+    if isinstance(project, Explanation):
+        return project
+    found = look_up(asked.app, project, asked.params["id"])
+    if isinstance(found, NoSuchWorkflow):
+        return missing(asked, found)
+    if asked.word("download"):
+        return _download(found, asked.word("download"))
+    tabs = _tabs(found)
+    tab = asked.word("tab") if asked.word("tab") in tabs else next(iter(tabs))
+    facts: Facts = {
+        "asked": asked,
+        "tabs": [(name, TABS[name], asked.without("after", tab=name)) for name in tabs],
+        "tab": tab,
+        "source_page": asked.without("after", tab="source"),
+        "problems_page": asked.without("after", tab="problems"),
+        **header(found, project),
+        **_FACTS[tab](asked, found),
+    }
+    is_live = tab == "used"
+    return Shown("workflow.html", facts["heading"], facts, live="" if is_live else None)
+
+
+def header(found: WorkflowFile, project: Path | None) -> Facts:
+    """What every page about a workflow says first."""
+    definition = found.compiled.workflow if found.compiled else None
+    errors = sum(problem.severity == "error" for problem in found.problems)
+    why_not = _why_not(found, errors)
+    return {
+        "found": found,
+        "definition": definition,
+        "compiled": found.compiled.pinned.workflow if found.compiled else None,
+        "pinned": found.compiled.pinned if found.compiled else None,
+        "heading": definition.name if definition else found.workflow or found.place.path.name,
+        "project": str(project) if project else "",
+        "state": _state(found),
+        "errors": errors,
+        "why_not": why_not,
+        "start_page": "" if why_not else address(f"{found.workflow}/start", project),
+        "hidden_by": linked(found.hidden_by, project) if found.hidden_by else None,
+        "shadows": [linked(place, project) for place in found.shadows],
+        "broken": [linked(place, project) for place in found.broken],
+    }
+
+
+def missing(asked: Asked, refusal: NoSuchWorkflow) -> Shown:
+    """There is no such workflow here: where it might be instead."""
+    told, project = explain(refusal), asked.word("project")
+    used = usage_of_all(asked.app).get(refusal.workflow)
+    here = Path(project) if project else None
+    return Shown(
+        "workflow_missing.html",
+        told.error,
+        {
+            "error": told.error,
+            "project": project,
+            "suggestions": [(name, address(name, here)) for name in told.did_you_mean],
+            "elsewhere": [
+                (place, address(refusal.workflow, Path(place)))
+                for place in _projects_with(asked, refusal.workflow)
+            ],
+            "used": used.sessions + used.archived if used else 0,
+            "workflow": refusal.workflow,
+            "count": len(refusal.known),
+        },
+        status=404,
+    )
+
+
+def pinned(asked: Asked) -> Shown | Explanation | Download:
+    """What runs are pinned to, from the store: the file may be another by now, or gone."""
+    name, wanted = asked.params["id"], asked.params["hash"]
+    hint = f"/workflows/{name}?tab=used shows what its sessions are pinned to."
+    try:
+        found = pinned_form(asked.app, name, wanted)
+    except StoreFailure as failure:
+        return Explanation("unknown_workflow", str(failure), failure.hint)
+    if found is None:
+        error = f"No run of `{name}` is pinned to `{wanted}`"
+        return Explanation("unknown_workflow", error, hint)
+    if asked.word("download"):
+        return Download(f"{wanted[7:19]}.compiled.json", found.content)
+    facts: Facts = {
+        "name": name,
+        "pinned": found,
+        "compiled": found.workflow,
+        "pieces": outline.pieces(found.workflow),
+        "lines_of": {},
+        "download": asked.without(download="compiled"),
+        **_shown(_pretty(found), ()),
+    }
+    return Shown("workflow_pinned.html", f"{found.workflow.name}, pinned", facts)
+
+
+def _state(found: WorkflowFile) -> dict[str, str]:
+    if found.compiled is None:
+        return {"word": "not valid", "tone": "bad", "icon": "blocked"}
+    if found.hidden_by:
+        return {"word": "hidden", "tone": "soft", "icon": "ghost"}
+    if found.problems:
+        return {"word": "valid, with warnings", "tone": "warn", "icon": "gap"}
+    return {"word": "valid", "tone": "good", "icon": "done"}
+
+
+def _why_not(found: WorkflowFile, errors: int) -> str:
+    """Why it cannot be started; empty if it can."""
+    if found.compiled is None:
+        what = "one problem keeps" if errors == 1 else f"{errors} problems keep"
+        return f"It cannot be started: {what} this file from being a workflow."
+    if found.hidden_by:
+        return "It cannot be started: another file with the same id counts instead."
+    return ""
+
+
+def _tabs(found: WorkflowFile) -> tuple[str, ...]:
+    """Those that have something to show, the first of which is shown unasked."""
+    if found.compiled:
+        return tuple(TABS)
+    return ("problems", "source", *(("used",) if found.workflow else ()))
+
+
+def _download(found: WorkflowFile, what: str) -> Download | Explanation:
+    """The exact bytes."""
+    name = found.workflow or "workflow"
+    if what == "compiled" and found.compiled:
+        return Download(f"{name}.compiled.json", found.compiled.pinned.content)
+    try:
+        content = content_of(found.place.path)
+    except OSError as error:
+        return Explanation(
+            "unknown_workflow",
+            f"`{found.place.path}` cannot be read: {error.strerror}",
+            "Look at the catalogue again: it may be gone.",
+        )
+    if len(content) > FILE_BYTES_MAX:
+        return Explanation(
+            "invalid_arguments",
+            f"`{found.place.path}` is longer than a workflow may be",
+            "Open it where it lies.",
+        )
+    return Download(f"{name}.json", content)
+
+
+def _readme(_: Asked, found: WorkflowFile) -> Facts:
+    definition, compiled = _both(found)
+    features = [builtins.plain(name, "features") for name in definition.features]
+    return {
+        "pieces": outline.pieces(compiled),
+        "lines_of": _lines_of(found, outline.pieces(compiled)),
+        "features": [(name, builtins.FEATURES.get(name)) for name in features],
+        "owed": [
+            (step, step.contract, step.contract.name in packs.names())
+            for step, _ in compiled.leaves()
+            if step.contract
+        ],
+        "contracts": [
+            (name, pretty(contract.example), pretty(contract.schema))
+            for name, contract in definition.contracts.items()
+        ],
+        "context_schema": pretty(definition.context_schema) if definition.context_schema else "",
+    }
+
+
+def _source(asked: Asked, found: WorkflowFile) -> Facts:
+    download = asked.without("tab", download="source")
+    try:
+        content = content_of(found.place.path)
+    except OSError as error:
+        return {"unreadable": error.strerror or str(error), "download": ""}
+    text = content.decode(errors="replace")
+    is_whole = len(content) <= FILE_BYTES_MAX
+    return {
+        "unreadable": "",
+        "size": len(content),
+        "is_text": content == text.encode(),
+        "is_whole": is_whole,
+        "download": download if is_whole else "",
+        **_shown(text, found.problems),
+    }
+
+
+def _compiled(asked: Asked, found: WorkflowFile) -> Facts:
+    assert found.compiled is not None, "it has this tab"
+    pin = found.compiled.pinned
+    try:
+        is_stored = pinned_form(asked.app, pin.workflow.id, pin.hash) is not None
+    except StoreFailure:
+        is_stored = False
+    return {
+        "is_stored": is_stored,
+        "size": len(pin.content),
+        "download": asked.without("tab", download="compiled"),
+        **_shown(_pretty(pin), ()),
+    }
+
+
+def _problems(_: Asked, found: WorkflowFile) -> Facts:
+    return {"problems": found.problems}
+
+
+def _preview(_: Asked, found: WorkflowFile) -> Facts:
+    compiled = _both(found)[1]
+    prompts: dict[str, str] = {}
+    room, pieces = PROMPT_CHARS_MAX, outline.pieces(compiled)
+    for step in outline.preview(compiled, {"goal": "<the goal>"}, Preferences()):
+        room -= len(step.prompt)
+        if room < 0:
+            break
+        prompts[step.step] = step.prompt
+    return {
+        "pieces": pieces,
+        "lines_of": _lines_of(found, pieces),
+        "prompts": prompts,
+        "is_cut": len(prompts) < compiled.step_count,
+        "mermaid": outline.mermaid(compiled),
+    }
+
+
+def _used(asked: Asked, found: WorkflowFile) -> Facts:
+    assert found.workflow is not None, "it has this tab"
+    is_archived = asked.word("status") == "archived"
+    wanted = Wanted(workflow=found.workflow, is_archived=is_archived)
+    page = listed_sessions(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+    rows = [
+        UsedRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
+        for one in page.sessions
+        for run in reversed(one.head.runs)
+        if run.workflow_id == found.workflow
+    ]
+    usage = usage_of_all(asked.app).get(found.workflow)
+    return {
+        "rows": rows,
+        "usage": usage,
+        "hash": found.compiled.pinned.hash if found.compiled else WorkflowHash(""),
+        "is_archived": is_archived,
+        "next": asked.without(after=page.next) if page.next else "",
+        "first": asked.without("after") if asked.word("after") else "",
+    }
+
+
+_FACTS: dict[str, Callable[[Asked, WorkflowFile], Facts]] = {
+    "readme": _readme,
+    "source": _source,
+    "compiled": _compiled,
+    "problems": _problems,
+    "preview": _preview,
+    "used": _used,
+}
+
+
+def _both(found: WorkflowFile) -> tuple[Workflow, CompiledWorkflow]:
+    assert isinstance(found.compiled, Compiled), "only what is valid has this tab"
+    return found.compiled.workflow, found.compiled.pinned.workflow
+
+
+def _pretty(pin: Pinned) -> str:
+    return msgspec.json.format(pin.content, indent=2).decode()
+
+
+def _shown(text: str, problems: tuple[Problem, ...]) -> Facts:
+    """A text line by line, as far as a page takes it, with what is wrong at each line."""
+    at: dict[int, list[Problem]] = {}
+    for problem in problems:
+        at.setdefault(problem.line, []).append(problem)
+    pieces = _BREAK.split(text[:SHOWN_CHARS_MAX])
+    if len(pieces) > 1 and not pieces[-1]:
+        pieces.pop()  # what ends with a line break has no empty line after it
+    lines = [
+        Line(piece, _tone(at.get(number, [])), tuple(at.get(number, ())))
+        for number, piece in enumerate(pieces[:LINES_MAX], start=1)
+    ]
+    return {"lines": lines, "is_cut": len(text) > SHOWN_CHARS_MAX or len(pieces) > LINES_MAX}
+
+
+def _tone(problems: list[Problem]) -> str:
+    if any(problem.severity == "error" for problem in problems):
+        return "bad"
+    return "warn" if problems else ""
+
+
+def _lines_of(found: WorkflowFile, pieces: tuple[Piece, ...]) -> dict[str, int]:
+    """The line of the file at which each step and loop stands, or what brought it."""
+    try:
+        text = content_of(found.place.path).decode(errors="replace").removeprefix("\ufeff")
+    except OSError:
+        return {}
+    wanted = {piece.id: piece.pointer for piece in _all(pieces)}
+    spots = places.locate(text, set(wanted.values()))
+    return {name: spots[pointer].line for name, pointer in wanted.items()}
+
+
+def _all(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
+    for piece in pieces:
+        yield piece
+        yield from _all(piece.body)
+
+
+def _projects_with(asked: Asked, name: WorkflowId) -> Iterator[str]:
+    """The projects that bring a workflow along which is not here."""
+    for place in known_workspaces(asked.app)[:SEARCHED_MAX]:
+        try:
+            found = find_workflow(asked.app, Path(place), name)
+        except SettingsBroken:
+            continue  # that project's own page says so
+        if not isinstance(found, NoSuchWorkflow):
+            yield place

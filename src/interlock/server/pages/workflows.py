@@ -1,0 +1,169 @@
+"""Workflows: the catalogue, and what a workflow may use without defining it."""
+
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app.catalogue import (
+    Broken,
+    Entry,
+    Place,
+    Usage,
+    handle,
+    is_routine,
+    list_workflows,
+    usage,
+)
+from interlock.app.explain import Explanation
+from interlock.app.sources import list_sources
+from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.core.canonical import Json
+from interlock.core.workflow import operators, packs
+from interlock.core.workflow.builtins import FEATURES, PASSAGES
+from interlock.core.workflow.operators import Operator
+from interlock.core.workflow.published import published_schema
+from interlock.server.console import Asked, Console, Download, Shown
+from interlock.server.words import pretty
+
+OWN_PAGES = ("builtins", "sources")
+"""Below /workflows these are no ids. A workflow that is called so is reached by its handle."""
+
+
+class Linked(msgspec.Struct, frozen=True):
+    """A file by where it came from, and the page about it."""
+
+    origin: str
+    path: str
+    address: str
+
+
+class Row(msgspec.Struct, frozen=True):
+    entry: Entry
+    address: str
+    is_routine: bool
+    usage: Usage | None
+    used_page: str
+    shadows: tuple[Linked, ...]
+
+
+class BrokenRow(msgspec.Struct, frozen=True):
+    file: Linked
+    name: str
+    problem: str
+    more: int
+
+
+def routes(console: Console) -> list[Route]:
+    return [
+        console.page("/workflows", workflows),
+        console.page("/workflows/builtins", builtins),
+    ]
+
+
+def workflows(asked: Asked) -> Shown | Explanation:
+    project = chosen_project(asked)
+    if isinstance(project, Explanation):
+        return project
+    tag, source, query = asked.word("tag"), asked.word("source"), asked.word("q")
+    listing = list_workflows(asked.app, project, tags=(tag,) if tag else (), query=query)
+    used = usage(asked.app)
+    chosen = [entry for entry in listing.entries if source in ("", entry.place.origin)]
+    rows = [_row(entry, used.get(entry.workflow.id), project) for entry in chosen]
+    broken = [file for file in listing.broken if _fits(file, tag=tag, source=source, query=query)]
+    return Shown(
+        "workflows.html",
+        "Workflows",
+        {
+            "asked": asked,
+            "rows": sorted(rows, key=lambda row: row.is_routine),
+            "broken": [_broken_row(file, project) for file in broken],
+            "tags": listing.tags,
+            "sources": _origins(asked, project),
+            "projects": known_workspaces(asked.app),
+            "is_filtered": bool(tag or source or query),
+        },
+    )
+
+
+def builtins(asked: Asked) -> Shown | Download:
+    if asked.word("download") == "schema":
+        return Download("workflow.schema.json", published_schema())
+    contracts = [found for name in packs.names() if (found := packs.pack(name))]
+    return Shown(
+        "workflow_builtins.html",
+        "Built-ins",
+        {
+            "contracts": [(pack, pretty(pack.example), pretty(pack.schema)) for pack in contracts],
+            "features": FEATURES,
+            "passages": PASSAGES,
+            "conditions": [_asked_of(operator) for operator in operators.OPERATORS],
+        },
+    )
+
+
+def chosen_project(asked: Asked) -> Path | Explanation | None:
+    """The project whose workflows are shown. A URL cannot name just any directory."""
+    project = asked.word("project")
+    return known_workspace(asked.app, project) if project else None
+
+
+def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
+    """The page about a workflow, or about the file with this handle."""
+    wanted = {"tab": tab, "project": str(project) if project else ""}
+    query = urlencode({name: value for name, value in wanted.items() if value})
+    return f"/workflows/{quote(workflow, safe='~/')}" + (f"?{query}" if query else "")
+
+
+def linked(place: Place, project: Path | None) -> Linked:
+    return Linked(place.origin, str(place.path), address(handle(place), project))
+
+
+_COMPARED: dict[str, Json] = {
+    "gt": 3,
+    "gte": 3,
+    "lt": 3,
+    "lte": 3,
+    "in": ["short", "full"],
+    "exists": True,
+    "matches": "^v[0-9]+$",
+}
+
+
+def _asked_of(operator: Operator) -> tuple[str, str]:
+    """A condition as it is written, and in words."""
+    value = _COMPARED.get(operator, "full")
+    written = msgspec.json.encode({"var": "depth", operator: value}).decode()
+    return written, f"depth {operators.phrase(operator, value)}"
+
+
+def _row(entry: Entry, used: Usage | None, project: Path | None) -> Row:
+    name = entry.workflow.id
+    named = handle(entry.place) if name in OWN_PAGES else name
+    return Row(
+        entry,
+        address(named, project),
+        is_routine(entry.workflow),
+        used,
+        address(named, project, tab="used"),
+        tuple(linked(place, project) for place in entry.shadows),
+    )
+
+
+def _broken_row(file: Broken, project: Path | None) -> BrokenRow:
+    first, *others = file.problems
+    name = file.workflow or file.place.path.name
+    return BrokenRow(linked(file.place, project), name, str(first), len(others))
+
+
+def _fits(file: Broken, *, tag: str, source: str, query: str) -> bool:
+    """Of a file that cannot be read, only its name and its place are known."""
+    words = f"{file.workflow or ''} {file.place.path.name}".casefold()
+    is_found = all(word in words for word in query.casefold().split())
+    return is_found and not tag and source in ("", file.place.origin)
+
+
+def _origins(asked: Asked, project: Path | None) -> list[str]:
+    added = [f"source {row.name}" for row in list_sources(asked.app.home)]
+    return ["bundled", "user", *added, *(["project"] if project else [])]

@@ -1,0 +1,39 @@
+"""The shape of a workflow as data."""
+
+from interlock.core.workflow import outline
+from interlock.core.workflow.compiler import Compiled, load
+from interlock.core.workflow.outline import Mark, Piece
+
+FLOW = b"""{
+  "id": "shape", "name": "Shape", "description": "d", "version": "1.0.0",
+  "steps": [
+    {"id": "look", "title": "Look", "prompt": "Look.",
+     "userOnly": {"reason": "needs_user_choice", "question": "Which one?"}},
+    {"id": "round", "type": "loop", "title": "Again", "loop": {"type": "while", "maxIterations": 3},
+     "runCondition": {"var": "deep"},
+     "body": [{"id": "do", "title": "Do", "prompt": "Do."}]},
+    {"id": "end", "title": "End", "prompt": "End.", "runCondition": {"var": "deep"},
+     "requireConfirmation": {"kind": "human_approval", "question": "Shall it end?"},
+     "outputContract": {"contractRef": "coding_handoff", "required": false}}
+  ]
+}"""
+
+
+def test_the_pieces_are_nested_and_say_what_their_titles_do_not() -> None:
+    compiled = load(FLOW)
+    assert isinstance(compiled, Compiled), compiled
+
+    look, again, end = outline.pieces(compiled.pinned.workflow)
+
+    assert look == Piece(
+        "step", "look", "Look", 1, "", (Mark("user", "needs the user: Which one?"),), (), "/steps/0"
+    )
+    assert (again.kind, again.id, [inner.id for inner in again.body]) == ("loop", "round", ["do"])
+    assert again.how == (
+        "as long as the agent decides to go on, at most 3 passes,"
+        " only when `deep` is set and not false, 0 or empty"
+    )
+    assert again.body[0].pointer == "/steps/1/body/0"
+    assert [mark.kind for mark in end.marks] == ["condition", "approval", "contract"]
+    assert end.marks[-1].words == "may hand in coding_handoff"
+    assert end.number == 3

@@ -1,0 +1,137 @@
+"""Starting from the console: the words to paste, and a run that an agent can take up."""
+
+import html
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from interlock.app.context import App, open_app
+from interlock.app.rehydrate import rehydrate
+from interlock.core.session.answer import Answered
+from tests.server.flows import Flows
+from tests.server.serving import Server
+from tests.server.test_workflows import at
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
+    found = Flows(tmp_path_factory.mktemp("flows"))
+    found.fill()
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(flows: Flows) -> Iterator[Server]:
+    with Server(flows.home) as running:
+        yield running
+
+
+@pytest.fixture
+def store(flows: Flows) -> Iterator[App]:
+    opened = open_app(flows.home)
+    yield opened
+    opened.close()
+
+
+def copied(page: str) -> list[str]:
+    return [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', page)]
+
+
+def test_the_words_to_paste_carry_the_exact_call(server: Server, flows: Flows, store: App) -> None:
+    before = store.reader.position()
+    asked = {"project": flows.shop, "goal": 'Say "hi" & go', "input.area": "cart"}
+    page = server.get(at("/workflows/asks/start", context='{"other": [1]}', **asked)).text
+    words, arguments, *_ = copied(page)
+
+    assert json.loads(arguments) == {
+        "workflowId": "asks",
+        "goal": 'Say "hi" & go',
+        "workspacePath": str(flows.shop),
+        "context": {"other": [1], "area": "cart"},
+    }
+    assert words.endswith(arguments)
+    assert "start_workflow" in words
+    assert "the console cannot type there" in page
+    assert store.reader.position() == before, "looking starts nothing"
+
+
+def test_without_a_project_there_are_words_but_no_run(server: Server) -> None:
+    page = server.get(at("/workflows/hello/start", goal="Try it")).text
+
+    assert json.loads(copied(page)[1]) == {"workflowId": "hello", "goal": "Try it"}
+    assert "<button disabled" in page
+    assert "choose a project" in page
+    assert server.post("/workflows/hello/start", {"goal": "Try it"}).status == 409
+
+
+def test_a_run_that_was_started_here_is_taken_up_with_its_token(
+    server: Server, flows: Flows, store: App
+) -> None:
+    fields = {"project": str(flows.shop), "goal": "Started here", "request": "once"}
+    first = server.post("/workflows/hello/start", fields)
+    again = server.post("/workflows/hello/start", fields)
+
+    assert first.status == 303
+    assert first.headers["location"] == again.headers["location"], "pressed twice, started once"
+    page = server.get(first.headers["location"]).text
+    words = copied(page)[0]
+    call = json.loads(words[words.index("{") :])
+    assert call["intent"] == "rehydrate"
+    shown = rehydrate(
+        store.reader, store.keyring, store.entropy, store.pinned, token=call["continueToken"]
+    )
+    assert isinstance(shown, Answered)
+    assert shown.answer.pending is not None
+    assert shown.answer.pending.number == 1
+    assert "Waits for an agent at its first step" in page
+    stream = store.reader.stream(shown.answer.session)
+    assert stream is not None
+    assert stream.head is not None
+    assert (stream.head.workspace, stream.head.runs[0].goal) == (str(flows.shop), "Started here")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"goal": ""}, "The goal is empty"),
+        ({"goal": "x" * 2_001}, "more than 2000 characters"),
+        ({"context": "{"}, "The context is not JSON"),
+        ({"context": "[]"}, "The context is not an object"),
+        ({"context": "[" * 5_000}, "The context is not JSON"),
+        ({}, "context that was not given: other"),
+    ],
+)
+def test_what_cannot_be_taken_comes_back_with_what_was_typed(
+    server: Server, flows: Flows, store: App, more: dict[str, str], told: str
+) -> None:
+    before = store.reader.position()
+    fields = {"project": str(flows.shop), "goal": "Try", "input.area": "typed area", **more}
+    page = server.post("/workflows/asks/start", fields)
+
+    assert page.status == 409
+    assert told in page.text
+    assert 'value="typed area"' in page.text
+    assert store.reader.position() == before
+
+
+def test_a_start_needs_the_page_and_a_project_that_is_known(
+    server: Server, flows: Flows, store: App
+) -> None:
+    before = store.reader.position()
+    known = {"project": str(flows.shop), "goal": "Try"}
+
+    assert server.post("/workflows/hello/start", known, csrf="forged").status == 403
+    unknown = {**known, "project": str(flows.unknown)}
+    assert server.post("/workflows/hello/start", unknown).status == 404
+    assert server.post("/workflows/nothing/start", known).status == 404
+    assert store.reader.position() == before
+
+
+def test_a_run_is_shown_only_under_its_own_workflow(server: Server, flows: Flows) -> None:
+    session = flows.sessions["line"]
+
+    assert server.get(at("/workflows/line/started", session=session)).status == 200
+    assert server.get(at("/workflows/hello/started", session=session)).status == 404
+    assert server.get("/workflows/hello/started").status == 404
