@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup dev up demo test chromium check lint types layers e2e-claude prove bench docs lock clean
 
 help:  ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Interlock needs Python 3.11 or newer")'
@@ -38,19 +38,24 @@ up: setup  ## Set up and start the server with the console
 demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked attempt, a resume
 	@$(BIN)/interlock demo
 
-test: dev chromium tests/inspector/node_modules/.stamp  ## Install what the tests need and run them
+# Clients that others wrote, locked like the packages: the MCP inspector, and Claude Code.
+CLIENTS := tests/inspector/node_modules/.stamp tests/e2e/node_modules/.stamp
+
+test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
 	@$(BIN)/python -m pytest
 
 # The browser tests need Chromium; without it they say so and are skipped.
 chromium:  ## Install Debian's Chromium for the browser tests, if it is missing
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 		(apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true; fi
-	@command -v chromium >/dev/null || echo 'Chromium is not here: the browser tests will be skipped'
+	@command -v chromium >/dev/null || echo 'NOT TESTED: Chromium is not here, so the console is not seen in a browser' >&2
 
-# npm may be missing: the tests that need it then say so and are skipped.
-tests/inspector/node_modules/.stamp: tests/inspector/package-lock.json
-	@if command -v npm >/dev/null; then cd tests/inspector && npm install --silent --no-save --ignore-scripts --no-fund --no-audit && touch node_modules/.stamp; \
-	else echo 'npm is not here: the inspector tests will be skipped'; fi
+# npm may be missing, or may not answer: the tests that need it then say so and are skipped.
+NPM := npm install --silent --no-save --ignore-scripts --no-fund --no-audit --fetch-retries=1
+tests/%/node_modules/.stamp: tests/%/package-lock.json
+	@start=$$SECONDS; if command -v npm >/dev/null && (cd tests/$* && $(NPM)); then \
+		touch $@; echo "npm: tests/$*, $$((SECONDS - start)) s"; \
+	else echo 'NOT TESTED: npm is not here or did not answer, so tests/$* has no client to test with' >&2; fi
 
 check: dev  ## Everything that CI runs, in the order that fails fastest
 	@for suite in lint types layers; do start=$$SECONDS; \
@@ -67,10 +72,8 @@ types: dev
 layers: dev
 	@$(BIN)/lint-imports
 
-# The client is large and changes often: fetched for these tests only, and skipped without npm.
-e2e-claude: dev  ## Drive the real Claude Code, without network, against a scripted model
-	@if command -v npm >/dev/null; then cd tests/e2e && npm install --silent --no-fund --no-audit; else echo 'npm is not here'; fi
-	@$(BIN)/python -m pytest tests/e2e -rs
+e2e-claude: dev tests/e2e/node_modules/.stamp  ## Drive the real Claude Code, without network, against a scripted model
+	@$(BIN)/python -m pytest tests/e2e
 
 prove: dev  ## Break the code in every known way and see the tests notice
 	$(BIN)/python -m tests.prove

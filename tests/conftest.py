@@ -1,5 +1,7 @@
 """Fixtures that every test may use, and the wall between the tests and the user's own data."""
 
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,14 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return base / "interlock"
 
 
+@pytest.fixture(scope="session")
+def child() -> Iterator[int]:
+    """A process that the tests started, as a client starts its server."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process.pid
+    process.communicate(b"\n")
+
+
 @pytest.fixture
 def app(home: Path) -> Iterator[App]:
     opened = open_app(home)
@@ -32,18 +42,26 @@ def app(home: Path) -> Iterator[App]:
 
 
 _seconds: dict[str, float] = defaultdict(float)
+_missed: dict[str, int] = defaultdict(int)
+"""What was skipped though it matters, by the reason."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     suite = Path(report.location[0]).parts[1]
     _seconds[suite.removesuffix(".py")] += report.duration
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason.startswith("NOT TESTED"):
+            _missed[reason] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where the time goes, so that a suite that has grown slow is seen."""
+    """Where the time goes, so that a suite that has grown slow is seen, and what was not tried."""
     longest = sorted(_seconds.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{suite} {seconds / 60:.2f}" for suite, seconds in longest)
     terminalreporter.write_line(f"minutes per suite: {shown}")
+    for reason, count in _missed.items():
+        terminalreporter.write_line(f"{reason} ({count} tests)", red=True, bold=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,7 +23,7 @@ from interlock.core.session.approve import Verdict
 from interlock.core.session.decide import ApprovalPending
 from interlock.core.session.events import ApprovalResolved
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from tests.app.test_progress import at_once
 from tests.mcp.agent import Agent
 from tests.scenes import handed_in, output

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import bundle
+from interlock.app import attend, bundle
 from interlock.app.advance import advance
 from interlock.app.bundle import Checked, Exported
 from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App, open_app
+from interlock.app.projects import opt_in
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.rehydrate import rehydrate
 from interlock.app.resume import Wanted, find
@@ -24,6 +25,7 @@ from interlock.core.ids import NodeId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
 from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
 from interlock.core.session.bundle import Content
 from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
 from interlock.core.session.plan import Stream
@@ -304,3 +306,18 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
     assert checked.head == stream.head
     assert (checked.session, checked.events) == (last.answer.session, done.events)
     assert checked.producer.startswith("interlock ")
+
+
+def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    session = attend.begin(app, tmp_path, Conversation("claude-code", "one")).session
+    done = bundle.export(app, session)
+    assert isinstance(done, Exported)
+
+    imported = bundle.import_as_new(app, done.document)
+
+    assert isinstance(imported, str)
+    assert app.reader.of_host("claude-code", "one") == session
+    state = attend.state_of(app, imported)
+    assert isinstance(state, attend.SessionState)
+    assert [found.session for found in state.host_sessions] == ["one"], "it is told all the same"

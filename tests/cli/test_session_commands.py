@@ -1,15 +1,21 @@
 """Commands about sessions, runs, gaps, keys and preferences, as typed."""
 
 import json
+import os
+import shlex
 from pathlib import Path
 
 import click
 import pytest
 
+from interlock.app import attend
 from interlock.app.advance import advance
 from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App
+from interlock.app.projects import opt_in
 from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
+from interlock.workspace import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, output, started
 
@@ -78,11 +84,51 @@ def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
     first = started(app, tmp_path, steps=1)
     assert typed("session", "show").out.startswith(first.answer.session)
     second = started(app, tmp_path)
-    assert "Several sessions are open here" in typed("session", "show").err
+    refused = typed("session", "show").err
+    assert "Several sessions are open here" in refused
+    assert f"  interlock session show {second.answer.session}\n" in refused
     handed_in(app, first)
     assert typed("session", "show").out.startswith(second.answer.session)
     monkeypatch.setenv("INTERLOCK_SESSION", first.answer.session)
     assert typed("session", "show").out.startswith(first.answer.session)
+
+
+def test_where_several_sessions_may_be_meant_each_has_its_command(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    sessions = [
+        attend.begin(app, tmp_path, Conversation("claude-code", name)).session
+        for name in ("one", "two")
+    ]
+
+    said = typed("session", "set-state", "--task", "a b", "--json")
+
+    assert said.code == 1
+    problem = json.loads(said.out)
+    assert problem["code"] == "several_sessions"
+    assert sorted(problem["commands"]) == sorted(
+        f"interlock session set-state --task 'a b' --json --session {session}"
+        for session in sessions
+    )
+    done = json.loads(typed(*shlex.split(problem["commands"][0])[1:]).out)
+    assert (done["sessionId"], done["activeTask"]) == (problem["commands"][0].split()[-1], "a b")
+    refused = typed("mode")
+    assert refused.err.startswith("error: Several sessions are open here, and nothing says which")
+    assert f"\n  interlock mode --session {sessions[0]}\n" in refused.err
+
+
+def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_path: Path) -> None:
+    assert typed("session", "start").err.startswith("error: The project at ")
+    opt_in(tmp_path, "standard")
+
+    first = json.loads(typed("session", "start", "--json").out)["sessionId"]
+    assert json.loads(typed("session", "start", "--json").out)["sessionId"] == first
+    attend.begin(app, tmp_path, Conversation("claude-code", "one"))
+    (ourselves,) = processes.running([os.getpid()])
+    clients.remember(app.home, ourselves, "claude-code", "one", now_ms=app.clock.now_ms())
+    third = json.loads(typed("session", "start", "--json").out)["sessionId"]
+    assert third != first, "where several go on, it is a new one"
 
 
 def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any, get_args
 import jsonschema
 import msgspec
 
-from interlock.app.explain import Code
+from interlock.app.explanation import Code
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 
 VALIDATORS: dict[str, Any] = {
     tool.name: jsonschema.Draft202012Validator(tool.listing["outputSchema"]) for tool in TOOLS

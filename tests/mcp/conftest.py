@@ -7,7 +7,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 

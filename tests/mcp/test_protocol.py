@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.app.context import App
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS, Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 
 Ask = Callable[..., dict[str, Any]]
 MODERN = {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN_VERSIONS[0]}}

@@ -16,7 +16,7 @@ from interlock.core import ids, tokens
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.tokens import Key, Token
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from interlock.store.sqlite.database import Database
 from tests.mcp.agent import Agent
 

@@ -1,45 +1,16 @@
-"""The toolset `workflow` as an agent meets it."""
+"""The workflow tools as an agent meets them."""
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-import jsonschema
 import msgspec
 import pytest
 
 from interlock.app.context import App
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
-
-LISTING_BYTES_MAX = 24 * 1024
-
-
-def test_the_tools_are_a_closed_set() -> None:
-    assert [(tool.name, tool.is_read_only) for tool in TOOLS] == [
-        ("list_workflows", True),
-        ("inspect_workflow", True),
-        ("start_workflow", False),
-        ("continue_workflow", False),
-        ("checkpoint_workflow", False),
-        ("resume_session", True),
-        ("session", False),
-    ]
-
-
-def test_the_listing_stays_small() -> None:
-    assert len(msgspec.json.encode([tool.listing for tool in TOOLS])) <= LISTING_BYTES_MAX
-
-
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> None:
-    schema = tool.listing["inputSchema"]
-
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert all("description" in found for found in schema["properties"].values())
-    jsonschema.validate(tool.example().params, schema)
 
 
 def test_the_catalogue_is_short_unless_asked(agent: Agent) -> None:

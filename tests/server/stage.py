@@ -9,8 +9,9 @@ import msgspec
 
 from interlock.app import attend, projects, user
 from interlock.app.context import App
+from interlock.core.session.attend import Conversation
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 
 HOSTILE = (
     "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"
@@ -163,5 +164,5 @@ def perform(app: App, project: Path) -> dict[str, str]:
     seen["archived"] = archived["session"]
     user.archive(app, archived["session"], is_archived=True)
     projects.opt_in(project, "standard")
-    seen["attended"] = attend.begin(app, project, None).session
+    seen["attended"] = attend.begin(app, project, Conversation("claude-code", "talk")).session
     return seen

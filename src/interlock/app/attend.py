@@ -1,28 +1,37 @@
 """Sessions that a gate watches over: begin, look, change the mode and the work, end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from interlock.app import policy as policies
+from interlock.app.caller import (
+    NOBODYS,
+    VARIABLE,
+    Caller,
+    CallerUnknown,
+    own_conversation,
+    resolve_caller,
+)
 from interlock.app.context import App
 from interlock.app.observe import seen_in
-from interlock.app.refusals import NoSuchSession
+from interlock.app.refusals import SeveralSessions
 from interlock.core import ids
-from interlock.core.gate.state import Mode, Policy, Row
+from interlock.core.gate.state import Mode, Policy, Row, why_not
 from interlock.core.ids import SessionId
 from interlock.core.session import attend, state
-from interlock.core.session.attend import By, Conversation, Work
+from interlock.core.session.attend import By, Conversation, NotAllowed, Work
 from interlock.core.session.events import SessionStatus, decode_envelope
+from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate
 from interlock.store.failures import StreamMoved
 from interlock.workspace import project
 
-GOES_ON = ("resume", "compact", "clear")
-"""A conversation that begins so belongs to the session that it belonged to."""
+SAME_CLIENT = ("compact", "clear")
+"""A conversation that begins so goes on in the client that had it, maybe under another name."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -31,39 +40,78 @@ class Begun(msgspec.Struct, frozen=True):
     state: SessionState
 
 
-def begin(app: App, root: Path, conversation: Conversation | None) -> Begun:
+def begin(app: App, root: Path, conversation: Conversation) -> Begun:
     """The session of a conversation in the project at `root`, begun or gone on with."""
-    policy = _policy_in(app, root)
-    while True:
-        session = _known(app, root, conversation)
-        stream = app.log.stream(session) if session else None
-        is_new = stream is None
-        if stream is None:
-            stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
-        seen = seen_in(root)
-        branch = (seen.git_branch or "detached") if seen else "no git"
-        planned = attend.begin(
-            stream,
-            str(root),
-            policy.first_mode,
-            conversation=conversation,
-            evidence={"branch": branch, "profile": policy.profile},
-            seen=seen,
-            at_ms=app.clock.now_ms(),
-        )
-        if planned is None or _append(app, planned):
-            found = _after(app, stream.session, policy)
-            return Begun(stream.session, is_new, found)
+    return _begin(app, root, conversation, _known(app, conversation))
 
 
-def current(app: App, root: Path, asked: str | None) -> SessionId | NoSuchSession:
-    """The session that was named, or the only one that goes on in the project."""
-    if asked:
-        found = app.reader.find_session(asked)
-        exact = [session for session in found if session == asked] or found
-        return exact[0] if len(exact) == 1 else NoSuchSession(asked, tuple(exact))
-    candidates = app.reader.attended_in(str(root))
-    return candidates[0] if len(candidates) == 1 else NoSuchSession("", tuple(candidates))
+def start(app: App, root: Path, asked: str | None = None) -> Begun | CallerUnknown | NotAllowed:
+    """For a client or a user who wants a session here: the one that is meant, or a new one.
+
+    A conversation that is known and has no session gets one of its own, as from its hook.
+    """
+    conversation = own_conversation(app)
+    named = asked or app.environment.get(VARIABLE)
+    if conversation and not named:
+        known = app.reader.of_host(conversation.host, conversation.id)
+        attended = _attended(app, known) if known else None
+        has_ended = attended is not None and attended.status == "ended"
+        return _begin(app, root, conversation, None if has_ended else known)
+    found = resolve_caller(app, Caller(root, session=asked))
+    if isinstance(found, SeveralSessions) or found == NOBODYS:
+        return _begin(app, root, conversation, None)
+    return join(app, root, conversation, found) if isinstance(found, str) else found
+
+
+def join(
+    app: App, root: Path, conversation: Conversation | None, session: SessionId
+) -> Begun | NotAllowed:
+    """From now on the conversation belongs to `session`, if that is of the project at `root`.
+
+    The mode of the session holds then, so an agent joins only where it could go by itself.
+    """
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    what = f"joining session {session}"
+    if project.root_of(Path(stream.head.workspace)) != root:
+        return NotAllowed(what, f"it belongs to {stream.head.workspace}")
+    policy, there = _policy_in(app, root), stream.head.attended
+    if conversation and there and not _is_bound(app, conversation, session):
+        before = _mode_of(app, conversation) or policy.first_mode
+        why = why_not(before, there.mode, policy, has_task=bool(there.task))
+        if before != there.mode and why:
+            return NotAllowed(f"{what}, which is in mode {there.mode},", why)
+    return _begin(app, root, conversation, session)
+
+
+def take_up(app: App, workspace: Path, session: SessionId) -> Begun | NotAllowed | None:
+    """The caller goes on with an older session: its conversation comes along, so the gate does too.
+
+    None where there is nothing to do: no gate here, no conversation, or it is there already.
+    """
+    if session not in moves(app, workspace, (session,)):
+        return None
+    root, conversation = project.root_of(workspace), own_conversation(app)
+    assert root is not None, "a move is within a project"
+    return join(app, root, conversation, session)
+
+
+def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
+    """Those of `sessions` that the caller's conversation would have to move to."""
+    root = project.root_of(workspace) if workspace.is_dir() else None
+    conversation = own_conversation(app)
+    if root is None or conversation is None:
+        return set()
+    bound = app.reader.of_host(conversation.host, conversation.id)
+    return {
+        session
+        for session in sessions
+        if session != bound
+        and (stream := app.reader.stream(session))
+        and stream.head
+        and project.root_of(Path(stream.head.workspace)) == root
+    }
 
 
 def change_mode(
@@ -125,19 +173,60 @@ def publish(app: App, session: SessionId, policy: Policy) -> None:
     rows = [
         gate.Published(host, name, stream.head.workspace, row, policy.is_simple)
         for host, name in attended.hosts
+        # A conversation that has gone on to another session is bound by that one.
+        if app.reader.of_host(host, name) == session
     ]
     gate.write(app.home, rows)
 
 
-def _known(app: App, root: Path, conversation: Conversation | None) -> SessionId | None:
-    if conversation is None:
-        found = app.reader.attended_in(str(root))
-        return found[0] if len(found) == 1 else None
+def _known(app: App, conversation: Conversation) -> SessionId | None:
+    """What a conversation goes on with. What is not known opens a session of its own."""
     known = app.reader.of_host(conversation.host, conversation.id)
-    if known is None and conversation.source in GOES_ON:
-        found = app.reader.attended_in(str(root))
-        known = found[0] if len(found) == 1 else None
-    return known
+    if known is not None or conversation.source not in SAME_CLIENT:
+        return known
+    # The conversation has another name now, and is held by the process that held it before.
+    before = own_conversation(app)
+    return app.reader.of_host(before.host, before.id) if before else None
+
+
+def _begin(
+    app: App, root: Path, conversation: Conversation | None, session: SessionId | None
+) -> Begun:
+    policy = _policy_in(app, root)
+    while True:
+        stream = app.log.stream(session) if session else None
+        is_new = stream is None
+        if stream is None:
+            stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+        seen = seen_in(root)
+        branch = (seen.git_branch or "detached") if seen else "no git"
+        planned = attend.begin(
+            stream,
+            str(root),
+            policy.first_mode,
+            conversation=conversation,
+            is_bound=_is_bound(app, conversation, stream.session),
+            evidence={"branch": branch, "profile": policy.profile},
+            seen=seen,
+            at_ms=app.clock.now_ms(),
+        )
+        if planned is None or _append(app, planned):
+            return Begun(stream.session, is_new, _after(app, stream.session, policy))
+
+
+def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
+    return bool(conversation) and app.log.of_host(conversation.host, conversation.id) == session
+
+
+def _mode_of(app: App, conversation: Conversation) -> Mode | None:
+    known = app.reader.of_host(conversation.host, conversation.id)
+    attended = _attended(app, known) if known else None
+    return attended.mode if attended else None
+
+
+def _attended(app: App, session: SessionId) -> Attended | None:
+    stream = app.reader.stream(session)
+    return stream.head.attended if stream and stream.head else None
 
 
 def _change(

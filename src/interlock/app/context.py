@@ -38,6 +38,8 @@ class App(msgspec.Struct, frozen=True):
     caller: str
     """Who calls, as far as a call without a token can be told apart from another's."""
     environment: Mapping[str, str]
+    process: int
+    """Our own. What led to it tells which client it works for."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
     compiled: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
@@ -80,4 +82,5 @@ def open_app(home: Path) -> App:
         # The client that started this process: the same one after a restart of the server.
         caller=str(os.getppid()),
         environment=os.environ,
+        process=os.getpid(),
     )

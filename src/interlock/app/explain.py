@@ -1,8 +1,9 @@
 """Refusals in words, once, for the terminal and for the model alike."""
 
 import difflib
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
+from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
     ApprovalAnswered,
     BadToken,
@@ -19,8 +20,10 @@ from interlock.app.refusals import (
     NotesWanted,
     NothingToUnblock,
     NotOptedIn,
+    OpenSession,
     Refusal,
     RequestReused,
+    SeveralSessions,
     Unhealthy,
 )
 from interlock.core.session.artifacts import ArtifactRefused
@@ -45,54 +48,15 @@ from interlock.core.tokens import (
     UnknownVersion,
 )
 
-Code = Literal[
-    "invalid_arguments",
-    "unknown_tool",
-    "unknown_workflow",
-    "unknown_session",
-    "unknown_run",
-    "unknown_gap",
-    "unknown_node",
-    "not_opted_in",
-    "not_allowed",
-    "unknown_approval",
-    "approval_answered",
-    "approval_pending",
-    "token_mangled",
-    "token_other_store",
-    "token_revoked",
-    "token_unknown_version",
-    "token_forged",
-    "node_gone",
-    "session_unhealthy",
-    "nothing_pending",
-    "run_waits",
-    "nothing_to_unblock",
-    "notes_missing",
-    "notes_not_written",
-    "notes_too_long",
-    "context_unset",
-    "workflow_unusable",
-    "request_reused",
-    "settings_broken",
-    "bundle_broken",
-    "store_busy",
-    "store_failed",
-    "internal_error",
-]
-
-
-class Explanation(NamedTuple):
-    code: Code
-    error: str
-    """What is true."""
-    hint: str
-    """What to do next."""
-    did_you_mean: tuple[str, ...] = ()
-
-
 _NotFound: TypeAlias = (
-    NoSuchWorkflow | NoSuchSession | NoSuchRun | NoSuchGap | NoSuchApproval | NodeGone | NoSuchNode
+    NoSuchWorkflow
+    | NoSuchSession
+    | SeveralSessions
+    | NoSuchRun
+    | NoSuchGap
+    | NoSuchApproval
+    | NodeGone
+    | NoSuchNode
 )
 _WrongCall: TypeAlias = (
     GoalMissing
@@ -165,6 +129,7 @@ def explain(refusal: Refusal) -> Explanation:
         case (
             NoSuchWorkflow()
             | NoSuchSession()
+            | SeveralSessions()
             | NoSuchRun()
             | NoSuchGap()
             | NoSuchApproval()
@@ -212,6 +177,8 @@ def _not_found(refusal: _NotFound) -> Explanation:
             return _no_such_workflow(refusal)
         case NoSuchSession():
             return _no_such_session(refusal)
+        case SeveralSessions():
+            return _several_sessions(refusal)
         case NoSuchRun():
             return _no_such_run(refusal)
         case NoSuchGap():
@@ -342,12 +309,28 @@ def _no_such_run(refusal: NoSuchRun) -> Explanation:
     )
 
 
+def _several_sessions(refusal: SeveralSessions) -> Explanation:
+    return Explanation(
+        "several_sessions",
+        "Several sessions are open here, and nothing says which one is meant",
+        f"Say which one: {', '.join(_told_apart(found) for found in refusal.candidates)}",
+        tuple(found.session for found in refusal.candidates),
+    )
+
+
+def _told_apart(found: OpenSession) -> str:
+    task = f"task {found.task}" if found.task else ""
+    said = [part for part in (found.mode, task, found.title, *found.hosts) if part]
+    return f"{found.session} ({'; '.join(said)})" if said else found.session
+
+
 def _no_such_session(refusal: NoSuchSession) -> Explanation:
-    if refusal.candidates and not refusal.asked:
+    if refusal.variable:
         return Explanation(
             "unknown_session",
-            "Several sessions are open here",
-            f"Say which one: {', '.join(refusal.candidates)}",
+            f"The variable {refusal.variable} names the session `{refusal.asked}`, and"
+            f" {'several begin so' if refusal.candidates else 'there is none'}",
+            "Name another one in the call; the user can correct the variable.",
             refusal.candidates,
         )
     if refusal.candidates:

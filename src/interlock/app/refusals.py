@@ -41,6 +41,24 @@ class NoSuchSession(msgspec.Struct, frozen=True):
     asked: str
     candidates: tuple[SessionId, ...]
     """Several sessions begin like that."""
+    variable: str = ""
+    """Of the environment, if that named the session and not the call."""
+
+
+class OpenSession(msgspec.Struct, frozen=True):
+    """A session that may be meant, with what tells it from others."""
+
+    session: SessionId
+    mode: str = ""
+    task: str = ""
+    title: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+class SeveralSessions(msgspec.Struct, frozen=True):
+    """Nothing says which of them is the caller's."""
+
+    candidates: tuple[OpenSession, ...]
 
 
 class GoalMissing(msgspec.Struct, frozen=True):
@@ -108,6 +126,7 @@ Refusal: TypeAlias = (
     | NodeGone
     | Unhealthy
     | NoSuchSession
+    | SeveralSessions
     | GoalMissing
     | NoSuchDirectory
     | NotesWanted

@@ -5,21 +5,21 @@ from pathlib import Path
 import msgspec
 
 from interlock.app import requests
-from interlock.app.caller import resolve_session
+from interlock.app.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
 from interlock.app.catalogue import find_workflow
 from interlock.app.context import App
 from interlock.app.observe import seen_in
 from interlock.app.refusals import (
     GoalMissing,
     NoSuchDirectory,
-    NoSuchSession,
     NoSuchWorkflow,
     RequestReused,
+    SeveralSessions,
 )
 from interlock.app.requests import Asked
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
-from interlock.core.ids import NodeId, WorkflowId
+from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, granted, tightened
 from interlock.core.session import begin, decide
 from interlock.core.session.answer import Answered
@@ -47,7 +47,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 StartRefusal = (
-    NoSuchWorkflow | GoalMissing | NoSuchDirectory | NoSuchSession | RequestReused | decide.Refusal
+    NoSuchWorkflow | GoalMissing | NoSuchDirectory | CallerUnknown | RequestReused | decide.Refusal
 )
 
 
@@ -72,8 +72,8 @@ def begin_run(
 ) -> Answered | StartRefusal:
     if len(asked.goal) > GOAL_CHARS_MAX:
         return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
-    session = resolve_session(app.reader, asked.session, app.environment)
-    if isinstance(session, NoSuchSession):
+    session = _session_for(app, asked)
+    if session is not None and not isinstance(session, str):
         return session
     root = ids.node_id(app.entropy(ids.NODE_BYTES))
     try:
@@ -87,6 +87,12 @@ def begin_run(
         return begin.start(beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
     return requests.once(app, call, attempt, root)
+
+
+def _session_for(app: App, asked: Start) -> SessionId | CallerUnknown | None:
+    """The caller's session; None where none was named and nothing says which: then a new one."""
+    found = resolve_caller(app, Caller(asked.workspace, session=asked.session))
+    return None if isinstance(found, SeveralSessions) or found == NOBODYS else found
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:

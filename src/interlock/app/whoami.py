@@ -1,7 +1,9 @@
 """Who runs a command: the user, or an agent client."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+
+from interlock.workspace import processes
+from interlock.workspace.processes import Process
 
 VARIABLES = (
     "CLAUDECODE",
@@ -15,7 +17,10 @@ VARIABLES = (
 )
 """What agent clients set for the commands that they run."""
 PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
-_DEPTH_MAX = 40
+_BETWEEN = ("sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "uv", "uvx")
+"""What may stand between a client and what it runs."""
+_FIRST = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
+"""What takes in the orphans of others."""
 
 
 def agent_around(environment: Mapping[str, str], process: int) -> str:
@@ -26,24 +31,18 @@ def agent_around(environment: Mapping[str, str], process: int) -> str:
     for name in VARIABLES:
         if environment.get(name):
             return f"the variable {name} is set"
-    for name in _ancestors(process):
-        if name in PROGRAMS:
-            return f"it was started by {name}"
+    for found in processes.ancestors(process):
+        if found.name in PROGRAMS:
+            return f"it was started by {found.name}"
     return ""
 
 
-def _ancestors(process: int) -> list[str]:
-    """The names of the programs that led to this one; none where the system does not tell."""
-    names: list[str] = []
-    for _ in range(_DEPTH_MAX):
-        try:
-            stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            break
-        name, _, rest = stat.partition("(")[2].rpartition(")")
-        names.append(name)
-        parent = rest.split()[1] if len(rest.split()) > 1 else "0"
-        if parent in ("0", "1"):
-            break
-        process = int(parent)
-    return names[1:]
+def client_among(ancestors: Sequence[Process]) -> Process | None:
+    """The client that runs a hook, among the processes that led to the hook, nearest first.
+
+    Not by its name: many clients are a `node`. What lies above the client (a terminal, say) is
+    not taken, because other clients may have been started there too.
+    """
+    # A shell of a login has a dash before its name.
+    found = next((p for p in ancestors if p.name.lstrip("-") not in _BETWEEN), None)
+    return None if found is None or found.name in _FIRST else found

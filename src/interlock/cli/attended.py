@@ -1,25 +1,27 @@
 """`interlock mode`, `init` and the state of a session that a gate watches over."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import NoReturn, get_args
 
 import click
 
 from interlock.app import attend, gate, projects
+from interlock.app.caller import Caller, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.home import data_home
 from interlock.app.policy import remarks
-from interlock.app.refusals import NoSuchSession, NotOptedIn
+from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.app.trust import trust
 from interlock.app.whoami import agent_around
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import By, Refusal, Work
+from interlock.core.session.attend import By, NotAllowed, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 
@@ -63,7 +65,7 @@ def init(profile: str, *, as_json: bool) -> None:
 @click.command()
 @click.argument("wanted", required=False, type=click.Choice(MODES))
 @click.option("--task", help="What the coding is for")
-@click.option("--session", "session_id", help="Which session; default: the only one here")
+@click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 @click.option("--force", is_flag=True, help="disabled: switch the gate off for an hour")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def mode(
@@ -96,7 +98,7 @@ def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_js
 
 
 @click.command("get-state")
-@click.option("--session", "session_id", help="Which session; default: the only one here")
+@click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
@@ -111,7 +113,7 @@ def get_state(session_id: str | None) -> None:
 @click.option("--task", help="What the work is about now; empty: nothing")
 @click.option("--feature", help="What the work is part of; another one clears the task")
 @click.option("--phase", type=click.Choice(PHASES), help="How far the work is")
-@click.option("--session", "session_id", help="Which session; default: the only one here")
+@click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def set_state(
     wanted: str | None,
@@ -140,13 +142,17 @@ def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
     root = _root(as_json=as_json)
-    begun = attend.begin(app, root, None)
+    begun = attend.start(app, root)
+    if not isinstance(begun, attend.Begun):
+        refuse_caller(begun, as_json=as_json)
     _show(begun.state, as_json=as_json)
 
 
 def _status(name: str, status: str, help_text: str) -> click.Command:
     @click.command(name, help=help_text)
-    @click.option("--session", "session_id", help="Which session; default: the only one here")
+    @click.option(
+        "--session", "session_id", help="Which session; default: yours, or the only one here"
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON")
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
@@ -178,12 +184,20 @@ def _show(found: SessionState | Refusal, *, as_json: bool) -> None:
 
 
 def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = attend.current(
-        app, _root(as_json=as_json), asked or os.environ.get("INTERLOCK_SESSION")
-    )
-    if isinstance(found, NoSuchSession):
-        refuse(explain(found), as_json=as_json)
+    found = resolve_caller(app, Caller(_root(as_json=as_json), session=asked))
+    if not isinstance(found, str):
+        refuse_caller(found, as_json=as_json)
     return found
+
+
+def refuse_caller(
+    refusal: CallerUnknown | NotAllowed, *, as_json: bool, option: str = "--session "
+) -> NoReturn:
+    """Stop here; where several sessions may be meant, with the command for each of them."""
+    typed = shlex.join(("interlock", *click.get_current_context().obj))
+    several = refusal.candidates if isinstance(refusal, SeveralSessions) else ()
+    commands = [f"{typed} {option}{found.session}" for found in several]
+    refuse(explain(refusal), as_json=as_json, commands=commands)
 
 
 def _root(*, as_json: bool) -> Path:

@@ -60,7 +60,7 @@ def interlock() -> None:
 def run(arguments: list[str]) -> int:
     try:
         # Not `main`, which would turn a closed pipe into exit code 1.
-        with interlock.make_context("interlock", arguments) as context:
+        with interlock.make_context("interlock", list(arguments), obj=arguments) as context:
             code = interlock.invoke(context)
     except click.exceptions.Exit as ended:  # after --help and --version
         return ended.exit_code

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     # What agents start, and wait for: it must not pay for the rest of the command line.
-    if sys.argv[1:] == ["mcp"]:
+    if sys.argv[1:] == ["mcp"] or (sys.argv[1:3] == ["mcp", "--toolsets"] and sys.argv[4:] == []):
         from interlock.cli.mcp import serve  # noqa: PLC0415
 
-        sys.exit(serve())
+        sys.exit(serve(*sys.argv[3:]))
     from interlock.cli.commands import run  # noqa: PLC0415
 
     sys.exit(run(sys.argv[1:]))

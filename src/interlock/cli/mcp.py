@@ -1,23 +1,51 @@
 """`interlock mcp`: the server that an agent client starts."""
 
 import signal
-import sys
+from collections.abc import Sequence
 
 from interlock.app.context import open_app
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.home import data_home
+from interlock.app.toolsets import toolsets_wanted
+from interlock.cli.terminal import DONE, MISUSE, REFUSED, complain
 from interlock.mcp.stdio import serve as serve_stdio
+from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
 
 
-def serve() -> int:
-    """Serve until the client closes its end. A client shows stderr when this fails."""
+def serve(toolsets: str | None = None) -> int:
+    """Serve until the client closes its end. A client shows stderr when this fails.
+
+    `toolsets`: their names with commas between; None for those of the settings, or all.
+    """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)  # die at once: an append is whole or not at all
+    home = data_home()
     try:
-        app = open_app(data_home())
+        tools = tools_named(named(toolsets) if toolsets is not None else toolsets_wanted(home))
+        if tools is None:
+            return MISUSE
+        app = open_app(home)
+    except SettingsBroken as broken:
+        complain(str(broken), "Correct the file, or move it away.")
+        return REFUSED
     except StoreFailure as failure:
-        print(f"error: {failure}\n\nhint: {failure.hint}", file=sys.stderr)
-        return 1
-    serve_stdio(app)
+        complain(str(failure), failure.hint)
+        return REFUSED
+    serve_stdio(app, tools)
     app.close()
-    return 0
+    return DONE
+
+
+def named(toolsets: str) -> list[str]:
+    return [name.strip() for name in toolsets.split(",")]
+
+
+def tools_named(names: Sequence[str] | None) -> Tools | None:
+    """The tools of these toolsets, or of all; None where one does not exist, and it was said so."""
+    tools = tools_of(tuple(TOOLSETS) if names is None else names)
+    if not isinstance(tools, NoSuchToolset):
+        return tools
+    known = ", ".join(TOOLSETS)
+    hint = f"There are: {known}. Write commas between them; without any, all are served."
+    complain(f"There is no toolset `{tools.name}`", hint)
+    return None

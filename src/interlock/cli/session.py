@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from interlock.app import bundle, user
-from interlock.app.caller import current_session
+from interlock.app.caller import Caller, session_to_show
 from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
-from interlock.cli.attended import COMMANDS
+from interlock.cli.attended import COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     REFUSED,
     Stop,
@@ -181,8 +181,10 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
 
 def _view(session_id: str | None, *, as_json: bool) -> SessionView:
     app = open_app(data_home())
-    found = current_session(app.reader, session_id, app.environment, str(Path.cwd()))
-    view = found if isinstance(found, NoSuchSession) else show_session(app, found)
+    found = session_to_show(app, Caller(Path.cwd(), session=session_id))
+    if not isinstance(found, str):
+        refuse_caller(found, as_json=as_json, option="")
+    view = show_session(app, found)
     if isinstance(view, NoSuchSession):
         refuse(explain(view), as_json=as_json)
     return view

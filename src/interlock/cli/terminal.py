@@ -4,7 +4,9 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:  # `interlock --version` need not know any of this
-    from interlock.app.explain import Explanation
+    from collections.abc import Sequence
+
+    from interlock.app.explanation import Explanation
 
 DONE, REFUSED, MISUSE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -21,11 +23,15 @@ def complain(error: str, hint: str) -> None:
     print(f"error: {error}\n\nhint: {hint}", file=sys.stderr)
 
 
-def refuse(explanation: "Explanation", *, as_json: bool) -> NoReturn:
+def refuse(
+    explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()
+) -> NoReturn:
+    """Stop here; `commands` are those that may have been meant."""
     if as_json:
-        print_json({"code": explanation.code, "error": explanation.error, "hint": explanation.hint})
+        said = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
+        print_json({**said, "commands": commands} if commands else said)
     else:
-        complain(explanation.error, explanation.hint)
+        complain(explanation.error, "\n".join((explanation.hint, *(f"  {x}" for x in commands))))
     raise Stop(REFUSED)
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from interlock.app import attend
 from interlock.app.bootstrap import MEANING, bootstrap
-from interlock.app.context import open_app
+from interlock.app.caller import Caller, remember_client, resolve_caller
+from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.policy import remarks
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
+from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from interlock.hooks.claude import Payload
@@ -20,7 +22,9 @@ def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str,
     app = open_app(home)
     try:
         source = payload.source or "startup"
-        begun = attend.begin(app, root, Conversation(host, payload.session_id, source))
+        conversation = Conversation(host, payload.session_id, source)
+        begun = attend.begin(app, root, conversation)
+        remember_client(app, conversation)
         said = remarks(home, root, at_ms=app.clock.now_ms())
         to_user = "\n".join(f"Interlock: {remark}" for remark in said)
         return bootstrap(app.reader, begun.state, said), to_user
@@ -35,7 +39,7 @@ def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | 
         return f"`{mode}` is not a mode. There are: {', '.join(MODES)}."
     app = open_app(home)
     try:
-        session = app.reader.of_host(host, payload.session_id)
+        session = _session(app, host, payload)
         if session is None:
             return "No session is bound to this conversation; `interlock session start` begins one."
         changed = attend.change_mode(app, session, wanted, by="user", task=task)
@@ -52,7 +56,7 @@ def still_open(home: Path, host: Host, payload: Payload) -> str:
     """What is still open in the session, said once for each set of things."""
     app = open_app(home)
     try:
-        session = app.reader.of_host(host, payload.session_id)
+        session = _session(app, host, payload)
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
@@ -70,3 +74,9 @@ def still_open(home: Path, host: Host, payload: Payload) -> str:
         f"Not finished: {runs}. Go on with continue_workflow, or tell the user why you stop here."
         " This is said once."
     )
+
+
+def _session(app: App, host: Host, payload: Payload) -> SessionId | None:
+    conversation = Conversation(host, payload.session_id)
+    found = resolve_caller(app, Caller(Path(payload.cwd), conversation=conversation))
+    return found if isinstance(found, str) else None

@@ -1,10 +1,23 @@
 """Arguments that several tools take."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
+
+from interlock.core.tokens import TEXT_LENGTH
+
+_TOKEN_TEXT = re.compile(rf"(?<![a-z0-9])ct1[a-z0-9]{{{TEXT_LENGTH - 3}}}(?![a-z0-9])")
+
+TOKEN_ALIASES = {
+    "token": "continueToken",
+    "stateToken": "continueToken",
+    "ackToken": "continueToken",
+    "checkpointToken": "continueToken",
+    "resumeToken": "continueToken",
+}
 
 Workspace = Annotated[
     str | None,
@@ -18,3 +31,9 @@ Workspace = Annotated[
 def workspace_of(path: str | None) -> Path:
     """An absolute path. `~nobody` stays what it is, and is then not found."""
     return Path(os.path.expanduser(path)).absolute() if path else Path.cwd()
+
+
+def token_in(text: str) -> str:
+    """The token in what was sent: agents put quotes, backticks or a label around what they copy."""
+    found = _TOKEN_TEXT.search(text.casefold())
+    return found[0] if found else text.strip().strip("`'\"<>").strip()

@@ -115,7 +115,12 @@ LIST = Tool(
     ),
     arguments=ListArguments,
     answer=WorkflowList,
+    cue=(
+        "what workflows there are {query?, tags?}; when the user wants to work in a structured way,"
+        " or names a kind of task (review, bug, feature)"
+    ),
     is_read_only=True,
+    is_idempotent=True,
     call=_list,
 )
 
@@ -204,7 +209,9 @@ INSPECT = Tool(
     purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
     arguments=InspectArguments,
     answer=Inspection,
+    cue="what one workflow asks {workflowId}",
     is_read_only=True,
+    is_idempotent=True,
     call=_inspect,
 )
 

@@ -27,7 +27,11 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     arguments: type[Arguments]
     """Field by field, with a description and an example each (`msgspec.Meta`)."""
     answer: type[msgspec.Struct]
+    cue: str
+    """When to call it and with what, in one line: all that some clients show of a tool at first."""
     is_read_only: bool
+    is_idempotent: bool
+    """Whether the same call again, whenever it comes, changes nothing more."""
     call: Callable[[App, Arguments], ToolResult]
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
@@ -51,11 +55,13 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             "description": self.purpose,
             "inputSchema": self.input_schema,
             "outputSchema": schema.of_answer(self.answer),
-            # Codex asks before every call of a tool that does not say these three.
+            # Codex asks before every call of a tool that neither reads only nor says that it
+            # destroys nothing and stays on this machine. No tool of ours removes anything that
+            # was recorded, and none speaks to anybody else.
             "annotations": {
                 "readOnlyHint": self.is_read_only,
                 "destructiveHint": False,
-                "idempotentHint": True,
+                "idempotentHint": self.is_idempotent,
                 "openWorldHint": False,
             },
         }

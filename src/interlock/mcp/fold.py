@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from interlock.app.explain import Explanation
+from interlock.app.explanation import Explanation
 from interlock.core.canonical import Json
 from interlock.mcp.contract import Tool, plain
 from interlock.mcp.results import ToolResult, refused

@@ -11,21 +11,22 @@ Host = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"
 HOSTS: tuple[Host, ...] = get_args(Host)
 
 
-def command() -> list[str]:
+def command(toolsets: str | None = None) -> list[str]:
     """The server's command by its full path: clients do not have this shell's PATH."""
     script = Path(sys.executable).with_name("interlock")
-    return [str(script), "mcp"] if script.exists() else [sys.executable, "-m", "interlock", "mcp"]
+    program = [str(script)] if script.exists() else [sys.executable, "-m", "interlock"]
+    return [*program, "mcp", *(("--toolsets", toolsets) if toolsets else ())]
 
 
-def config(host: Host) -> str:
-    """What to do for `host`, as lines to run or to paste."""
-    program, *arguments = command()
+def config(host: Host, server: list[str]) -> str:
+    """What to do for `host` so that it starts `server`, as lines to run or to paste."""
+    program, *arguments = server
     stdio = {"type": "stdio", "command": program, "args": arguments}
     match host:
         case "claude-code":
             return (
                 "# Run:\n"
-                f"claude mcp add interlock -- {shlex.join(command())}\n"
+                f"claude mcp add interlock -- {shlex.join(server)}\n"
                 "# or put into .mcp.json of the project (alwaysLoad shows the tools at once):\n"
                 + _json({"mcpServers": {"interlock": {**stdio, "alwaysLoad": True}}})
             )
@@ -41,7 +42,7 @@ def config(host: Host) -> str:
                 {"mcpServers": {"interlock": entry}}
             )
         case "opencode":
-            entry = {"type": "local", "command": command(), "enabled": True}
+            entry = {"type": "local", "command": server, "enabled": True}
             return "# Put into opencode.json of the project:\n" + _json(
                 {"mcp": {"interlock": entry}}
             )

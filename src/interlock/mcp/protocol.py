@@ -15,22 +15,16 @@ import msgspec
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.app.explain import Explanation
+from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.mcp import results
 from interlock.mcp.contract import Tool
 from interlock.mcp.fold import Folded, fold
+from interlock.mcp.instructions import instructions_for
 from interlock.mcp.results import Call, ToolResult
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
-INSTRUCTIONS = """\
-Interlock feeds you workflows one step at a time and records every step, so that no lost answer, \
-rewind or restart loses progress. list_workflows shows what there is; start_workflow gives the \
-first step; do that step, then hand it in with continue_workflow (continueToken of the newest \
-answer, your notes in output.notesMarkdown) and the next step comes back. Lost your place? \
-continue_workflow with any token and without output shows where that token stands and changes \
-nothing. Every error contains a call that would work."""
 
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
@@ -63,6 +57,7 @@ class Protocol:
     def __init__(self, app: App, tools: tuple[Tool[Any], ...]) -> None:
         self._app = app
         self._tools = {tool.name: tool for tool in tools}
+        self._instructions = instructions_for(tools)
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -116,14 +111,14 @@ class Protocol:
             "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
             "capabilities": _CAPABILITIES,
             "serverInfo": _SERVER_INFO,
-            "instructions": INSTRUCTIONS,
+            "instructions": self._instructions,
         }
 
     def _discover(self, _: dict[str, Any]) -> _Result:
         return {
             "supportedVersions": MODERN_VERSIONS,
             "capabilities": _CAPABILITIES,
-            "instructions": INSTRUCTIONS,
+            "instructions": self._instructions,
             **_CACHE,
         }
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.app.explain import Code, Explanation
+from interlock.app.explanation import Code, Explanation
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.core.canonical import Json
 
@@ -26,6 +26,8 @@ class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     allowed: tuple[str, ...] = ()
     correct_call: Call | None = None
     """A call that would have been accepted, to be filled in."""
+    next_calls: tuple[Call, ...] = ()
+    """One for each thing that may have been meant."""
 
 
 class Problem(msgspec.Struct, frozen=True, rename="camel"):
@@ -54,6 +56,7 @@ def refused(
     *,
     missing: tuple[str, ...] = (),
     allowed: tuple[str, ...] = (),
+    next_calls: tuple[Call, ...] = (),
 ) -> ToolResult:
     """A refusal, with a call that would get further."""
     return problem(
@@ -67,6 +70,7 @@ def refused(
                 missing=missing,
                 allowed=allowed,
                 correct_call=correct_call,
+                next_calls=next_calls,
             ),
         )
     )
@@ -110,7 +114,10 @@ def problem(found: Problem) -> ToolResult:
     after = f" after {found.retry.after_ms} ms" if found.retry.after_ms else ""
     lines.append(f"retry: {found.retry.kind}{after}")
     if details.correct_call:
-        call = details.correct_call
-        params = msgspec.json.encode(call.params).decode()
-        lines.append(f"a call that would work: {call.tool} {params}")
+        lines.append(f"a call that would work: {_written(details.correct_call)}")
+    lines += [f"one of: {_written(call)}" for call in details.next_calls]
     return ToolResult(found, "\n".join(lines), is_error=True)
+
+
+def _written(call: Call) -> str:
+    return f"{call.tool} {msgspec.json.encode(call.params).decode()}"

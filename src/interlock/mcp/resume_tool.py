@@ -1,11 +1,14 @@
 """The tool `resume_session`: find the work to go on with."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from interlock.app import attend
 from interlock.app.context import App
+from interlock.app.explain import explain
 from interlock.app.resume import Candidate, Wanted, find
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
@@ -62,14 +65,39 @@ def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
     )
     found = find(app.reader, app.keyring, app.entropy, wanted)
+    sessions = {candidate.row.session for candidate in found}
     named = arguments.session_id or arguments.run_id
-    answer = ResumeAnswer(tuple(_shown(candidate) for candidate in found), _hint(found, named))
+    if named:
+        said = _taken_up(app, wanted.workspace, sessions)
+        elsewhere: set[SessionId] = set()
+    else:
+        said, elsewhere = "", attend.moves(app, wanted.workspace, sessions)
+    answer = ResumeAnswer(
+        tuple(_shown(candidate, elsewhere) for candidate in found),
+        " ".join(filter(None, (said, _hint(found, named)))),
+    )
     return ToolResult(answer, _text(answer))
 
 
-def _shown(candidate: Candidate) -> ResumeCandidate:
+def _taken_up(app: App, workspace: Path, sessions: set[SessionId]) -> str:
+    """To name a session is to go on with it: the conversation becomes part of it, if it may."""
+    if len(sessions) != 1:
+        return ""
+    (session,) = sessions
+    taken = attend.take_up(app, workspace, session)
+    if isinstance(taken, attend.Begun):
+        return f"This conversation is now part of {session} (mode {taken.state.current_mode})."
+    if taken is None:
+        return ""
+    return f"{explain(taken).error}; this conversation stays in its session. {explain(taken).hint}"
+
+
+def _shown(candidate: Candidate, elsewhere: set[SessionId]) -> ResumeCandidate:
     row = candidate.row
     params: dict[str, Json] = {"continueToken": candidate.token, "intent": "rehydrate"}
+    call = Call("continue_workflow", params)
+    if row.session in elsewhere:
+        call = Call("resume_session", {"runId": row.run})
     return ResumeCandidate(
         row.session,
         RunId(row.run),
@@ -81,7 +109,7 @@ def _shown(candidate: Candidate) -> ResumeCandidate:
         row.workspace,
         candidate.match.confidence,
         candidate.match.reasons,
-        Call("continue_workflow", params),
+        call,
         row.step,
         row.recap[:SNIPPET_CHARS_MAX],
         candidate.changes,
@@ -94,7 +122,7 @@ def _hint(found: list[Candidate], named: str | None) -> str:
     if not found:
         return "Nothing was recorded yet. Start something with start_workflow."
     if found[0].match.confidence == "strong":
-        return "Make the first nextCall: it shows where the work stands and changes nothing."
+        return "Make the first nextCall: it leads to where the work stands."
     return "If it is not plain which one is meant, ask the user. Then make its nextCall."
 
 
@@ -110,9 +138,8 @@ def _text(answer: ResumeAnswer) -> str:
         ]
         lines += [f"   verify: {line}" for line in found.verify]
         lines += [f"   newest notes: {found.snippet}"] if found.snippet else []
-        call = found.next_call
-        token, intent = call.params["continueToken"], call.params["intent"]
-        lines.append(f"   next: {call.tool}, intent {intent}, continueToken: {token}")
+        params = ", ".join(f"{name}: {value}" for name, value in found.next_call.params.items())
+        lines.append(f"   next: {found.next_call.tool}, {params}")
     return "\n".join(lines)
 
 
@@ -122,11 +149,14 @@ RESUME = Tool(
     purpose=(
         "Find earlier work to go on with: after a new conversation, a lost token, or when the user"
         " says 'where were we'. Gives the likeliest sessions, why each matched, and a call that"
-        " shows where it stands."
+        " leads to where it stands. With sessionId or runId this conversation becomes part of that"
+        " session."
     ),
     arguments=ResumeArguments,
     answer=ResumeAnswer,
-    is_read_only=True,
+    cue="find earlier work {query?} and a call that goes on with it; in a new conversation",
+    is_read_only=False,  # naming a session moves the conversation
+    is_idempotent=True,
     call=_resume,
     aliases={"workspace": "workspacePath", "branch": "gitBranch", "session": "sessionId"},
 )

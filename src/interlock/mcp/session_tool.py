@@ -1,4 +1,4 @@
-"""The toolset `session`: what the agent may do here, and what the work is about."""
+"""The tool `session`: what the agent may do here, and what the work is about."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,16 +8,19 @@ from msgspec import Meta
 
 from interlock.app import attend
 from interlock.app.bootstrap import bootstrap
+from interlock.app.caller import NOBODYS, Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.policy import remarks
 from interlock.app.projects import root_of
-from interlock.app.refusals import NoSuchSession, NotOptedIn
+from interlock.app.refusals import NoSuchDirectory, NotOptedIn
+from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.session.attend import NotAllowed, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
-from interlock.mcp.arguments import Workspace, workspace_of
+from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
+from interlock.mcp.callers import unknown_caller
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import ToolResult, refused
 
@@ -34,7 +37,10 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     task: Annotated[str | None, Meta(description="What the work is about now.")] = None
     feature: Annotated[str | None, Meta(description="What the task is part of.")] = None
     phase: Annotated[Phase | None, Meta(description="How far the work is.")] = None
-    session_id: Annotated[str | None, Meta(description="Which session, if several are open.")] = (
+    session_id: Annotated[
+        str | None, Meta(description="Which session. Default: yours, else the only one here.")
+    ] = None
+    continue_token: Annotated[str | None, Meta(description="Of a run: its session is meant.")] = (
         None
     )
     workspace_path: Workspace = None
@@ -51,17 +57,22 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 def _session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    root = root_of(workspace)
-    if root is None:
-        return refused(explain(NotOptedIn(str(workspace))), None)
+    given = _given(arguments)
+    if not workspace.is_dir():
+        given.pop("workspacePath", None)
+        return refused(explain(NoSuchDirectory(str(workspace))), SESSION.corrected(given))
+    if arguments.action == "start":
+        return _start(app, workspace, given, arguments.session_id)
+    token = token_in(arguments.continue_token) if arguments.continue_token else None
+    session = resolve_caller(app, Caller(workspace, session=arguments.session_id, token=token))
+    if session == NOBODYS:
+        if root_of(workspace) is None:
+            return refused(explain(NotOptedIn(str(workspace))), None)
+        return refused(explain(NOBODYS), SESSION.corrected({"action": "start"}))
+    if not isinstance(session, str):
+        return unknown_caller(session, SESSION, given)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
-    if action == "start":
-        return _answer(app, attend.begin(app, root, None).state)
-    session = attend.current(app, root, arguments.session_id or _named(app))
-    if isinstance(session, NoSuchSession):
-        given = {"sessionId": session.candidates[0]} if session.candidates else {"action": "start"}
-        return refused(explain(session), SESSION.corrected(given))
     found = attend.state_of(app, session)
     if action == "set":
         work = Work(arguments.feature, arguments.task, arguments.phase)
@@ -74,8 +85,21 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
     return refused(explain(found), SESSION.corrected({"action": way_on}))
 
 
-def _named(app: App) -> str | None:
-    return app.environment.get("INTERLOCK_SESSION")
+def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | None) -> ToolResult:
+    root = root_of(workspace)
+    if root is None:
+        return refused(explain(NotOptedIn(str(workspace))), None)
+    begun = attend.start(app, root, session_id)
+    if isinstance(begun, attend.Begun):
+        return _answer(app, begun.state)
+    if isinstance(begun, NotAllowed):
+        return refused(explain(begun), SESSION.corrected({"action": "start"}))
+    return unknown_caller(begun, SESSION, given)
+
+
+def _given(arguments: SessionArguments) -> dict[str, Json]:
+    sent: dict[str, Json] = msgspec.to_builtins(arguments)
+    return {name: value for name, value in sent.items() if value is not None}
 
 
 def _answer(app: App, state: SessionState) -> ToolResult:
@@ -102,6 +126,12 @@ SESSION = Tool(
     ),
     arguments=SessionArguments,
     answer=SessionAnswer,
+    cue=(
+        "what you may do here and what the work is about {}, or change it {mode, task}; when a tool"
+        " call was denied"
+    ),
     is_read_only=False,
+    is_idempotent=False,
     call=_session,
+    aliases={**TOKEN_ALIASES, "workspace": "workspacePath"},
 )

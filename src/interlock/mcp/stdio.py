@@ -6,14 +6,14 @@ from typing import BinaryIO
 
 from interlock.app.context import App
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import Tools
 
 LINE_BYTES_MAX = 16 * 1024 * 1024  # far above any real call; a bound on what one call may cost
 
 
-def serve(app: App) -> None:
+def serve(app: App, tools: Tools) -> None:
     """Answer until end of input. stdout carries the protocol and nothing else."""
-    protocol = Protocol(app, TOOLS)
+    protocol = Protocol(app, tools)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # From here on a stray print goes to the log and cannot break the protocol.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

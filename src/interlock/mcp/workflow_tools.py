@@ -1,6 +1,5 @@
-"""The toolset `workflow`: find a workflow, start it, go through it, mark it, come back to it."""
+"""Tools that go through a workflow: start it, hand in its steps, mark where it stands."""
 
-import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,7 +9,8 @@ from interlock.app.advance import advance
 from interlock.app.approvals import settle
 from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.context import App
-from interlock.app.explain import Explanation, explain
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
@@ -19,6 +19,7 @@ from interlock.app.refusals import (
     NoSuchWorkflow,
     Refusal,
     RequestReused,
+    SeveralSessions,
     Unhealthy,
 )
 from interlock.app.rehydrate import rehydrate
@@ -33,15 +34,12 @@ from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import CannotBegin, ContextUnset
-from interlock.core.tokens import TEXT_LENGTH
-from interlock.mcp.arguments import Workspace, workspace_of
-from interlock.mcp.catalogue_tools import INSPECT, LIST, closest
+from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
+from interlock.mcp.callers import unknown_caller
+from interlock.mcp.catalogue_tools import closest
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult, refused
 from interlock.mcp.resume_tool import RESUME
-from interlock.mcp.session_tool import SESSION
-
-_TOKEN_TEXT = re.compile(rf"(?<![a-z0-9])ct1[a-z0-9]{{{TEXT_LENGTH - 3}}}(?![a-z0-9])")
 
 _Context = Annotated[
     dict[str, Json] | None,
@@ -58,7 +56,10 @@ _RequestId = Annotated[
     str | None,
     Meta(description="Any text that names this call: sent twice, it is carried out once."),
 ]
-_SessionId = Annotated[str | None, Meta(description="Do it in this session instead of a new one.")]
+_SessionId = Annotated[
+    str | None,
+    Meta(description="Do it in this session. Default: yours, else the only one here, else new."),
+]
 _Artifacts = Annotated[
     tuple[Json, ...] | None, Meta(description="Structured results, each an object with a kind.")
 ]
@@ -104,10 +105,8 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
     match outcome:
         case NoSuchWorkflow():
             given["workflowId"] = closest(outcome)
-        case NoSuchSession() if outcome.candidates:
-            given["sessionId"] = outcome.candidates[0]
-        case NoSuchSession():
-            del given["sessionId"]
+        case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
+            return unknown_caller(outcome, START, given)
         case NoSuchDirectory():
             given.pop("workspacePath", None)
         case RequestReused():
@@ -134,7 +133,9 @@ START = Tool(
     ),
     arguments=StartArguments,
     answer=Answer,
+    cue="begin one {workflowId, goal}; the answer has the first step and a continueToken",
     is_read_only=False,
+    is_idempotent=False,
     call=_start,
     aliases={
         "id": "workflowId",
@@ -164,7 +165,7 @@ class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
-    token = _trimmed(arguments.continue_token)
+    token = token_in(arguments.continue_token)
     if arguments.intent == "rehydrate" and arguments.output is not None:
         conflict = Explanation(
             "invalid_arguments",
@@ -193,14 +194,6 @@ def _shown_again(app: App, token: str) -> Answered | BadToken | NodeGone | Unhea
     return shown
 
 
-_TOKEN_ALIASES = {
-    "token": "continueToken",
-    "stateToken": "continueToken",
-    "ackToken": "continueToken",
-    "checkpointToken": "continueToken",
-    "resumeToken": "continueToken",
-}
-
 CONTINUE = Tool(
     name="continue_workflow",
     title="Continue a workflow",
@@ -211,10 +204,15 @@ CONTINUE = Tool(
     ),
     arguments=ContinueArguments,
     answer=Answer,
+    cue=(
+        "hand in the step that you did {continueToken, output: {notesMarkdown}}; without output it"
+        " shows the pending step again and changes nothing"
+    ),
     is_read_only=False,
+    is_idempotent=True,
     call=_continue,
     aliases={
-        **_TOKEN_ALIASES,
+        **TOKEN_ALIASES,
         "notesMarkdown": "output.notesMarkdown",
         "notes": "output.notesMarkdown",
         "artifacts": "output.artifacts",
@@ -240,7 +238,7 @@ def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
     taken = take(Output(arguments.notes_markdown, arguments.artifacts), None)
     if isinstance(taken, ContextRefused | ArtifactRefused):
         return refused(explain(taken), _mark(None))
-    token = _trimmed(arguments.continue_token) if arguments.continue_token else None
+    token = token_in(arguments.continue_token) if arguments.continue_token else None
     if token:
         outcome = checkpoint(app, token, taken)
     else:
@@ -253,6 +251,8 @@ def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
         )
     if isinstance(outcome, Answered):
         return _answered(outcome)
+    if isinstance(outcome, NoSuchSession):
+        return unknown_caller(outcome, CHECKPOINT, {"notesMarkdown": arguments.notes_markdown})
     return refused(explain(outcome), _mark(token if _is_usable(outcome) else None))
 
 
@@ -266,22 +266,19 @@ CHECKPOINT = Tool(
     ),
     arguments=CheckpointArguments,
     answer=Answer,
+    cue=(
+        "keep notes without handing in {continueToken?, notesMarkdown}; before something risky, or"
+        " when there is no workflow"
+    ),
     is_read_only=False,
+    is_idempotent=False,
     call=_checkpoint,
-    aliases={**_TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
+    aliases={**TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
 )
-
-TOOLS = (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME, SESSION)
 
 
 def _answered(answered: Answered) -> ToolResult:
     return ToolResult(answered.answer, answered.text)
-
-
-def _trimmed(token: str) -> str:
-    """The token in what was sent: agents put quotes, backticks or a label around what they copy."""
-    found = _TOKEN_TEXT.search(token.casefold())
-    return found[0] if found else token.strip().strip("`'\"<>").strip()
 
 
 def _hand_in(token: str) -> Call:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.mcp.protocol import NOT_JSON, Protocol, undone
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from interlock.server.worker import Worker
 
 SESSION_HEADER = "mcp-session-id"

@@ -47,8 +47,8 @@ def site(
 ) -> Site:
     """Everything under one roof, for requests under these names."""
     writer = Worker("writer", partial(_writing, home))
-    reader = Worker("reader", partial(open_app, home))
-    errands = Worker("errands", partial(open_app, home))
+    reader = Worker("reader", partial(_reading, home))
+    errands = Worker("errands", partial(_reading, home))
     console = Console(reader, writer, secret, pages.NAV, errands=errands)
     live = Live(reader)
     mcp = Mcp(writer, reader, entropy)
@@ -103,8 +103,13 @@ def site(
     return Site(guard, live)
 
 
+def _reading(home: Path) -> App:
+    # Who started the server is not who asks it: its parents and its variables say nothing.
+    return msgspec.structs.replace(open_app(home), process=0, environment={})
+
+
 def _writing(home: Path) -> App:
-    app = open_app(home)
+    app = _reading(home)
     app.reader.close()
     # What is written together is read back before it is certain, through the same connection.
     return msgspec.structs.replace(app, reader=app.log)

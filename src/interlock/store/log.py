@@ -200,7 +200,7 @@ class LogReader(Protocol):
         ...
 
     def of_host(self, host: str, host_session: str) -> SessionId | None:
-        """The session that a client's conversation belongs to."""
+        """The session that a client's conversation belongs to: the one that bound it last."""
         ...
 
     def attended_in(self, workspace: str) -> list[SessionId]:

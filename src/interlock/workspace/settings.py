@@ -22,6 +22,20 @@ def preferences_in(path: Path) -> Wish:
     return _section(path, "preferences", Wish)
 
 
+class _Mcp(msgspec.Struct, frozen=True):
+    toolsets: tuple[str, ...] | None = None
+
+
+def toolsets_in(path: Path) -> tuple[str, ...] | None:
+    """The `toolsets` of `[mcp]`; None if nothing is said about them.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    found: _Mcp = _section(path, "mcp", _Mcp)
+    return found.toolsets
+
+
 Bindings: TypeAlias = dict[str, str | dict[str, str]]
 
 

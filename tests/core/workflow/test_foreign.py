@@ -22,7 +22,7 @@ from interlock.core.workflow.problems import Invalid
 from interlock.core.workflow.prompt import Rendered
 from interlock.core.workflow.reading import Source, read
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import Doc, compiled, library, loop, routine, step, workflow
 from tests.mcp.agent import Agent
 from tests.scenes import RUN

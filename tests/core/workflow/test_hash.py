@@ -21,7 +21,7 @@ from interlock.core.workflow.compiler import Compiled, load
 from interlock.core.workflow.problems import Invalid
 from interlock.core.workflow.prompt import Rendered
 from interlock.mcp.protocol import Protocol
-from interlock.mcp.workflow_tools import TOOLS
+from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import (
     EVERYTHING,
     KNOWN,

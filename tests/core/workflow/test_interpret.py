@@ -279,7 +279,17 @@ def test_a_count_that_is_no_whole_number_stops_the_run(n: Json) -> None:
 
 
 def test_a_count_of_thousands_of_digits_stops_the_run_or_meets_the_bound() -> None:
-    begun(workflow(loop("l", {"type": "for", "count": "n"}, step())), n="9" * 5_000)
+    document = workflow(loop("l", {"type": "for", "count": "n", "maxIterations": 3}, step()))
+    with quickly():
+        endless = begun(document, n="9" * 5_000)
+
+    assert isinstance(endless, Stuck)
+    assert (endless.var, endless.pointer) == ("n", "/steps/0/loop/count")
+    assert isinstance(begun(document, n="9" * 10), Stuck)
+    for n in ("9" * 9, 2**53 - 1):
+        passes = begun(document, n=n)
+        assert isinstance(passes, Moved)
+        assert len(passes.position) == 2, "it is in the loop, which the bound ends"
 
 
 def test_a_long_way_is_told_as_far_as_there_is_room_and_then_counted() -> None:

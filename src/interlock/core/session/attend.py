@@ -65,11 +65,15 @@ def begin(
     mode: Mode,
     *,
     conversation: Conversation | None,
+    is_bound: bool,
     evidence: dict[str, str],
     seen: ObservationRecorded | None,
     at_ms: int,
 ) -> Plan | None:
-    """An attended session, started; None where it is one already and nothing is new."""
+    """An attended session, started; None where it is one already and nothing is new.
+
+    `is_bound`: the conversation belongs to this session, and to no other that came later.
+    """
     attended = stream.head.attended if stream.head else None
     events: list[SessionEvent] = []
     if stream.version == 0:
@@ -78,7 +82,7 @@ def begin(
         events.append(seen)
     if attended is None:
         events.append(ModeChanged(mode, "start", "the session began"))
-    if conversation and not (attended and _has(attended, conversation)):
+    if conversation and not is_bound:
         events.append(HostBound(conversation.host, conversation.id, conversation.source))
     if attended and attended.status != "active":
         events.append(StatusChanged("active", "it goes on"))
@@ -137,10 +141,6 @@ def _usable(stream: Stream) -> Attended | NotAttended | Ended:
     if attended is None:
         return NotAttended(stream.session)
     return Ended(stream.session) if attended.status == "ended" else attended
-
-
-def _has(attended: Attended, conversation: Conversation) -> bool:
-    return (conversation.host, conversation.id) in attended.hosts
 
 
 def _plan(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:

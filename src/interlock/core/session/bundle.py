@@ -155,7 +155,9 @@ def adopt(
         for envelope in envelopes
     ]
     blobs = {ref: text.encode() for ref, text in content.blobs.items()}
-    return plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
+    planned = plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
+    # Its conversations are told of, and stay where they are.
+    return msgspec.structs.replace(planned, bound=())
 
 
 def _manifest(content: Content) -> dict[str, str]:

@@ -96,7 +96,7 @@ class Attended(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     task: str = ""
     phase: Phase = "planning"
     hosts: tuple[tuple[str, str], ...] = ()
-    """The conversations of agent clients: host, and its id there."""
+    """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -11,6 +11,7 @@ from interlock.core.session.chain import Link
 from interlock.core.session.events import (
     ENVELOPE_VERSION,
     Envelope,
+    HostBound,
     NodeCreated,
     NodeKind,
     SessionCreated,
@@ -72,6 +73,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Those whose heads it changes."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
+    bound: tuple[tuple[str, str], ...] = ()
+    """Conversations (host, and the id there) that belong to this session from now on."""
     request: Request | None = None
 
     @property
@@ -121,6 +124,11 @@ def plan(
         runs=_changed(drafts, head),
         blobs=blobs,
         head=head,
+        bound=tuple(
+            (draft.event.host, draft.event.host_session)
+            for draft in drafts
+            if isinstance(draft.event, HostBound)
+        ),
         request=request,
     )
 

@@ -172,6 +172,11 @@ class SqliteLog(SqliteReader):
             self._index(stream, plan.head, plan.head.run(run))
         if plan.head.attended is not None:
             self._attend(stream, plan.head, plan.head.attended)
+        for host, name in plan.bound:
+            self._db.run(
+                "INSERT OR REPLACE INTO host_session (host, id, stream) VALUES (?, ?, ?)",
+                (host, name, stream),
+            )
         return True
 
     def _attend(self, stream: int, head: Head, attended: Attended) -> None:
@@ -180,11 +185,6 @@ class SqliteLog(SqliteReader):
             " VALUES (?, ?, ?, ?, ?)",
             (stream, head.workspace, attended.status, head.updated_ms, int(head.is_archived)),
         )
-        for host, name in attended.hosts:
-            self._db.run(
-                "INSERT OR REPLACE INTO host_session (host, id, stream) VALUES (?, ?, ?)",
-                (host, name, stream),
-            )
 
     def _is_repeated(self, request: Request) -> bool:
         """Whether somebody made the same call first. Otherwise the call is taken."""

@@ -1,0 +1,49 @@
+"""What a refusal comes to when it is told: a code for programs, what is true, what to do next."""
+
+from typing import Literal, NamedTuple
+
+Code = Literal[
+    "invalid_arguments",
+    "unknown_tool",
+    "unknown_workflow",
+    "unknown_session",
+    "several_sessions",
+    "unknown_run",
+    "unknown_gap",
+    "unknown_node",
+    "not_opted_in",
+    "not_allowed",
+    "unknown_approval",
+    "approval_answered",
+    "approval_pending",
+    "token_mangled",
+    "token_other_store",
+    "token_revoked",
+    "token_unknown_version",
+    "token_forged",
+    "node_gone",
+    "session_unhealthy",
+    "nothing_pending",
+    "run_waits",
+    "nothing_to_unblock",
+    "notes_missing",
+    "notes_not_written",
+    "notes_too_long",
+    "context_unset",
+    "workflow_unusable",
+    "request_reused",
+    "settings_broken",
+    "bundle_broken",
+    "store_busy",
+    "store_failed",
+    "internal_error",
+]
+
+
+class Explanation(NamedTuple):
+    code: Code
+    error: str
+    """What is true."""
+    hint: str
+    """What to do next."""
+    did_you_mean: tuple[str, ...] = ()

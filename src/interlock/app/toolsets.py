@@ -1,0 +1,14 @@
+"""Which toolsets the user wants served, if anything is said about that."""
+
+from pathlib import Path
+
+from interlock.workspace.settings import toolsets_in
+
+
+def toolsets_wanted(home: Path) -> tuple[str, ...] | None:
+    """Those in the user's `config.toml`; None for all.
+
+    Raises:
+        SettingsBroken: the file cannot be used.
+    """
+    return toolsets_in(home / "config.toml")

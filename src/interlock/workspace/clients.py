@@ -1,0 +1,80 @@
+"""Which process of an agent client holds which conversation: a small file for each process.
+
+It is of this machine only, and needs no lock: nobody writes the file of another's process.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from interlock.workspace import processes
+from interlock.workspace.processes import Process
+
+DIRECTORY = "clients"
+KEPT_MS = 7 * 86_400_000  # a process that is not seen from here may run in a container
+
+
+class Client(msgspec.Struct, frozen=True, rename="camel"):
+    pid: int
+    started: str
+    host: str
+    conversation: str
+
+
+def remember(home: Path, process: Process, host: str, conversation: str, *, now_ms: int) -> None:
+    """From now on the process holds this conversation, and no other.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    directory = home / DIRECTORY
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = directory / _name(process)
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.write_bytes(msgspec.json.encode(Client(process.pid, process.started, host, conversation)))
+    draft.replace(path)
+    _forget(directory, oldest_ms=now_ms - KEPT_MS)
+
+
+def recall(home: Path, process: Process) -> Client | None:
+    """What the process holds, if it was remembered."""
+    return _read(home / DIRECTORY / _name(process))
+
+
+def running(home: Path) -> list[Client]:
+    """Those that are still there."""
+    return _running([client for path in _files(home / DIRECTORY) if (client := _read(path))])
+
+
+def _running(clients: list[Client]) -> list[Client]:
+    there = {(found.pid, found.started) for found in processes.running(x.pid for x in clients)}
+    return [client for client in clients if (client.pid, client.started) in there]
+
+
+def _name(process: Process) -> str:
+    """A number comes back; a number with its start does not."""
+    return f"{process.pid}-{hashlib.sha256(process.started.encode()).hexdigest()[:12]}.json"
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.json")) if directory.is_dir() else []
+
+
+def _read(path: Path) -> Client | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Client)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _forget(directory: Path, *, oldest_ms: int) -> None:
+    for path in _files(directory):
+        client = _read(path)
+        try:
+            is_old = path.stat().st_mtime * 1_000 < oldest_ms
+        except FileNotFoundError:
+            continue  # another one tidied up
+        if is_old and not (client and _running([client])):
+            path.unlink(missing_ok=True)

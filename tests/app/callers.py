@@ -1,0 +1,50 @@
+"""Conversations, their sessions and the client around the tests."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app import attend
+from interlock.app.context import App
+from interlock.app.projects import opt_in
+from interlock.app.start import Start, start
+from interlock.core.gate.state import Mode
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
+from interlock.workspace import clients, processes
+from tests.scenes import install, linear
+
+
+def project(path: Path) -> Path:
+    path.mkdir()
+    opt_in(path, "standard")
+    return path
+
+
+def talk(name: str, source: str = "startup") -> Conversation:
+    return Conversation("claude-code", name, source)
+
+
+def begun(app: App, root: Path, name: str, mode: Mode | None = None) -> SessionId:
+    session = attend.begin(app, root, talk(name)).session
+    if mode:
+        attend.change_mode(app, session, mode, by="user")
+    return session
+
+
+def in_client(app: App, child: int, name: str) -> App:
+    """The app in a process that a client with this conversation started: the tests are the client.
+
+    They are no shell, whatever it is that runs them.
+    """
+    client = processes.ancestors(child)[0]
+    clients.remember(app.home, client, "claude-code", name, now_ms=app.clock.now_ms())
+    return msgspec.structs.replace(app, process=child)
+
+
+def begun_run(app: App, root: Path, goal: str, session: str | None = None) -> SessionId:
+    install(app, root, linear())
+    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=root, session=session))
+    assert isinstance(answered, Answered), answered
+    return answered.answer.session

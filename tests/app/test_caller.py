@@ -1,0 +1,307 @@
+"""Whose session a call belongs to: the order, level by level, and what is said at its end."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app import attend, gate
+from interlock.app.attend import Begun
+from interlock.app.caller import (
+    NOBODYS,
+    VARIABLE,
+    Caller,
+    conversation_around,
+    own_conversation,
+    remember_client,
+    resolve_caller,
+    session_to_show,
+)
+from interlock.app.context import App
+from interlock.app.explain import explain
+from interlock.app.refusals import (
+    BadToken,
+    NodeGone,
+    NoSuchSession,
+    OpenSession,
+    SeveralSessions,
+)
+from interlock.app.user import delete
+from interlock.app.whoami import client_among
+from interlock.workspace import clients, processes
+from interlock.workspace.processes import Process
+from tests.app.callers import begun, begun_run, in_client, project, talk
+from tests.scenes import started
+
+LEVELS = ("call", "token", "conversation", "variable", "client", "worktree")
+
+
+class Scene:
+    """A session for each level of the order, and a call that says as much as it is let."""
+
+    def __init__(self, app: App, base: Path, root: Path, child: int) -> None:
+        elsewhere = project(base / "elsewhere")
+        run = started(app, base).answer
+        self.token = run.continue_token
+        self.sessions = {
+            "call": started(app, base).answer.session,
+            "token": run.session,
+            "conversation": begun(app, elsewhere, "spoken"),
+            "variable": started(app, base).answer.session,
+            "client": begun(app, elsewhere, "held"),
+            "worktree": begun(app, root, "other"),
+        }
+        self.root, self.app, self.child = root, app, child
+
+    def resolved(self, levels: tuple[str, ...]) -> object:
+        app = self.app
+        if "variable" in levels:
+            environment = {VARIABLE: self.sessions["variable"]}
+            app = msgspec.structs.replace(app, environment=environment)
+        if "client" in levels:
+            app = in_client(app, self.child, "held")
+        caller = Caller(
+            self.root,
+            session=self.sessions["call"] if "call" in levels else None,
+            token=self.token if "token" in levels else None,
+            conversation=talk("spoken") if "conversation" in levels else None,
+        )
+        return resolve_caller(app, caller)
+
+
+@pytest.mark.parametrize("first", LEVELS)
+def test_each_level_of_the_order_beats_those_after_it(
+    app: App, tmp_path: Path, root: Path, child: int, first: str
+) -> None:
+    scene = Scene(app, tmp_path, root, child)
+    levels = LEVELS[LEVELS.index(first) :]
+
+    assert scene.resolved(levels) == scene.sessions[first]
+    assert len(set(scene.sessions.values())) == len(LEVELS)
+
+
+def test_at_the_end_of_the_order_there_is_nobody(app: App, root: Path) -> None:
+    assert resolve_caller(app, Caller(root)) == NOBODYS
+
+
+@pytest.mark.parametrize("level", LEVELS[:4])
+def test_what_is_named_and_not_there_is_refused_and_not_replaced(
+    app: App, tmp_path: Path, root: Path, child: int, level: str
+) -> None:
+    scene = Scene(app, tmp_path, root, child)
+    app = in_client(app, child, "held")
+    delete(app, scene.sessions["token"])
+    environment = {VARIABLE: "ses_none"} if level == "variable" else {}
+    caller = {
+        "call": Caller(root, session="ses_none"),
+        "token": Caller(root, token=scene.token),
+        "conversation": Caller(root, conversation=talk("nobody's")),
+        "variable": Caller(root),
+    }[level]
+
+    found = resolve_caller(msgspec.structs.replace(app, environment=environment), caller)
+
+    assert (
+        found
+        == {
+            "call": NoSuchSession("ses_none", ()),
+            "token": NodeGone(),
+            "conversation": NOBODYS,
+            "variable": NoSuchSession("ses_none", (), VARIABLE),
+        }[level]
+    )
+    assert isinstance(resolve_caller(app, Caller(root, token="ct1oops")), BadToken)
+
+
+def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
+    app = msgspec.structs.replace(app, environment={VARIABLE: "ses_none"})
+    refusal = resolve_caller(app, Caller(root))
+    assert isinstance(refusal, NoSuchSession)
+
+    told = explain(refusal)
+
+    assert (
+        told.error
+        == "The variable INTERLOCK_SESSION names the session `ses_none`, and there is none"
+    )
+
+
+def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root: Path) -> None:
+    first = begun(app, root, "one")
+    second = begun(app, root, "two", "planning")
+    attend.change_work(app, second, attend.Work(task="T-7"))
+
+    found = resolve_caller(app, Caller(root))
+
+    assert isinstance(found, SeveralSessions)
+    assert found == SeveralSessions(
+        (
+            OpenSession(second, "planning", "T-7", hosts=("claude-code",)),
+            OpenSession(first, "analysis", hosts=("claude-code",)),
+        )
+    )
+    told = explain(found)
+    assert told.hint == (
+        f"Say which one: {second} (planning; task T-7; claude-code),"
+        f" {first} (analysis; claude-code)"
+    )
+    assert told.did_you_mean == (second, first)
+
+
+def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: Path) -> None:
+    first, second = begun(app, root, "one"), begun(app, root, "two")
+    attend.change_status(app, first, "paused", "for now")
+
+    assert resolve_caller(app, Caller(root)) == second
+    attend.change_status(app, second, "ended", "done")
+    assert resolve_caller(app, Caller(root)) == first
+
+
+def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    sessions = [begun(app, root, name) for name in ("gone", "running", "unknown")]
+    (running,) = processes.running([child.pid])
+    now_ms = app.clock.now_ms()
+    gone = running._replace(started="before")
+    clients.remember(app.home, gone, "claude-code", "gone", now_ms=now_ms)
+    clients.remember(app.home, running, "claude-code", "running", now_ms=now_ms)
+
+    assert resolve_caller(app, Caller(root)) == sessions[1]
+    child.communicate(b"\n")
+    found = resolve_caller(app, Caller(root))
+    assert isinstance(found, SeveralSessions), "nobody runs, so all may be meant"
+    assert len(found.candidates) == 3
+
+
+def test_a_directory_below_belongs_to_the_worktree(app: App, root: Path) -> None:
+    session = begun(app, root, "one")
+    (root / "src").mkdir()
+
+    assert resolve_caller(app, Caller(root / "src")) == session
+
+
+def test_the_client_counts_only_where_it_works(
+    app: App, tmp_path: Path, root: Path, child: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call may be about another directory than the client's."""
+    session = begun(app, root, "held")
+    app = in_client(app, child, "held")
+    other = project(tmp_path / "other")
+
+    monkeypatch.chdir(tmp_path)
+    assert resolve_caller(app, Caller(root)) == session
+    assert resolve_caller(app, Caller(other)) == NOBODYS
+    assert resolve_caller(app, Caller(tmp_path)) == session, "where we run says nothing"
+
+
+def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -> None:
+    session = begun(app, root, "held")
+    app = in_client(app, child, "held")
+    attend.change_status(app, session, "ended", "done")
+
+    assert resolve_caller(app, Caller(root)) == NOBODYS
+    fresh = attend.start(app, root)
+    assert isinstance(fresh, Begun)
+    assert fresh.is_new
+    assert app.reader.of_host("claude-code", "held") == fresh.session, "the gate knows it again"
+
+
+def test_the_conversation_is_read_from_the_environment_where_no_process_tells(
+    app: App, root: Path, child: int
+) -> None:
+    session = begun(app, root, "spoken")
+    begun(app, root, "other")
+    told = msgspec.structs.replace(
+        app, environment={"CLAUDE_CODE_SESSION_ID": "spoken"}, process=child
+    )
+
+    assert resolve_caller(told, Caller(root)) == session
+    assert own_conversation(told) is None, "it is Claude's, and we were started by something else"
+    unseen = msgspec.structs.replace(told, process=0)
+    assert own_conversation(unseen) == talk("spoken"), "nothing speaks against it"
+    in_client(app, child, "other")
+    for found in (conversation_around(told), own_conversation(told)):
+        assert found == talk("other"), "a server's variable may be an old one"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("sh", "claude", "bash", "tmux"), "claude"),
+        (("claude", "bash", "tmux"), "claude"),
+        (("-zsh", "node", "zsh", "claude"), "node"),
+        (("timeout", "bash", "gemini"), "gemini"),
+        (("sh", "systemd"), None),
+        (("bash",), None),
+        ((), None),
+    ],
+)
+def test_the_client_of_a_hook_is_what_is_nearest_and_no_shell(
+    names: tuple[str, ...], expected: str | None
+) -> None:
+    led = [Process(number, "then", name) for number, name in enumerate(names, start=2)]
+
+    found = client_among(led)
+
+    assert (found.name if found else None) == expected
+
+
+def test_a_home_that_cannot_be_written_only_makes_the_client_harder_to_find(
+    app: App, home: Path
+) -> None:
+    (home / clients.DIRECTORY).write_text("a file where a directory should be")
+
+    remember_client(app, talk("one"))
+
+    assert conversation_around(msgspec.structs.replace(app, environment={})) is None
+
+
+def test_a_start_goes_into_the_callers_session_or_the_only_one_or_a_new_one(
+    app: App, root: Path, child: int
+) -> None:
+    alone = begun_run(app, root, "nobody is here")
+    first = begun(app, root, "one")
+    only = begun_run(app, root, "one is here")
+    second = begun(app, root, "two")
+    unclear = begun_run(app, root, "two are here")
+    mine = begun_run(in_client(app, child, "one"), root, "the first one calls")
+
+    assert (only, mine) == (first, first)
+    assert len({alone, first, second, unclear}) == 4
+    assert begun_run(app, root, "named", session=second) == second
+
+
+def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(
+    app: App, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = started(app, tmp_path).answer
+    assert session_to_show(app, Caller(tmp_path)) == run.session
+    second = started(app, tmp_path).answer
+    found = session_to_show(app, Caller(tmp_path))
+    assert isinstance(found, SeveralSessions)
+    assert [(x.session, x.title[:6]) for x in found.candidates] == [
+        (second.session, "Try it"),
+        (run.session, "Try it"),
+    ]
+    attended = begun(app, root, "one")
+    assert session_to_show(app, Caller(root)) == attended
+
+
+def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
+    app: App, home: Path, root: Path
+) -> None:
+    from interlock.hooks.run import run  # noqa: PLC0415 (a surface, for this one test)
+
+    session = begun(app, root, "one")
+    payload = {"session_id": "stranger", "cwd": str(root), "prompt": "/mode coding"}
+
+    told = run("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
+
+    assert b"No session is bound" in told.out
+    state = attend.state_of(app, session)
+    assert not isinstance(state, attend.attend.NotAttended)
+    assert state.current_mode == "analysis"
+    assert gate.journaled(home) == []

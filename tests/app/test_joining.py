@@ -1,0 +1,107 @@
+"""A conversation that goes on in an older session: the gate follows, and gives nobody more."""
+
+from pathlib import Path
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.attend import Begun
+from interlock.app.caller import Caller, resolve_caller
+from interlock.app.context import App
+from interlock.core.gate.state import Mode, Row
+from interlock.core.session.attend import NotAllowed
+from interlock.store import gate as rows
+from tests.app.callers import begun, begun_run, in_client, project, talk
+
+
+def mode_at_gate(home: Path, name: str) -> str:
+    row = rows.read(home, "claude-code", name)
+    return f"{row.session} {row.mode}" if isinstance(row, Row) else row.why
+
+
+def test_the_gate_follows_a_conversation_to_an_older_session(
+    app: App, home: Path, root: Path, child: int
+) -> None:
+    old, new = begun(app, root, "before", "planning"), begun(app, root, "now")
+    app = in_client(app, child, "now")
+    assert attend.moves(app, root, (old, new)) == {old}
+
+    taken = attend.take_up(app, root, old)
+
+    assert isinstance(taken, Begun)
+    assert mode_at_gate(home, "now") == f"{old} planning"
+    assert resolve_caller(app, Caller(root)) == old
+    attend.change_mode(app, new, "coding", by="user")
+    assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
+    attend.change_mode(app, old, "analysis", by="user")
+    assert mode_at_gate(home, "now") == f"{old} analysis"
+    assert attend.take_up(app, root, old) is None, "it is there already"
+    assert isinstance(attend.take_up(app, root, new), NotAllowed)
+    attend.change_mode(app, new, "analysis", by="user")
+    assert isinstance(attend.take_up(app, root, new), Begun)
+    assert mode_at_gate(home, "now") == f"{new} analysis", "and back again"
+
+
+def test_a_session_that_was_left_does_not_go_on(app: App, root: Path, child: int) -> None:
+    old, new = begun(app, root, "before"), begun(app, root, "now")
+    in_client(app, child, "now")
+    assert resolve_caller(app, Caller(root)) == new
+
+    attend.join(app, root, talk("now"), old)
+
+    assert resolve_caller(app, Caller(root)) == old
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("analysis", "analysis", "", True),
+        ("coding", "analysis", "", True),
+        ("analysis", "coding", "", False),
+        ("analysis", "coding", "T-1", True),
+        ("analysis", "disabled", "T-1", False),
+        ("coding", "disabled", "T-1", False),
+        ("disabled", "disabled", "", True),
+    ],
+)
+def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
+    app: App, home: Path, root: Path, child: int, case: tuple[Mode, Mode, str, bool]
+) -> None:
+    before, there, task, may = case
+    old = begun(app, root, "before", there)
+    attend.change_work(app, old, attend.Work(task=task))
+    new = begun(app, root, "now", before)
+    app = in_client(app, child, "now")
+
+    taken = attend.take_up(app, root, old)
+
+    assert isinstance(taken, Begun if may else NotAllowed)
+    assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
+    started_there = attend.start(app, root, old)
+    assert isinstance(started_there, Begun if may else NotAllowed), "nor does starting it"
+
+
+def test_a_session_of_another_project_is_not_joined(
+    app: App, tmp_path: Path, root: Path, child: int
+) -> None:
+    elsewhere = begun(app, project(tmp_path / "elsewhere"), "before")
+    begun(app, root, "now")
+    app = in_client(app, child, "now")
+
+    assert attend.moves(app, root, (elsewhere,)) == set()
+    assert attend.take_up(app, root, elsewhere) is None
+    refused = attend.start(app, root, elsewhere)
+    assert isinstance(refused, NotAllowed)
+    assert str(tmp_path / "elsewhere") in refused.why
+
+
+def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(
+    app: App, home: Path, root: Path, child: int
+) -> None:
+    old = begun_run(app, root, "before there was a gate")
+    begun(app, root, "now")
+    app = in_client(app, child, "now")
+
+    assert isinstance(attend.take_up(app, root, old), Begun)
+
+    assert mode_at_gate(home, "now") == f"{old} analysis"

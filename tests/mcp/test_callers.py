@@ -1,0 +1,264 @@
+"""Several clients in one worktree, as real processes: each one's server finds its own session."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.context import App
+from interlock.app.projects import opt_in
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import Conversation
+from interlock.mcp.callers import YOURS
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.tools import TOOLS
+from tests.app.callers import in_client
+from tests.mcp import playing_client
+from tests.mcp.agent import Agent
+from tests.scenes import install, linear
+
+pytestmark = pytest.mark.slow
+
+
+class Client:
+    """An agent client, played by a process of its own."""
+
+    def __init__(self, home: Path, project: Path) -> None:
+        script = [sys.executable, "-m", playing_client.__name__, str(home), str(project)]
+        self._process = subprocess.Popen(
+            script,
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _do(self, **asked: object) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def hook(self, conversation: str, source: str = "startup") -> str:
+        """Run the hook of a session start; the session that it told of."""
+        payload = {"session_id": conversation, "source": source}
+        told = json.loads(self._do(hook="session-start", payload=payload))
+        found = re.search(r"ses_[0-9a-f]+", told["hookSpecificOutput"]["additionalContext"])
+        assert found
+        return found[0]
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        return self._do(tool=tool, arguments=arguments)
+
+    def inner(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """The same by a client without hooks that this one starts."""
+        return self._do(inner={"tool": tool, "arguments": arguments})
+
+    def command(self, *words: str) -> str:
+        return self._do(command=words)
+
+    def close(self) -> None:
+        self._process.communicate(timeout=20)
+
+
+Launch = Callable[[], Client]
+
+
+@pytest.fixture
+def project(app: App, tmp_path: Path) -> Path:
+    opt_in(tmp_path, "standard")
+    install(app, tmp_path, linear())
+    return tmp_path
+
+
+@pytest.fixture
+def launch(home: Path, project: Path) -> Iterator[Launch]:
+    launched: list[Client] = []
+
+    def one() -> Client:
+        launched.append(Client(home, project))
+        return launched[-1]
+
+    yield one
+    for client in launched:
+        client.close()
+
+
+def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
+    first, second = launch(), launch()
+    mine, yours = first.hook("one"), second.hook("two")
+    assert mine != yours
+
+    for client, session in ((first, mine), (second, yours), (first, mine)):
+        assert client.call("session")["session"] == session
+        run = client.call("start_workflow", workflowId="line", goal=f"for {session}")
+        assert run["session"] == session
+        assert json.loads(client.command("session", "get-state"))["sessionId"] == session
+
+    assert "planning" in first.command("mode", "planning")
+    assert first.call("session")["mode"] == "planning"
+    assert second.call("session")["mode"] == "analysis"
+
+
+def test_a_client_without_hooks_beside_them_is_told_which_sessions_there_are(
+    launch: Launch,
+) -> None:
+    first, second, without = launch(), launch(), launch()
+    sessions = {first.hook("one"), second.hook("two")}
+
+    problem = without.call("session", task="T-1")
+
+    assert problem["code"] == "several_sessions"
+    calls = problem["details"]["nextCalls"]
+    assert {call["params"]["sessionId"] for call in calls} == sessions
+    assert all(call["params"]["task"] == "T-1" for call in calls)
+    assert problem["details"]["correctCall"]["params"] == {"sessionId": YOURS, "task": "T-1"}
+    chosen = without.call(calls[0]["tool"], **calls[0]["params"])
+    assert (chosen["session"], chosen["task"]) == (calls[0]["params"]["sessionId"], "T-1")
+    run = without.call("start_workflow", workflowId="line", goal="of nobody here")
+    assert run["session"] not in sessions
+    assert without.call("session", continueToken=run["continueToken"])["code"] == "unknown_session"
+    begun = without.call("session", action="start")
+    assert begun["session"] not in sessions
+    shown = without.command("session", "get-state")
+    assert json.loads(shown)["code"] == "several_sessions"
+    for command in json.loads(shown)["commands"]:
+        words = command.split()[1:]
+        assert json.loads(without.command(*words))["sessionId"] == words[-1]
+
+
+def test_a_conversation_that_is_cleared_goes_on_in_its_session_though_others_are_there(
+    launch: Launch,
+) -> None:
+    first, second = launch(), launch()
+    mine = first.hook("one")
+    yours = second.hook("two")
+
+    assert first.hook("another name", "clear") == mine
+    assert second.hook("two", "compact") == yours
+    assert first.call("session")["session"] == mine
+    assert second.hook("new") not in (mine, yours), "a start is a new session"
+
+
+def test_a_conversation_that_is_resumed_goes_on_in_its_session_if_that_is_known(
+    launch: Launch,
+) -> None:
+    first = launch()
+    mine = first.hook("one")
+    later = launch()
+
+    assert later.hook("one", "resume") == mine
+    assert later.call("session")["session"] == mine
+    assert later.hook("from before there were hooks", "resume") != mine
+
+
+def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch, app: App) -> None:
+    first = launch()
+    old = first.hook("one")
+    first.call("session", task="T-1", mode="coding")
+    run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
+    later = launch()
+    new = later.hook("two")
+
+    (found,) = later.call("resume_session", query="paint fence")["candidates"]
+    assert found["nextCall"] == {"tool": "resume_session", "params": {"runId": run["run"]}}
+    assert later.call("session")["session"] == new, "to look moves nothing"
+    named = later.call("resume_session", **found["nextCall"]["params"])
+    assert f"now part of {old} (mode coding)" in named["hint"]
+    (there,) = named["candidates"]
+    assert there["nextCall"]["tool"] == "continue_workflow"
+
+    shown = later.call("continue_workflow", **there["nextCall"]["params"])
+    assert shown["pending"] == run["pending"]
+    assert later.call("session")["session"] == old
+    assert app.reader.of_host("claude-code", "two") == old
+    assert app.reader.of_host("claude-code", "one") == old
+    assert [found["nextCall"]["tool"] for found in later.call("resume_session")["candidates"]] == [
+        "continue_workflow"
+    ], "there is nowhere to move any more"
+
+
+def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_same(
+    launch: Launch, app: App
+) -> None:
+    first = launch()
+    old = first.hook("one")
+    run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
+    attend.change_mode(app, SessionId(old), "disabled", by="user")
+    later = launch()
+    new = later.hook("two")
+
+    named = later.call("resume_session", sessionId=old)
+
+    assert "switching the gate off is the user's" in named["hint"]
+    assert later.call("session")["session"] == new
+    call = named["candidates"][0]["nextCall"]
+    assert later.call(call["tool"], **call["params"])["pending"] == run["pending"]
+
+
+def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
+    launch: Launch, app: App
+) -> None:
+    first, other = launch(), launch()
+    old, mine = other.hook("before"), first.hook("now")
+    other.call("start_workflow", workflowId="line", goal="Paint the fence")
+
+    assert first.inner("session")["session"] == mine
+    (found,) = first.inner("resume_session", sessionId=old)["candidates"]
+    assert found["nextCall"]["tool"] == "continue_workflow"
+    assert first.inner("session", action="start", sessionId=old)["session"] == old
+
+    assert app.reader.of_host("claude-code", "now") == mine
+    assert first.call("session")["session"] == mine
+
+
+def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
+    app: App, project: Path, child: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record of a process may outlive its session."""
+    monkeypatch.chdir(project)
+    agent = Agent(Protocol(in_client(app, child, "gone"), TOOLS))
+
+    problem = agent.refused("session", {})
+
+    assert problem["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
+    begun = agent.ok("session", action="start")
+    assert agent.ok("session")["session"] == begun["session"]
+    assert app.reader.of_host("claude-code", "gone") == begun["session"]
+
+
+def test_a_run_says_whose_session_is_meant(agent: Agent, app: App) -> None:
+    root = Path.cwd()
+    opt_in(root, "standard")
+    for name in ("one", "two"):
+        attend.begin(app, root, Conversation("claude-code", name))
+    wanted = attend.begin(app, root, Conversation("claude-code", "three")).session
+    run = agent.ok("start_workflow", workflowId="line", goal="Named", sessionId=wanted)
+
+    assert agent.ok("session", token=f"`{run['continueToken']}`")["session"] == wanted
+    assert agent.refused("session", {"token": "ct1oops"})["code"] == "token_mangled"
+
+
+def test_a_directory_that_is_not_there_is_refused(agent: Agent) -> None:
+    problem = agent.refused("session", {"workspacePath": "a\0b", "task": "T-1"})
+
+    assert problem["code"] == "invalid_arguments"
+    assert problem["details"]["correctCall"]["params"] == {"task": "T-1"}
+
+
+def test_a_wrong_variable_has_no_call_that_would_help(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERLOCK_SESSION", "ses_none")
+
+    problem = agent.refused("start_workflow", {"workflowId": "line", "goal": "g"})
+
+    assert "INTERLOCK_SESSION" in problem["message"]
+    assert "correctCall" not in problem["details"]

@@ -1,0 +1,222 @@
+"""What the server tells of its tools: which there are, what they may do, when to call them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.mcp.instructions import BYTES_MAX, instructions_for
+from interlock.mcp.protocol import Protocol
+from interlock.mcp.tools import TOOLS, TOOLSETS, NoSuchToolset, tools_of
+from tests.cli.conftest import Terminal
+from tests.mcp.agent import Agent
+
+SERVER = [sys.executable, "-m", "interlock", "mcp"]
+LISTING_BYTES_MAX = 24 * 1024
+WITHOUT_ANSWERS_BYTES_MAX = 16 * 1024
+ANNOTATIONS = {
+    # name: (reads only, destroys, the same call twice is one, reaches others)
+    "list_workflows": (True, False, True, False),
+    "inspect_workflow": (True, False, True, False),
+    "start_workflow": (False, False, False, False),  # after a minute, the same start is another
+    "continue_workflow": (False, False, True, False),
+    "checkpoint_workflow": (False, False, False, False),  # without a token: as a start
+    "resume_session": (False, False, True, False),  # a named session takes the conversation in
+    "session": (False, False, False, False),  # to start where several go on makes one more
+}
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def test_the_tools_are_a_closed_set_and_say_what_they_may_do() -> None:
+    listed = {tool.name: tool.listing["annotations"] for tool in TOOLS}
+
+    assert listed == {
+        name: dict(zip(HINTS, values, strict=True)) for name, values in ANNOTATIONS.items()
+    }
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_no_tool_needs_an_approval_of_codex(tool: Any) -> None:
+    """What it was seen to run without asking: tools that read, or that harm nothing and nobody."""
+    hints = tool.listing["annotations"]
+
+    is_harmless = hints["destructiveHint"] is False and hints["openWorldHint"] is False
+    assert hints["readOnlyHint"] is True or is_harmless
+
+
+def test_a_tool_that_says_it_only_reads_writes_nothing(app: App, agent: Agent) -> None:
+    agent.start()
+    before = app.reader.stats().events
+    required = {"inspect_workflow": {"workflowId": "line"}}
+
+    for tool in TOOLS:
+        if tool.is_read_only:
+            agent.ok(tool.name, **required.get(tool.name, {}))
+
+    assert app.reader.stats().events == before
+
+
+def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
+    app: App, agent: Agent
+) -> None:
+    token = agent.start()["continueToken"]
+    calls: dict[str, dict[str, Any]] = {
+        "list_workflows": {},
+        "inspect_workflow": {"workflowId": "line"},
+        "continue_workflow": {"continueToken": token, "output": {"notesMarkdown": "n"}},
+        "resume_session": {},
+    }
+    assert calls.keys() == {tool.name for tool in TOOLS if tool.is_idempotent}
+
+    for name, arguments in calls.items():
+        agent.ok(name, **arguments)
+        before = app.reader.stats().events
+        agent.ok(name, **arguments)
+        assert app.reader.stats().events == before, name
+
+
+def test_the_listing_stays_small() -> None:
+    listings = [tool.listing for tool in TOOLS]
+    without = [{k: v for k, v in found.items() if k != "outputSchema"} for found in listings]
+
+    assert len(msgspec.json.encode(listings)) <= LISTING_BYTES_MAX
+    assert len(msgspec.json.encode(without)) <= WITHOUT_ANSWERS_BYTES_MAX
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> None:
+    schema = tool.listing["inputSchema"]
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert all("description" in found for found in schema["properties"].values())
+    jsonschema.validate(tool.example().params, schema)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_cue_names_what_must_be_sent_and_only_arguments_that_exist(tool: Any) -> None:
+    """Where schemas come later, an agent calls a tool by its cue."""
+    schema = tool.listing["inputSchema"]
+    spoken = {
+        word for group in re.findall(r"\{([^{}]*)\}?", tool.cue) for word in group.split(", ")
+    }
+    named = {word.partition(":")[0].rstrip("?") for word in spoken} - {""}
+    inner = {"notesMarkdown"} if tool.name == "continue_workflow" else set[str]()
+
+    assert named - inner <= schema["properties"].keys()
+    assert set(schema.get("required", ())) <= named
+
+
+@pytest.mark.parametrize("names", [("workflow",), ("session",), ("workflow", "session")])
+def test_the_instructions_speak_of_every_tool_that_is_served_and_of_no_other(
+    names: tuple[str, ...],
+) -> None:
+    tools = tools_of(names)
+    assert isinstance(tools, tuple)
+
+    text = instructions_for(tools)
+
+    assert len(text.encode()) <= BYTES_MAX
+    for tool in TOOLS:
+        assert (f"\n- {tool.name}: " in text) == (tool in tools)
+        is_plain_word = "_" not in tool.name
+        assert is_plain_word or (tool.name in text) == (tool in tools)
+
+
+def test_the_instructions_say_how_to_go_on_after_a_compaction_and_what_a_token_is() -> None:
+    text = instructions_for(TOOLS)
+
+    (after,) = [line for line in text.splitlines() if line.startswith("After a compaction")]
+    assert "continue_workflow" in after
+    assert "without output" in after
+    assert "resume_session" in after
+    (token,) = [line for line in text.splitlines() if line.startswith("The token:")]
+    assert "Copy the newest one whole" in token
+    assert "twice is safe" in token
+
+
+def test_what_the_instructions_promise_about_a_lost_place_is_so(agent: Agent) -> None:
+    first = agent.start()
+    second = agent.hand_in(first["continueToken"], "the first notes")
+
+    shown = agent.ok("continue_workflow", continueToken=second["continueToken"])
+    old = agent.ok("continue_workflow", continueToken=first["continueToken"])
+    newest = agent.ok("resume_session")["candidates"][0]["nextCall"]
+
+    assert shown["pending"]["stepId"] == "step-2"
+    assert "the first notes" in json.dumps(shown)
+    assert old["pending"]["stepId"] == "step-1"
+    assert "The run went on from here" in json.dumps(old)
+    assert agent.ok(newest["tool"], **newest["params"])["pending"]["stepId"] == "step-2"
+
+
+def test_both_eras_of_the_protocol_carry_the_instructions(app: App) -> None:
+    protocol = Protocol(app, tools_of(("session",)))  # pyright: ignore[reportArgumentType]
+
+    for method in ("initialize", "server/discover"):
+        line = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
+        result = json.loads(protocol.answer(line) or b"")["result"]
+        assert result["instructions"] == instructions_for(TOOLSETS["session"])
+
+
+def test_toolsets_come_in_the_usual_order_and_an_unknown_one_is_refused() -> None:
+    assert tools_of(("session", "workflow")) == TOOLS
+    assert tools_of(("session",)) == TOOLSETS["session"]
+    assert tools_of(()) == ()
+    assert tools_of(("workflow", "nodes")) == NoSuchToolset("nodes")
+
+
+def served(*options: str) -> list[str]:
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    done = subprocess.run(
+        [*SERVER, *options], input=asked, capture_output=True, check=True, timeout=20
+    )
+    return [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
+
+
+def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path) -> None:
+    everything = [tool.name for tool in TOOLS]
+
+    assert served() == everything
+    assert served("--toolsets", "session") == ["session"]
+    assert served("--toolsets=session, workflow") == everything
+    (home / "config.toml").write_text('[mcp]\ntoolsets = ["session"]\n')
+    assert served() == ["session"], "the user's settings"
+    assert served("--toolsets", "workflow") == everything[:-1], "the command beats them"
+
+
+@pytest.mark.parametrize("options", [("--toolsets", "nodes"), ("--toolsets=workflow,nodes",)])
+def test_an_unknown_toolset_is_answered_with_those_there_are(options: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [*SERVER, *options], input=b"", capture_output=True, check=False, timeout=20
+    )
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"error: There is no toolset `nodes`\n\nhint: There are: ")
+    assert all(name.encode() in done.stderr for name in TOOLSETS)
+
+
+def test_settings_that_cannot_be_used_are_named(home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("[mcp]\ntoolsets = 7\n")
+
+    done = subprocess.run(SERVER, input=b"", capture_output=True, check=False, timeout=20)
+
+    assert done.returncode == 1
+    assert b"config.toml` cannot be used" in done.stderr
+
+
+def test_the_lines_for_a_client_carry_the_toolsets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    typed = Terminal(capsys)
+
+    said = typed("mcp", "--print-config", "codex", "--toolsets", "session")
+    assert '"mcp","--toolsets","session"]' in said.out
+    assert typed("mcp", "--print-config", "codex", "--toolsets", "nodes").code == 2

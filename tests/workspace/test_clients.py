@@ -1,0 +1,67 @@
+"""Clients are remembered by their process, and forgotten when they have gone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from interlock.workspace import clients, processes
+from interlock.workspace.clients import KEPT_MS, Client
+from interlock.workspace.processes import Process
+
+NOW_MS = 1_000_000_000_000  # long ago: what is written now is not old then
+
+
+def itself() -> Process:
+    return processes.running([os.getpid()])[0]
+
+
+def remember(home: Path, process: Process, conversation: str, now_ms: int = NOW_MS) -> None:
+    clients.remember(home, process, "claude-code", conversation, now_ms=now_ms)
+
+
+def test_a_process_holds_the_conversation_that_it_was_last_seen_with(home: Path) -> None:
+    remember(home, itself(), "one")
+    remember(home, itself(), "two")
+
+    mine = itself()
+    assert clients.recall(home, mine) == Client(mine.pid, mine.started, "claude-code", "two")
+    assert [client.conversation for client in clients.running(home)] == ["two"]
+
+
+def test_a_number_that_came_back_is_another_process(home: Path) -> None:
+    remember(home, itself()._replace(started="long ago"), "one")
+
+    assert clients.recall(home, itself()) is None
+    assert clients.running(home) == []
+
+
+def test_what_is_kept_is_for_the_users_eyes(home: Path) -> None:
+    remember(home, itself(), "one")
+
+    assert (home / clients.DIRECTORY).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_makes_no_sense_is_no_client(home: Path) -> None:
+    remember(home, itself(), "one")
+    (path,) = (home / clients.DIRECTORY).iterdir()
+    path.write_text("{")
+
+    assert clients.recall(home, itself()) is None
+    assert clients.running(home) == []
+
+
+def test_those_that_have_gone_are_forgotten_after_a_while(home: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    (gone,) = processes.running([child.pid])
+    remember(home, gone, "gone")
+    child.communicate(b"\n")
+    (path,) = (home / clients.DIRECTORY).iterdir()
+    os.utime(path, (NOW_MS / 1_000, NOW_MS / 1_000))
+
+    remember(home, itself(), "here", NOW_MS + KEPT_MS)
+    assert clients.recall(home, gone) is not None
+    remember(home, itself(), "here", NOW_MS + KEPT_MS + 1)
+
+    assert clients.recall(home, gone) is None
+    assert clients.recall(home, itself()) is not None
