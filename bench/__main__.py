@@ -14,6 +14,7 @@ import msgspec
 from bench.compiling import compiling
 from bench.crowd import crowded
 from bench.disk import cost_of_advances
+from bench.hooking import hooking
 from bench.measure import HEADER, Row
 from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
@@ -147,6 +148,8 @@ def main() -> None:
         raw, fsync = RawAppend(base / "raw"), Row("raw fdatasync of 3 KB")
         print("measuring starts", file=sys.stderr)
         starts = starting(base)
+        print("measuring hooks", file=sys.stderr)
+        hooks = hooking(base)
         print("measuring in process", file=sys.stderr)
         inside = in_process(base, raw, fsync)
         print("measuring over stdio", file=sys.stderr)
@@ -163,7 +166,7 @@ def main() -> None:
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
-    for row in [fsync, *starts, *inside, *outside, *compiled, *found, *crowd]:
+    for row in [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *crowd]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

@@ -203,4 +203,9 @@ INVARIANTS = (
         "A project's own config can only tighten the gate until the user trusts it.",
         "ADR 0006",
     ),
+    Invariant(
+        "fast-allows-less",
+        "What the fast hook allows, the gate allows; everything else it leaves to the gate.",
+        "ADR 0006",
+    ),
 )

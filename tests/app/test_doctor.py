@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import interlock.hooks
 from interlock.agents import claude
-from interlock.agents.claude import Program
+from interlock.agents.claude import FAST, Program
 from interlock.app import doctor, gate
 from interlock.app.context import SystemClock, open_app
 from interlock.app.doctor import Check
@@ -28,7 +31,7 @@ STAND_IN = """\
 case "$*" in
 *--version) echo interlock 0 ;;
 *mcp) cat >/dev/null; echo '{"id":1,"result":{}}'; echo '{"id":2,"result":{"tools":[{},{}]}}' ;;
-*"--event pre-tool"*) case "$(cat)" in *'"Write"'*) echo '%s' ;; esac ;;
+*" pre-tool "*) case "$(cat)" in *'"Write"'*) echo '%s' ;; esac ;;
 esac
 """
 
@@ -79,6 +82,7 @@ def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
         ("settings", f"`{scene.settings}` can be read", ""),
         ("hooks", f"8 hooks in {scene.settings}", ""),
         ("program", f"`{scene.interpreter}` runs interlock 0", ""),
+        ("fast", "The fast hook is compiled", ""),
         ("server", "The MCP server starts and has 2 tools", ""),
         ("gate", "The gate is on", ""),
         ("block", "A write of an unknown session was denied", ""),
@@ -154,7 +158,11 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
     ),
     "the interpreter has no Interlock": (
         lambda s: s.answers("#!/bin/sh\necho No module named interlock >&2; exit 1\n"),
-        {"program", "server", "block", "pass"},
+        {"program", "fast", "server", "block", "pass"},
+    ),
+    "the fast hook is gone": (
+        lambda s: s.settings.write_text(s.settings.read_text().replace(FAST, f"/gone/{FAST}")),
+        {"fast"},
     ),
     "another data home": (
         lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), "/else/where")),
@@ -290,12 +298,72 @@ def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
     assert set(scene.problems()) == {"heard"}
 
 
+def test_bytecode_that_is_missing_or_of_another_time_is_found_and_an_install_mends_it(
+    home: Path, tmp_path: Path
+) -> None:
+    hooks = tmp_path / "site" / "interlock" / "hooks"
+    hooks.mkdir(parents=True)
+    for name in ("fast.py", "start_fast.py"):
+        shutil.copy(Path(interlock.hooks.__file__).with_name(name), hooks)
+    program = Program(sys.executable, ("-P",), str(home), str(hooks / "start_fast.py"))
+    root = tmp_path / "project"
+    root.mkdir()
+
+    def put() -> None:
+        assert isinstance(install(home, "project", root, program, at_ms=1), Done)
+
+    def found() -> list[str]:
+        checks = doctor.examine(home, root, os.environ, SystemClock())
+        return [check.what for check in checks if check.name == "fast"]
+
+    wrong = f"`{hooks / 'fast.py'}` has no bytecode that fits, so tool calls wait for a compiler"
+    put()
+    assert found() == ["The fast hook is compiled"]
+    (bytecode,) = (hooks / "__pycache__").glob("fast.*.pyc")
+    bytecode.unlink()
+    assert found() == [wrong]
+    # The doctor proved a denial through it, so Python has compiled it again.
+    assert found() == ["The fast hook is compiled"]
+    bytecode.write_bytes(b"\0\0\r\n" + bytecode.read_bytes()[4:])
+    assert found() == [wrong]
+    put()
+    assert found() == ["The fast hook is compiled"]
+    os.utime(hooks / "fast.py", (1, 1))
+    assert found() == [wrong]
+
+
+def test_an_install_compiles_whatever_the_variables_say(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))
+    (tmp_path / "fast.py").write_text("x = 1\n")
+    program = Program(sys.executable, ("-P",), str(home), str(tmp_path / "start_fast.py"))
+
+    done = install(home, "project", tmp_path, program, at_ms=1)
+
+    assert isinstance(done, Done)
+    assert done.notes == ()
+    assert list((tmp_path / "__pycache__").glob("fast.*.pyc"))
+    (tmp_path / "fast.py").write_text("x =\n")
+    done = install(home, "project", tmp_path, program, at_ms=1)
+    assert isinstance(done, Done)
+    assert "cannot be compiled now" in done.notes[0]
+
+
 @pytest.mark.parametrize(
     ("command", "is_ours"),
     [
         ("/v/bin/python -I -m interlock hook --host claude-code --event stop", True),
         ("'/my v/bin/python' -P -m interlock hook --host claude-code --event stop", True),
         ("/usr/bin/interlock hook --host claude-code --event stop --home /h", True),
+        (f"'/v v/python' -I -S '/my v/{FAST}' claude-code pre-tool /h -I", True),
+        (f"python -I -S /v/{FAST} claude-code post-tool /h", True),
+        (f"python -I -S /v/{FAST} codex pre-tool /h", False),
+        (f"python -I -S /v/{FAST} claude-code pre-tool", False),
+        (f"nice python -I -S /v/{FAST} claude-code pre-tool /h", False),
+        ("python -I -S /v/hooks/start_fast.py claude-code pre-tool /h", False),
+        ("python -I -S", False),
         ("python -m interlock hook --host codex --event stop", False),
         ("python -m interlock mode coding", False),
         ("timeout 5 python -m interlock hook --host claude-code --event stop", False),

@@ -252,6 +252,7 @@ def test_the_doctor_proves_that_what_was_installed_blocks(typed: Terminal, tmp_p
         ("ok", "settings"),
         ("ok", "hooks"),
         ("ok", "program"),
+        ("ok", "fast"),
         ("ok", "server"),
         ("ok", "gate"),
         ("ok", "block"),

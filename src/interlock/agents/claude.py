@@ -11,11 +11,14 @@ import msgspec
 
 from interlock.core.canonical import Json
 
+HOST = "claude-code"
 Scope = Literal["user", "project"]
 JsonPath: TypeAlias = tuple[str | int, ...]
 
 NAME = "interlock"
 """Of the server and of the plugin; the names of our tools are made of it."""
+FAST = "interlock/hooks/start_fast.py"
+"""How the path of the file ends that starts the fast hook."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -26,6 +29,8 @@ class Program(msgspec.Struct, frozen=True):
     flags: tuple[str, ...]
     home: str
     """The data home. Hooks and server must use the same one."""
+    fast: str = str(Path(__file__).parents[2] / FAST)
+    """The file that starts the fast hook."""
 
 
 class Hook(NamedTuple):
@@ -37,18 +42,20 @@ class Hook(NamedTuple):
     """In seconds. Claude Code would wait ten minutes, and then let the tool call pass."""
     more: Mapping[str, Json] = {}
     matcher: str = ""
+    is_fast: bool = False
+    """Whether the fast hook is asked first."""
 
 
 HOOKS = (
     Hook("SessionStart", "session-start", 10),
     Hook("UserPromptSubmit", "prompt-submit"),
     # Without `onFailure` a hook that cannot be started would let every tool call pass.
-    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*"),
-    Hook("PostToolUse", "post-tool", more={"async": True}),
+    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*", is_fast=True),
+    Hook("PostToolUse", "post-tool", more={"async": True}, is_fast=True),
     Hook("Stop", "stop"),
-    Hook("PreCompact", "pre-compact"),
-    Hook("PostCompact", "post-compact"),
-    Hook("SessionEnd", "session-end"),
+    Hook("PreCompact", "pre-compact", is_fast=True),
+    Hook("PostCompact", "post-compact", is_fast=True),
+    Hook("SessionEnd", "session-end", is_fast=True),
 )
 
 COMMANDS = {
@@ -81,9 +88,13 @@ def places(scope: Scope, root: Path) -> Places:
     return Places(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
 
 
-def hook_command(program: Program, name: str) -> str:
+def hook_command(program: Program, hook: Hook) -> str:
     """The command line of a hook, for a shell."""
-    ours = ["-m", "interlock", "hook", "--host", "claude-code", "--event", name]
+    if hook.is_fast:
+        # Without `-I -S` Python would look at the project, at variables and for packages first.
+        start = [program.interpreter, "-I", "-S", program.fast]
+        return shlex.join([*start, HOST, hook.name, program.home, *program.flags])
+    ours = ["-m", "interlock", "hook", "--host", HOST, "--event", hook.name]
     return shlex.join([program.interpreter, *program.flags, *ours, "--home", program.home])
 
 
@@ -93,7 +104,7 @@ def hooks(program: Program) -> dict[str, Json]:
     for hook in HOOKS:
         command: dict[str, Json] = {
             "type": "command",
-            "command": hook_command(program, hook.name),
+            "command": hook_command(program, hook),
             "timeout": hook.timeout,
             **hook.more,
         }
@@ -150,8 +161,15 @@ class Installed(NamedTuple):
     words: tuple[str, ...]
 
     @property
+    def fast(self) -> str:
+        """The file that starts the fast hook; nothing where that is not asked."""
+        return self.words[3] if _is_fast(self.words) else ""
+
+    @property
     def home(self) -> str:
         """The data home that it was given; nothing where it was given none."""
+        if self.fast:
+            return self.words[6]
         return next(
             (b for a, b in zip(self.words, self.words[1:], strict=False) if a == "--home"), ""
         )
@@ -159,6 +177,8 @@ class Installed(NamedTuple):
     @property
     def program(self) -> tuple[str, ...]:
         """What starts Interlock: all before `hook`."""
+        if self.fast:
+            return (self.words[0], *self.words[7:], "-m", "interlock")
         return self.words[: self.words.index("hook")]
 
 
@@ -171,6 +191,8 @@ def words_of(command: str) -> tuple[str, ...] | None:
         words = tuple(shlex.split(command))
     except ValueError:
         return None
+    if _is_fast(words):
+        return words if words[4] == HOST else None
     start = 1
     if words and os.path.basename(words[0]) != "interlock":
         while start < len(words) and words[start].startswith("-") and words[start] != "-m":
@@ -178,7 +200,12 @@ def words_of(command: str) -> tuple[str, ...] | None:
         if words[start : start + 2] != ("-m", "interlock"):
             return None
         start += 2
-    return words if words[start : start + 3] == ("hook", "--host", "claude-code") else None
+    return words if words[start : start + 3] == ("hook", "--host", HOST) else None
+
+
+def _is_fast(words: tuple[str, ...]) -> bool:
+    is_whole = len(words) > 6  # noqa: PLR2004 (interpreter, -I, -S, file, host, event, home)
+    return is_whole and words[1:3] == ("-I", "-S") and words[3].endswith(f"/{FAST}")
 
 
 def installed(found: Mapping[str, Json]) -> list[Installed]:

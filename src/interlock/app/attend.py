@@ -16,6 +16,7 @@ from interlock.app.caller import (
 )
 from interlock.app.context import App
 from interlock.app.observe import seen_in
+from interlock.app.policy import Standing
 from interlock.app.refusals import SeveralSessions
 from interlock.core import ids
 from interlock.core.gate.state import Mode, Policy, Row, why_not
@@ -76,7 +77,7 @@ def join(
     what = f"joining session {session}"
     if project.root_of(Path(stream.head.workspace)) != root:
         return NotAllowed(what, f"it belongs to {stream.head.workspace}")
-    policy, there = _policy_in(app, root), stream.head.attended
+    policy, there = _standing_in(app, root).policy, stream.head.attended
     if conversation and there and not _is_bound(app, conversation, session):
         before = _mode_of(app, conversation) or policy.first_mode
         why = why_not(before, there.mode, policy, has_task=bool(there.task))
@@ -117,13 +118,13 @@ def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[Sessi
 def change_mode(
     app: App, session: SessionId, mode: Mode, *, by: By, task: str | None = None
 ) -> SessionState | attend.Refusal:
-    policy = _policy_of(app, session)
+    standing = _standing_of(app, session)
     return _change(
         app,
         session,
-        policy,
+        standing,
         lambda stream: attend.change_mode(
-            stream, mode, policy, by=by, task=task, at_ms=app.clock.now_ms()
+            stream, mode, standing.policy, by=by, task=task, at_ms=app.clock.now_ms()
         ),
     )
 
@@ -132,7 +133,7 @@ def change_work(app: App, session: SessionId, work: Work) -> SessionState | atte
     return _change(
         app,
         session,
-        _policy_of(app, session),
+        _standing_of(app, session),
         lambda stream: attend.change_work(stream, work, at_ms=app.clock.now_ms()),
     )
 
@@ -143,7 +144,7 @@ def change_status(
     return _change(
         app,
         session,
-        _policy_of(app, session),
+        _standing_of(app, session),
         lambda stream: attend.change_status(stream, status, reason, at_ms=app.clock.now_ms()),
     )
 
@@ -158,7 +159,7 @@ def state_of(app: App, session: SessionId) -> SessionState | attend.NotAttended:
     return found or attend.NotAttended(session)
 
 
-def publish(app: App, session: SessionId, policy: Policy) -> None:
+def publish(app: App, session: SessionId, standing: Standing) -> None:
     """Tell the gate what is so now."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -171,7 +172,9 @@ def publish(app: App, session: SessionId, policy: Policy) -> None:
         return
     row = Row(session, attended.mode, attended.is_started, attended.task, stream.version)
     rows = [
-        gate.Published(host, name, stream.head.workspace, row, policy.is_simple)
+        gate.Published(
+            host, name, stream.head.workspace, row, standing.policy.is_simple, standing.stamp
+        )
         for host, name in attended.hosts
         # A conversation that has gone on to another session is bound by that one.
         if app.reader.of_host(host, name) == session
@@ -192,7 +195,8 @@ def _known(app: App, conversation: Conversation) -> SessionId | None:
 def _begin(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
 ) -> Begun:
-    policy = _policy_in(app, root)
+    standing = _standing_in(app, root)
+    policy = standing.policy
     while True:
         stream = app.log.stream(session) if session else None
         is_new = stream is None
@@ -211,7 +215,7 @@ def _begin(
             at_ms=app.clock.now_ms(),
         )
         if planned is None or _append(app, planned):
-            return Begun(stream.session, is_new, _after(app, stream.session, policy))
+            return Begun(stream.session, is_new, _after(app, stream.session, standing))
 
 
 def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
@@ -232,7 +236,7 @@ def _attended(app: App, session: SessionId) -> Attended | None:
 def _change(
     app: App,
     session: SessionId,
-    policy: Policy,
+    standing: Standing,
     decide: Callable[[Stream], Plan | attend.Refusal | None],
 ) -> SessionState | attend.Refusal:
     while True:
@@ -242,11 +246,11 @@ def _change(
         if planned is not None and not isinstance(planned, Plan):
             return planned
         if planned is None or _append(app, planned):
-            return _after(app, session, policy)
+            return _after(app, session, standing)
 
 
-def _after(app: App, session: SessionId, policy: Policy) -> SessionState:
-    publish(app, session, policy)
+def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
+    publish(app, session, standing)
     found = state_of(app, session)
     assert isinstance(found, SessionState), "it is attended"
     return found
@@ -260,13 +264,13 @@ def _append(app: App, planned: Plan) -> bool:
     return True
 
 
-def _policy_of(app: App, session: SessionId) -> Policy:
+def _standing_of(app: App, session: SessionId) -> Standing:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = Path(stream.head.workspace)
-    return _policy_in(app, root) if (root / project.CONFIG).exists() else Policy()
+    return _standing_in(app, root) if (root / project.CONFIG).exists() else Standing(Policy())
 
 
-def _policy_in(app: App, root: Path) -> Policy:
-    return policies.standing(app.home, root, at_ms=app.clock.now_ms()).policy
+def _standing_in(app: App, root: Path) -> Standing:
+    return policies.standing(app.home, root, at_ms=app.clock.now_ms())

@@ -1,8 +1,6 @@
 """Look whether what was installed for Claude Code works, and prove it by a call that must fail."""
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +14,7 @@ from interlock.app.context import Clock, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.install import HOST
 from interlock.app.projects import root_of
+from interlock.app.trial import Ran, last, run
 from interlock.core.canonical import Json
 from interlock.workspace import manifest, project, rewrite, spool, surgery
 from interlock.workspace.surgery import NotUsable
@@ -46,12 +45,6 @@ class _Settings(NamedTuple):
     found: dict[str, Json]
 
 
-class _Ran(NamedTuple):
-    code: int
-    out: bytes
-    err: bytes
-
-
 def examine(
     home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
 ) -> list[Check]:
@@ -71,6 +64,7 @@ def examine(
     hooks = [(file, hook) for file in files for hook in claude.installed(file.found)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
+    checks += _fast([hook for _, hook in hooks], around, environment)
     checks.append(_server(around, environment))
     glass = _glass(home, now_ms)
     checks.append(glass)
@@ -146,18 +140,51 @@ def _programs(
     hooks: Sequence[Installed], home: Path, around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     for program in dict.fromkeys(hook.program for hook in hooks):
-        ran = _run([*program, "--version"], b"", around, environment, HOOK_SECONDS)
+        ran = run([*program, "--version"], b"", around, environment, HOOK_SECONDS)
         if isinstance(ran, str):
             yield Check("program", f"`{program[0]}` {ran}", _INSTALL)
         elif ran.code != 0:
-            what = f"`{program[0]}` does not run Interlock: {_last(ran.err)}"
+            what = f"`{program[0]}` does not run Interlock: {last(ran.err)}"
             yield Check("program", what, _INSTALL)
         else:
-            yield Check("program", f"`{program[0]}` runs {_last(ran.out)}")
+            yield Check("program", f"`{program[0]}` runs {last(ran.out)}")
     for other in dict.fromkeys(hook.home for hook in hooks):
         if other and os.path.realpath(other) != os.path.realpath(home):
             what = f"The hooks use the data home `{other}`, and this command `{home}`"
             yield Check("home", what, f"Set INTERLOCK_HOME to the right one. {_INSTALL}")
+
+
+_IS_COMPILED = """\
+import os, sys
+from importlib.util import MAGIC_NUMBER, cache_from_source
+
+at = os.stat(sys.argv[1])
+times = (int(at.st_mtime), at.st_size)
+wanted = MAGIC_NUMBER + bytes(4) + b"".join((x & 0xFFFFFFFF).to_bytes(4, "little") for x in times)
+with open(cache_from_source(sys.argv[1]), "rb") as file:
+    sys.exit(file.read(16) != wanted)
+"""
+
+
+def _fast(
+    hooks: Sequence[Installed], around: Path, environment: Mapping[str, str]
+) -> Iterator[Check]:
+    """Whether the interpreter of the hooks finds bytecode that fits it and the source."""
+    for interpreter, file in dict.fromkeys((x.words[0], x.fast) for x in hooks if x.fast):
+        source = Path(file).with_name("fast.py")
+        if not Path(file).exists() or not source.exists():
+            what = f"`{file}` or `fast.py` beside it is gone, so every tool call is denied"
+            yield Check("fast", what, _INSTALL)
+            continue
+        command = [interpreter, "-I", "-S", "-c", _IS_COMPILED, str(source)]
+        ran = run(command, b"", around, environment, HOOK_SECONDS)
+        if isinstance(ran, str):
+            continue  # that it does not run was said of the program
+        if ran.code == 0:
+            yield Check("fast", "The fast hook is compiled")
+        else:
+            what = f"`{source}` has no bytecode that fits, so tool calls wait for a compiler"
+            yield Check("fast", what, _INSTALL)
 
 
 def _server(around: Path, environment: Mapping[str, str]) -> Check:
@@ -177,12 +204,12 @@ def _server(around: Path, environment: Mapping[str, str]) -> Check:
     if words is None:
         return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
     command, more = words
-    ran = _run(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
+    ran = run(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
     if isinstance(ran, str):
         return Check("server", f"The MCP server in `{path}` {ran}", _INSTALL)
     count = _tools_in(ran.out)
     if not count:
-        what = f"The MCP server in `{path}` does not answer: {_last(ran.err) or 'it says nothing'}"
+        what = f"The MCP server in `{path}` does not answer: {last(ran.err) or 'it says nothing'}"
         return Check("server", what, _INSTALL)
     return Check("server", f"The MCP server starts and has {count} tools")
 
@@ -247,11 +274,11 @@ def _proofs(
                 "tool_use_id": f"toolu_{session}",
             }
             content = msgspec.json.encode(payload)
-            ran = _run(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
+            ran = run(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
             yield _denied(ran, is_off=is_off) if tool == "Write" else _silent(ran)
 
 
-def _denied(ran: _Ran | str, *, is_off: bool) -> Check:
+def _denied(ran: Ran | str, *, is_off: bool) -> Check:
     if isinstance(ran, str):
         return Check("block", f"The PreToolUse hook {ran}", _INSTALL)
     if ran.code == 2 and ran.err.strip():  # noqa: PLR2004 (the code with which a hook denies)
@@ -266,7 +293,7 @@ def _denied(ran: _Ran | str, *, is_off: bool) -> Check:
         what = "A write of an unknown session was not denied, because the gate is off"
         return Check("block", what, "Look again when the gate is on.")
     what = f"A write of an unknown session was NOT denied (exit code {ran.code})"
-    hint = f"{_last(ran.err) or 'The hook said nothing.'} {_INSTALL}"
+    hint = f"{last(ran.err) or 'The hook said nothing.'} {_INSTALL}"
     return Check("block", what, hint)
 
 
@@ -278,12 +305,12 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
     hook_specific_output: _Decision = _Decision()
 
 
-def _silent(ran: _Ran | str) -> Check:
+def _silent(ran: Ran | str) -> Check:
     if isinstance(ran, str):
         return Check("pass", f"The PreToolUse hook {ran}", _INSTALL)
     if ran.code == 0 and not ran.out.strip():
         return Check("pass", "A read passed")
-    said = _last(ran.err) or _last(ran.out)
+    said = last(ran.err) or last(ran.out)
     what = f"A read did not pass silently (exit code {ran.code}): {said}"
     return Check("pass", what, _INSTALL)
 
@@ -343,34 +370,3 @@ def _sessions_since(home: Path, root: Path, since_ms: int) -> int:
         app.close()
     recent = [row for row in rows if row.updated_ms >= since_ms]
     return len({row.session for row in recent if f"{row.workspace}/".startswith(f"{root}/")})
-
-
-def _run(
-    command: Sequence[str], content: bytes, cwd: Path, environment: Mapping[str, str], seconds: int
-) -> _Ran | str:
-    """What came of a command, or why nothing did, to stand behind its name."""
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"cannot be started: {error.strerror}"
-    try:
-        out, err = process.communicate(content, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        # The group, because a shell's child would go on and hold our pipes open.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return f"has not answered within {seconds} s"
-    return _Ran(process.returncode, out, err)
-
-
-def _last(said: bytes) -> str:
-    lines = said.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""

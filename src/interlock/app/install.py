@@ -31,7 +31,7 @@ from interlock.workspace import manifest, project, rewrite
 from interlock.workspace.manifest import Entry, Install
 from interlock.workspace.rewrite import FileMoved
 
-HOST = "claude-code"
+HOST = claude.HOST
 LOOK_SECONDS = 30
 
 
@@ -119,7 +119,7 @@ def install(
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             _remember(home, (*(x for x in known if x != old), new))
         _carry_out(done.changes)
-    return done
+    return _compiled(done, program)
 
 
 def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> Done | Refused:
@@ -170,6 +170,22 @@ def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> 
     done = _done(directory, steps)
     if isinstance(done, Done) and not is_dry:
         _carry_out(done.changes)
+        return _compiled(done, program)
+    return done
+
+
+def _compiled(done: Done, program: Program) -> Done:
+    """Compile the fast hook, whatever the variables of this shell say about bytecode."""
+    import py_compile  # noqa: PLC0415 (nothing else compiles)
+
+    source = Path(program.fast).with_name("fast.py")
+    target = source.parent / "__pycache__" / f"fast.{sys.implementation.cache_tag}.pyc"
+    mode = py_compile.PycInvalidationMode.TIMESTAMP
+    try:
+        py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
+    except (OSError, py_compile.PyCompileError) as error:
+        note = f"`{source}` cannot be compiled now, so each tool call waits for that: {error}"
+        return msgspec.structs.replace(done, notes=(*done.notes, note))
     return done
 
 

@@ -25,6 +25,8 @@ class Standing(msgspec.Struct, frozen=True):
     """What would hold if they did; None where none is ignored."""
     faults: tuple[str, ...] = ()
     """What is wrong with the user's own files. Nothing that they open counts then."""
+    stamp: str = ""
+    """What the project's config was known by."""
 
 
 def standing(home: Path, root: Path, *, at_ms: int) -> Standing:
@@ -56,6 +58,7 @@ def standing(home: Path, root: Path, *, at_ms: int) -> Standing:
         found.ignored,
         if_trusted=other if found.ignored else None,
         faults=tuple(faults),
+        stamp=asked.stamp,
     )
 
 

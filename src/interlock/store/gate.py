@@ -6,6 +6,7 @@ write-ahead files beside it.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from interlock.core.gate.state import MODES, Row, State, Unknown
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS gate (
+_VERSION = 2  # of the columns: a file with others is made anew, and its sessions are unknown
+_SCHEMA = f"""
+DROP TABLE IF EXISTS gate;
+CREATE TABLE gate (
     host TEXT NOT NULL,
     host_session TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -28,8 +31,10 @@ CREATE TABLE IF NOT EXISTS gate (
     task TEXT NOT NULL,
     version INTEGER NOT NULL,
     is_simple INTEGER NOT NULL,
+    config TEXT NOT NULL,
     PRIMARY KEY (host, host_session)
 ) WITHOUT ROWID;
+PRAGMA user_version = {_VERSION};
 """
 
 
@@ -41,54 +46,71 @@ class Published(msgspec.Struct, frozen=True):
     root: str
     row: Row
     is_simple: bool
+    """Whether its mode and the class of a tool decide, as far as the policy goes."""
+    config: str
+    """What the file with that policy was known by."""
 
 
 def write(home: Path, rows: list[Published]) -> None:
     """Publish rows; an older version never replaces a newer one."""
-    path = home / FILE
-    db: Any = apsw.Connection(str(path))
-    try:
-        os.chmod(path, 0o600)
-        db.set_busy_timeout(BUSY_MS * 10)
-        db.execute(_SCHEMA)
-        with db:
-            for found in rows:
-                row = found.row
-                db.execute(
-                    "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                    " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
-                    " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
-                    " task = excluded.task, version = excluded.version,"
-                    " is_simple = excluded.is_simple"
-                    " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
-                    (
-                        found.host,
-                        found.host_session,
-                        row.session,
-                        found.root,
-                        row.mode,
-                        int(row.is_started),
-                        row.task,
-                        row.version,
-                        int(found.is_simple),
-                    ),
-                )
-    finally:
-        db.close()
+
+    def put(db: Any) -> None:
+        for found in rows:
+            row = found.row
+            db.execute(
+                "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
+                " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
+                " task = excluded.task, version = excluded.version,"
+                " is_simple = excluded.is_simple, config = excluded.config"
+                " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
+                (
+                    found.host,
+                    found.host_session,
+                    row.session,
+                    found.root,
+                    row.mode,
+                    int(row.is_started),
+                    row.task,
+                    row.version,
+                    int(found.is_simple),
+                    found.config,
+                ),
+            )
+
+    _change(home / FILE, put)
 
 
 def withdraw(home: Path, session: str) -> None:
     """The session has ended or is deleted: nothing is known about it any more."""
     path = home / FILE
     if path.exists():
-        db: Any = apsw.Connection(str(path))
-        try:
-            db.set_busy_timeout(BUSY_MS * 10)
-            db.execute("PRAGMA secure_delete = on")  # what it said about the work goes too
+        _change(path, lambda db: db.execute("DELETE FROM gate WHERE session = ?", (session,)))
+
+
+def _change(path: Path, act: Callable[[Any], object]) -> None:
+    try:
+        _change_once(path, act)
+    except (apsw.NotADBError, apsw.CorruptError):
+        # Nothing is lost with it: what it held comes from the events.
+        path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        _change_once(path, act)
+
+
+def _change_once(path: Path, act: Callable[[Any], object]) -> None:
+    db: Any = apsw.Connection(str(path))
+    try:
+        os.chmod(path, 0o600)
+        db.set_busy_timeout(BUSY_MS * 10)
+        db.execute("PRAGMA secure_delete = on")  # what a row said about the work goes with it
+        db.execute("BEGIN IMMEDIATE")
+        if db.pragma("user_version") != _VERSION:
             db.execute(_SCHEMA)
-            db.execute("DELETE FROM gate WHERE session = ?", (session,))
-        finally:
-            db.close()
+        act(db)
+        db.execute("COMMIT")
+    finally:
+        db.close()
 
 
 def read(home: Path, host: str, host_session: str) -> State:
@@ -100,8 +122,9 @@ def read(home: Path, host: str, host_session: str) -> State:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.set_busy_timeout(BUSY_MS)
+            # With `config`, though only the fast hook reads it: a file of another time is unknown.
             found = db.execute(
-                "SELECT session, mode, is_started, task, version FROM gate"
+                "SELECT session, mode, is_started, task, version, config FROM gate"
                 " WHERE host = ? AND host_session = ?",
                 (host, host_session),
             ).fetchone()
@@ -111,7 +134,7 @@ def read(home: Path, host: str, host_session: str) -> State:
         return Unknown(f"{path} cannot be read: {error}")
     if found is None:
         return Unknown("this conversation was never bound to a session")
-    session, mode, is_started, task, version = found
+    session, mode, is_started, task, version, _ = found
     if mode not in MODES:
         return Unknown(f"the mode `{mode}` is not known")
     return Row(session, mode, bool(is_started), task, version)

@@ -46,6 +46,8 @@ def policy_in(root: Path) -> Asked:
         SettingsBroken: the file cannot be used.
     """
     path = root / CONFIG
+    # The stamp first: what is written in between must not pass for what was read.
+    stamp = _stamp(path)
     try:
         import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
 
@@ -67,7 +69,17 @@ def policy_in(root: Path) -> Asked:
         gate.agent_may_code,
         gate.rules,
         hashlib.sha256(content).hexdigest(),
+        stamp,
     )
+
+
+def _stamp(path: Path) -> str:
+    """As in `hooks/fast.py`: whatever is written to the file changes it."""
+    try:
+        at = os.stat(path)
+    except OSError:
+        return ""
+    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
 
 
 def opt_in(root: Path, profile: Profile) -> Path | None:

@@ -24,6 +24,8 @@ class Asked(msgspec.Struct, frozen=True):
     rules: dict[Rule, RuleClass] = {}
     digest: str = ""
     """Of the file: what is trusted is this and nothing else."""
+    stamp: str = ""
+    """What the file was known by when it was read: the fast hook looks no closer."""
 
 
 class Chosen(msgspec.Struct, frozen=True):

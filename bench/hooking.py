@@ -1,0 +1,64 @@
+"""What a client waits for: each hook as it is installed, beside a Python that does nothing."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bench.measure import Row
+from interlock.agents import claude
+from interlock.app import attend
+from interlock.app.context import open_app
+from interlock.app.install import find_program
+from interlock.app.projects import opt_in
+from interlock.core.session.attend import Conversation
+
+ROUNDS = 40
+BARE = [sys.executable, "-I", "-S", "-c", "pass"]
+
+
+def hooking(base: Path) -> list[Row]:
+    """Everything is run once before it is measured, so that Python has its bytecode."""
+    home, project = base / "hook-home", base / "hook-project"
+    project.mkdir()
+    opt_in(project, "standard")
+    app = open_app(home)
+    session = attend.begin(app, project, Conversation(claude.HOST, "host-1")).session
+    attend.change_mode(app, session, "coding", by="user", task="bench")
+    app.close()
+    program, _ = find_program(home)
+    words = {hook.name: shlex.split(claude.hook_command(program, hook)) for hook in claude.HOOKS}
+
+    def payload(tool: str = "", **tool_input: object) -> bytes:
+        fields = {"session_id": "host-1", "cwd": str(project), "tool_name": tool}
+        return msgspec.json.encode({**fields, "tool_input": tool_input, "source": "resume"})
+
+    bare = Row("bare `python -I -S`, beside the hooks")
+    edit = payload("Write", file_path=str(project / "a.py"), content="x" * 5000)
+    shell = payload("Bash", command="git status && grep -rn 'todo' src | head")
+    denied = payload("Bash", command="interlock mode disabled")
+    measured = {
+        "pre-tool hook, a read": (words["pre-tool"], payload("Read", file_path="/a")),
+        "pre-tool hook, an edit in coding": (words["pre-tool"], edit),
+        "pre-tool hook, a plain command in coding": (words["pre-tool"], shell),
+        "pre-tool hook, a denial (full hook)": (words["pre-tool"], denied),
+        "post-tool hook": (words["post-tool"], edit),
+        "session-end hook": (words["session-end"], payload()),
+        "session-start hook, no server": (words["session-start"], payload()),
+    }
+    rows = {what: Row(what, against=bare) for what in measured}
+    for number in range(ROUNDS + 1):
+        if number:
+            bare.time(lambda: subprocess.run(BARE, check=True))
+        for what, (command, content) in measured.items():
+            if number:
+                rows[what].time(lambda command=command, content=content: _run(command, content))
+            else:
+                _run(command, content)
+    return [bare, *rows.values()]
+
+
+def _run(command: list[str], content: bytes) -> None:
+    subprocess.run(command, input=content, capture_output=True, check=True)

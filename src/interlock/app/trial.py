@@ -1,0 +1,46 @@
+"""A trial: a command is run as a client would run it, and what comes of it."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Ran(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+
+
+def run(
+    command: Sequence[str], content: bytes, cwd: Path, environment: Mapping[str, str], seconds: int
+) -> Ran | str:
+    """What came of a command, or why nothing did, to stand behind its name."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"cannot be started: {error.strerror}"
+    try:
+        out, err = process.communicate(content, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        # The group, because a shell's child would go on and hold our pipes open.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"has not answered within {seconds} s"
+    return Ran(process.returncode, out, err)
+
+
+def last(said: bytes) -> str:
+    """The last line of what was said, to be told on."""
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""

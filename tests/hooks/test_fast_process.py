@@ -1,0 +1,231 @@
+"""The fast hook as a client starts it: the same answers, and a denial where all else fails."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from interlock.core.gate.state import Mode
+from interlock.hooks import fast
+from interlock.hooks.run import Event, Outcome, run
+from interlock.workspace import spool
+from tests.hooks.test_fast import HOST, INPUTS, NOTED, Scene, scene
+
+__all__ = ["scene"]  # a fixture
+
+HOOKS = Path(fast.__file__).parent
+FLAGS = ("-P",)  # with which the tests find Interlock, by a variable
+
+
+def fast_command(
+    scene: Scene, event: Event = "pre-tool", *, hooks: Path = HOOKS, flags: Sequence[str] = FLAGS
+) -> list[str]:
+    start = [sys.executable, "-I", "-S", str(hooks / "start_fast.py")]
+    return [*start, HOST, event, str(scene.home), *flags]
+
+
+def full_command(scene: Scene, event: Event = "pre-tool") -> list[str]:
+    words = ["-m", "interlock", "hook", "--host", HOST, "--event", event]
+    return [sys.executable, *FLAGS, *words, "--home", str(scene.home)]
+
+
+def outcome(command: Sequence[str], content: bytes, cwd: Path | None = None) -> Outcome:
+    done = subprocess.run(command, input=content, capture_output=True, check=False, cwd=cwd)
+    return Outcome(done.returncode, done.stdout, done.stderr.decode())
+
+
+CALLS: dict[str, Callable[[Scene], bytes]] = {
+    "a read": lambda s: s.payload("Read"),
+    "an edit": lambda s: s.payload("Write", INPUTS["edit"], tool_use_id="toolu_1"),
+    "a large edit": lambda s: s.payload("Write", {**INPUTS["edit"], "content": "ü" * 10**6}),
+    "a protected edit": lambda s: s.payload("Write", {"file_path": "<PROJECT>/.mcp.json"}),
+    "a command": lambda s: s.payload("Bash", {"command": "ls"}),
+    "a command that is the user's": lambda s: s.payload("Bash", {"command": "interlock trust"}),
+    "a tool that nobody knows": lambda s: s.payload("mcp__other__x"),
+    "nothing": lambda _: b"",
+    "no JSON": lambda _: b'{"cwd": ',
+    "no UTF-8": lambda s: s.payload("Write").replace(b"Write", b"Write\xff"),
+}
+
+
+@pytest.mark.parametrize("mode", ["analysis", "coding"])
+@pytest.mark.parametrize("call", CALLS)
+def test_it_answers_as_the_full_hook(scene: Scene, mode: Mode, call: str) -> None:
+    scene.goes_to(mode)
+    content = CALLS[call](scene)
+
+    assert outcome(fast_command(scene), content) == outcome(full_command(scene), content)
+
+
+def test_a_writer_that_holds_the_state_for_long_means_what_it_means_to_the_full_hook(
+    scene: Scene,
+) -> None:
+    scene.goes_to("coding")
+    content = scene.payload("Write", INPUTS["edit"])
+    db = sqlite3.connect(scene.home / "gate.db", isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
+
+    held = outcome(fast_command(scene), content)
+
+    assert held == outcome(full_command(scene), content)
+    decision = json.loads(held.out)["hookSpecificOutput"]
+    assert decision["permissionDecision"] == "deny"
+    assert "database is locked" in decision["permissionDecisionReason"]
+    assert outcome(fast_command(scene), scene.payload("Read")) == Outcome()
+    db.execute("ROLLBACK")
+    db.close()
+    assert outcome(fast_command(scene), content) == Outcome()
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The fast hook at a place where it can be harmed."""
+    hooks = tmp_path / "copied" / "hooks"
+    hooks.mkdir(parents=True)
+    for name in ("fast.py", "start_fast.py"):
+        shutil.copy(HOOKS / name, hooks)
+    return hooks
+
+
+HARM: dict[str, Callable[[Path], object]] = {
+    "it is gone": lambda hooks: (hooks / "fast.py").unlink(),
+    "it cannot be compiled": lambda hooks: (hooks / "fast.py").write_text("def"),
+    "it is empty": lambda hooks: (hooks / "fast.py").write_text(""),
+    "it crashes": lambda hooks: (hooks / "fast.py").write_text("def main(*_): return 1 / 0"),
+    "it ends Python": lambda hooks: (hooks / "fast.py").write_text("raise SystemExit(0)"),
+    "it answers with nothing": lambda hooks: (hooks / "fast.py").write_text("def main(*_): ..."),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_crash_denies(scene: Scene, copied: Path, harm: str) -> None:
+    HARM[harm](copied)
+    content = scene.payload("Read")
+
+    denied = outcome(fast_command(scene, hooks=copied), content)
+
+    assert (denied.code, denied.out) == (2, b"")
+    assert denied.err.startswith("The gate cannot say whether this may happen (")
+    assert "interlock install claude-code" in denied.err
+    for event in NOTED:
+        told = outcome(fast_command(scene, event, hooks=copied), content)
+        assert (told.code, told.out) == (0, b"")
+
+
+def test_a_file_that_is_gone_denies(scene: Scene, copied: Path) -> None:
+    (copied / "start_fast.py").unlink()
+
+    denied = outcome(fast_command(scene, hooks=copied), scene.payload("Read"))
+
+    assert (denied.code, denied.out) == (2, b"")
+    assert denied.err
+
+
+def test_a_command_that_was_cut_off_denies(scene: Scene) -> None:
+    assert outcome(fast_command(scene)[:5], scene.payload("Read")).code == 2
+
+
+def test_a_full_hook_that_cannot_start_denies(scene: Scene) -> None:
+    nowhere = fast_command(scene, flags=("-I", "-S"))  # so Python does not find Interlock
+
+    denied = outcome(nowhere, scene.payload("Write"))
+
+    assert (denied.code, denied.out) == (2, b"")
+    assert "No module named interlock" in denied.err
+    assert "the full hook ended with code 1" in denied.err
+    assert outcome(nowhere, scene.payload("Read")) == Outcome()
+
+
+def test_it_works_without_bytecode_and_with_that_of_another_python(
+    scene: Scene, copied: Path
+) -> None:
+    command, content = fast_command(scene, hooks=copied), scene.payload("Read")
+    assert not (copied / "__pycache__").exists()
+    assert outcome(command, content) == Outcome()
+
+    (bytecode,) = (copied / "__pycache__").iterdir()
+    whole = bytecode.read_bytes()
+    for old in (b"", b"\0\0\r\n" + whole[4:], whole[:8] + bytes(8) + whole[16:]):
+        bytecode.write_bytes(old)
+        assert outcome(command, content) == Outcome()
+        assert bytecode.read_bytes() == whole
+    bytecode.write_bytes(whole[:20])
+    assert outcome(command, content).code == 2
+
+
+def test_what_lies_in_the_project_is_not_imported(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fast", "posix", "time", "_json", "_sqlite3", "functools", "sitecustomize"):
+        (scene.project / f"{name}.py").write_text("raise SystemExit(7)")
+    scene.goes_to("coding")
+    monkeypatch.setenv("PYTHONPATH", f"{scene.project}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setenv("PYTHONSTARTUP", str(scene.project / "fast.py"))
+
+    done = outcome(fast_command(scene), scene.payload("Write", INPUTS["edit"]), scene.project)
+
+    assert done == Outcome()
+
+
+WATCHED = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+before = set(sys.modules)
+{prelude}
+from fast import main
+code = main(*sys.argv[1:])
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def watched(scene: Scene, content: bytes, prelude: str = "") -> Outcome:
+    program = WATCHED.format(prelude=prelude)
+    words = [sys.executable, "-I", "-S", "-c", program, str(HOOKS), HOST, "pre-tool"]
+    return outcome([*words, str(scene.home), *FLAGS], content)
+
+
+def test_no_more_is_imported_than_is_needed(scene: Scene) -> None:
+    scene.goes_to("coding")
+
+    assert watched(scene, scene.payload("Read")).err.split() == ["_json", "fast"]
+    written = watched(scene, scene.payload("Write", INPUTS["edit"])).err.split()
+    assert written == ["_json", "_sqlite3", "fast", "functools"]
+
+
+def test_where_there_is_no_memory_file_the_payload_goes_through_a_file_that_is_removed(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "temporary"
+    kept.mkdir()
+    monkeypatch.setenv("TMPDIR", str(kept))
+    content = scene.payload("Write", {**INPUTS["edit"], "content": "x" * 10**6})
+
+    done = watched(scene, content, "import posix; del posix.memfd_create")
+
+    assert done.out == outcome(full_command(scene), content).out
+    assert b'"deny"' in done.out
+    assert list(kept.iterdir()) == []
+
+
+def test_lines_that_are_left_at_the_same_time_are_whole(scene: Scene) -> None:
+    content = scene.payload("Write", INPUTS["edit"])
+    run(HOST, "post-tool", scene.home, content)
+
+    started = [
+        subprocess.Popen(fast_command(scene, "post-tool"), stdin=subprocess.PIPE) for _ in range(12)
+    ]
+    for process in started:
+        process.communicate(content)
+
+    assert [process.returncode for process in started] == [0] * 12
+    lines = list(spool.lines(scene.home))
+    assert [(line.event, line.tool, line.host_session) for line in lines] == [
+        ("post-tool", "Write", "host-1")
+    ] * 13

@@ -1,0 +1,107 @@
+"""The gate's own file: written, read, and made anew where it is of no use."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.context import App
+from interlock.app.projects import opt_in
+from interlock.core.gate.state import Row, Unknown
+from interlock.core.session.attend import Conversation
+from interlock.store import gate
+from interlock.store.gate import Published
+
+
+@pytest.fixture
+def place(home: Path) -> Path:
+    home.mkdir(parents=True)
+    return home
+
+
+def published(name: str, *, version: int = 1, session: str = "ses_1") -> Published:
+    row = Row(session, "coding", is_started=True, task="T", version=version)
+    return Published("claude-code", name, "/p", row, is_simple=True, config="1 2 3 4 5")
+
+
+def columns(place: Path) -> list[tuple[object, ...]]:
+    with sqlite3.connect(place / gate.FILE) as db:
+        found = db.execute("SELECT host_session, version, is_simple, config FROM gate").fetchall()
+    db.close()
+    return found
+
+
+def test_what_was_published_is_read_until_it_is_withdrawn(place: Path) -> None:
+    gate.write(place, [published("a"), published("b", session="ses_2")])
+
+    assert gate.read(place, "claude-code", "a") == published("a").row
+    assert columns(place) == [("a", 1, 1, "1 2 3 4 5"), ("b", 1, 1, "1 2 3 4 5")]
+    gate.withdraw(place, "ses_1")
+    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
+    assert gate.read(place, "claude-code", "b") == published("b", session="ses_2").row
+
+
+def test_an_older_version_does_not_replace_a_newer_one(place: Path) -> None:
+    gate.write(place, [published("a", version=2)])
+    gate.write(place, [published("a", version=1)])
+
+    assert columns(place) == [("a", 2, 1, "1 2 3 4 5")]
+    gate.write(place, [published("a", version=1, session="ses_2")])
+    assert columns(place) == [("a", 1, 1, "1 2 3 4 5")], "of another session"
+
+
+def older(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "CREATE TABLE gate (host, host_session, session, root, mode, is_started, task, version,"
+            " is_simple, PRIMARY KEY (host, host_session)) WITHOUT ROWID"
+        )
+        row = ("claude-code", "a", "ses_1", "/p", "coding", 1, "", 1, 1)
+        db.execute("INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.close()
+
+
+def corrupt(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 100)
+    path.with_name(f"{path.name}-journal").write_bytes(b"nor is this a journal")
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:4096] + bytes(4096))
+
+
+@pytest.mark.parametrize("harm", [older, corrupt, torn])
+def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_makes_it_anew(
+    place: Path, harm: Callable[[Path], None]
+) -> None:
+    gate.write(place, [published("a"), published("b")])
+    harm(place / gate.FILE)
+    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
+
+    gate.write(place, [published("b")])
+
+    assert gate.read(place, "claude-code", "b") == published("b").row
+    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
+    harm(place / gate.FILE)
+    gate.withdraw(place, "ses_1")
+    assert columns(place) == []
+
+
+@pytest.mark.parametrize("harm", [older, corrupt])
+def test_the_next_session_start_makes_it_anew(
+    app: App, home: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    opt_in(tmp_path, "light")
+    conversation = Conversation("claude-code", "host-1")
+    attend.begin(app, tmp_path, conversation)
+    harm(home / gate.FILE)
+    assert isinstance(gate.read(home, "claude-code", "host-1"), Unknown)
+
+    attend.begin(app, tmp_path, conversation)
+
+    found = gate.read(home, "claude-code", "host-1")
+    assert isinstance(found, Row)
+    assert found.mode == "coding"
