@@ -200,6 +200,12 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: (s.home / gate.GLASS).write_text("off"),
         {"gate"},
     ),
+    "a config that nobody has trusted": (
+        lambda s: (s.root / ".interlock" / "config.toml").write_text(
+            '[project]\nprofile = "light"\n'
+        ),
+        {"config"},
+    ),
     "notes that are not ours": (
         lambda s: (s.home / manifest.FILE).write_text("{}"),
         {"heard"},

@@ -165,7 +165,7 @@ def test_what_lies_in_the_project_is_not_imported(
     for name in ("fast", "posix", "time", "_json", "_sqlite3", "functools", "sitecustomize"):
         (scene.project / f"{name}.py").write_text("raise SystemExit(7)")
     scene.goes_to("coding")
-    monkeypatch.setenv("PYTHONPATH", f"{scene.project}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setenv("PYTHONPATH", f"{scene.project}{os.pathsep}{Path(fast.__file__).parents[2]}")
     monkeypatch.setenv("PYTHONSTARTUP", str(scene.project / "fast.py"))
 
     done = outcome(fast_command(scene), scene.payload("Write", INPUTS["edit"]), scene.project)

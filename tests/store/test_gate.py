@@ -94,9 +94,10 @@ def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_make
 def test_the_next_session_start_makes_it_anew(
     app: App, home: Path, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
-    opt_in(tmp_path, "light")
+    opt_in(tmp_path, "standard")
     conversation = Conversation("claude-code", "host-1")
-    attend.begin(app, tmp_path, conversation)
+    begun = attend.begin(app, tmp_path, conversation)
+    attend.change_mode(app, begun.session, "coding", by="user")
     harm(home / gate.FILE)
     assert isinstance(gate.read(home, "claude-code", "host-1"), Unknown)
 

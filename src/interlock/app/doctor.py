@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.agents import claude
 from interlock.agents.claude import Installed
-from interlock.app import gate
+from interlock.app import gate, policy
 from interlock.app.context import Clock, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.install import HOST
@@ -52,7 +52,7 @@ def examine(
     root = root_of(directory)
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
-    checks = [_project(root, around)]
+    checks = [_project(root, around), *_standing(home, root, now_ms)]
     files: list[_Settings] = []
     for path in _settings_files(around):
         found = _read(path)
@@ -84,6 +84,23 @@ def _project(root: Path | None, around: Path) -> Check:
         hint = "Correct the file. Until then only reading is allowed there."
         return Check("project", str(broken), hint)
     return Check("project", f"`{root}` has opted in (profile {profile})")
+
+
+def _standing(home: Path, root: Path | None, now_ms: int) -> list[Check]:
+    """What is set and does not count."""
+    try:
+        found = policy.standing(home, root, at_ms=now_ms) if root else None
+    except SettingsBroken:
+        return []  # told already
+    if found is None:
+        return []
+    checks = [Check("config", fault, "Correct the file.") for fault in found.faults]
+    if found.ignored:
+        what = f"Nobody has trusted {', '.join(found.ignored)} of the project's config"
+        checks.append(
+            Check("config", what, "`interlock trust --show` says what they would loosen.")
+        )
+    return checks
 
 
 def _settings_files(around: Path) -> tuple[Path, ...]:
