@@ -15,6 +15,7 @@ from interlock.core.workflow import published as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.mcp.contract import Tool
 from interlock.mcp.tools import TOOLSETS
+from interlock.server.api import openapi
 
 HERE = Path(__file__).parent
 
@@ -26,6 +27,7 @@ def pages() -> dict[Path, str]:
         HERE / "builtins.md": "\n".join(_builtins()) + "\n",
         HERE / "workflow.schema.json": workflow.published_schema().decode(),
         HERE / "session-state.schema.json": state.published_schema().decode(),
+        HERE / "openapi.json": _openapi(),
     }
 
 
@@ -53,6 +55,10 @@ def _tool(tool: Tool[Any], toolset: str) -> Iterator[str]:
         names = ", ".join(f"`{alias}` for `{path}`" for alias, path in tool.aliases.items())
         yield f"\nAlso understood: {names}."
     yield ""
+
+
+def _openapi() -> str:
+    return msgspec.json.format(msgspec.json.encode(openapi()), indent=1).decode() + "\n"
 
 
 def _builtins() -> Iterator[str]:

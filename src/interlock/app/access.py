@@ -37,8 +37,11 @@ class Secret(msgspec.Struct, frozen=True):
         """Good for one login within minutes. It is in a URL's fragment, which is never sent."""
         return self._until("login", now_ms + CODE_MS)
 
-    def is_login_code(self, code: str, *, now_ms: int) -> bool:
-        return self._holds("login", code, now_ms)
+    def is_login_code(self, code: str, *, now_ms: int, since_ms: int = 0) -> bool:
+        """Whether it was made here, at `since_ms` or later, and is still good."""
+        if not self._holds("login", code, now_ms):
+            return False
+        return int(code.partition(".")[0]) - CODE_MS >= since_ms
 
     def cookie(self, *, now_ms: int) -> str:
         return self._until("cookie", now_ms + COOKIE_MS)
@@ -74,13 +77,17 @@ class Secret(msgspec.Struct, frozen=True):
         return hmac.new(self.value, text.encode(), hashlib.sha256).hexdigest()
 
 
+def secret_file(home: Path) -> Path:
+    return home / FILE
+
+
 def secret_in(home: Path) -> Secret:
     """The secret of a data home, made on first use.
 
     Raises:
         StoreFailure: it cannot be read or made, or others can read it.
     """
-    path = home / FILE
+    path = secret_file(home)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:

@@ -27,6 +27,7 @@ __all__ = [
     "Place",
     "Usage",
     "WorkflowFile",
+    "check_content",
     "check_file",
     "content_of",
     "find_workflow",
@@ -182,6 +183,11 @@ def _hidden(app: App, workspace: Path | None, place: Place, by: Entry) -> Workfl
     if isinstance(found, Invalid):
         return WorkflowFile(place, name, found.problems, hidden_by=hidden_by)
     return WorkflowFile(place, name, found.warnings, found, hidden_by=hidden_by)
+
+
+def check_content(app: App, workspace: Path, content: bytes) -> "Compiled | Invalid":
+    """The content of a file that is not there yet, as it would be if it lay in the project."""
+    return app.catalogue.check_content(workspace, content)
 
 
 def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:

@@ -1,5 +1,6 @@
 """Look at sessions: which there are, what happened in one, and whether the store is sound."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -13,9 +14,10 @@ from interlock.core.session.events import Envelope, SessionEvent, decode_envelop
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, ResumeRow, Wanted
+from interlock.store.log import LogReader, ResumeRow, Stats, Wanted
 
 SESSIONS_MAX = 1_000_000
+_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -44,8 +46,8 @@ class Page(msgspec.Struct, frozen=True):
 
 def listed_sessions(app: App, wanted: Wanted, *, after: str, limit: int) -> Page:
     """Sessions that fit, with or without runs, newest first, from behind the place `after`."""
-    at, _, stream = after.partition("-")
-    before = (int(at), int(stream)) if at.isdecimal() and stream.isdecimal() else None
+    place = _PLACE.fullmatch(after)
+    before = (int(place[1]), int(place[2])) if place else None
     found = app.reader.listed(wanted, before=before, limit=limit + 1)
     summaries: list[Summary] = []
     for one in found[:limit]:
@@ -53,6 +55,18 @@ def listed_sessions(app: App, wanted: Wanted, *, after: str, limit: int) -> Page
         summaries.append(Summary(one.stream.session, one.stream.head))
     last = found[limit - 1].place if len(found) > limit else None
     return Page(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
+
+
+def is_workspace(app: App, directory: str) -> bool:
+    """Whether a session was ever recorded in this directory."""
+    return any(
+        app.reader.listed(Wanted(workspace=directory, is_archived=archived), before=None, limit=1)
+        for archived in (False, True)
+    )
+
+
+def stats(app: App) -> Stats:
+    return app.reader.stats()
 
 
 def show_session(app: App, asked: str) -> SessionView | NoSuchSession:

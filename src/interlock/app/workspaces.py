@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.explain import Explanation
+from interlock.app.explanation import Explanation
 
 OFFERED_MAX = 50
 _ALL = 1_000_000

@@ -2,8 +2,11 @@
 
 import click
 
+from interlock.app.access import secret_file
+from interlock.app.home import data_home
+from interlock.app.serving import Running, running
 from interlock.cli.mcp import named, serve, tools_named
-from interlock.cli.terminal import DONE, MISUSE, print_json
+from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
 from interlock.mcp import hosts
 from interlock.mcp.hosts import HOSTS, Host
 
@@ -16,13 +19,21 @@ from interlock.mcp.hosts import HOSTS, Host
     help="Print the lines that connect this client, and do not serve",
 )
 @click.option("--toolsets", help="Only these, with commas between (workflow,session)")
+@click.option("--http", is_flag=True, help="With --print-config: to the server that runs now")
 @click.option("--json", "as_json", is_flag=True, help="With --print-config: as JSON")
-def mcp(host: Host | None, toolsets: str | None, *, as_json: bool) -> int:
+def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -> int:
     """Serve the tools to an agent client over stdin and stdout"""
+    if http and (host is None or toolsets is not None):
+        raise click.UsageError(
+            "--http says how --print-config connects to the server, which has all toolsets."
+        )
     if host is None:
         return serve(toolsets)
     if toolsets is not None and tools_named(named(toolsets)) is None:
         return MISUSE
+    if http:
+        _print_http(host, as_json=as_json)
+        return DONE
     command = hosts.command(toolsets)
     config = hosts.config(host, command)
     if as_json:
@@ -30,3 +41,16 @@ def mcp(host: Host | None, toolsets: str | None, *, as_json: bool) -> int:
     else:
         print(config)
     return DONE
+
+
+def _print_http(host: Host, *, as_json: bool) -> None:
+    home = data_home()
+    found = running(home)
+    if not isinstance(found, Running):
+        complain("No server runs, so there is none to connect to", "`interlock up` starts one.")
+        raise Stop(REFUSED)
+    config = hosts.http_config(host, found.url, secret_file(home))
+    if as_json:
+        print_json({"host": host, "url": f"{found.url}/mcp", "config": config})
+    else:
+        print(config)

@@ -1,20 +1,23 @@
 """`interlock up`, `status`, `stop` and `console`: the server, and looking at it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import webbrowser
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from interlock.app.access import secret_in
+from interlock.app.access import secret_file, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
 from interlock.app.serving import Running, Starting, running
 from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json
+from interlock.mcp.hosts import claude_command
 
 START_SECONDS = 15.0
 STOP_SECONDS = 10.0
@@ -29,6 +32,8 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
     """Start the server: the console, MCP over HTTP, REST"""
     home = data_home()
     if background:
+        if other := running(home):
+            _is_there(other)
         _in_background(home, port)
         _ready(_expect(home), home, as_json=as_json)
         return
@@ -36,20 +41,27 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
 
     outcome = serve(home, port=port, on_ready=lambda r: _ready(r, home, as_json=as_json))
     match outcome:
-        case Running():
-            complain(
-                f"A server runs already at {outcome.url} (process {outcome.pid})",
-                "`interlock console` opens it; `interlock stop` ends it.",
-            )
-        case Starting():
-            complain("Another server is just starting", "`interlock status` shows it in a moment.")
+        case Running() | Starting():
+            _is_there(outcome)
         case PortTaken():
             complain(
                 f"Port {port} cannot be used: {outcome.reason}{_holder(port)}",
                 f"Choose another: `interlock up --port {port + 1}`, or 0 for any that is free.",
             )
+            raise Stop(REFUSED)
         case None:
             return
+
+
+def _is_there(other: Running | Starting) -> NoReturn:
+    """There is one server for a home."""
+    if isinstance(other, Running):
+        complain(
+            f"A server runs already at {other.url} (process {other.pid})",
+            "`interlock console` opens it; `interlock stop` ends it.",
+        )
+    else:
+        complain("Another server is just starting", "`interlock status` shows it in a moment.")
     raise Stop(REFUSED)
 
 
@@ -150,14 +162,13 @@ def _ready(found: Running, home: Path, *, as_json: bool) -> None:
         print_json(found)
         sys.stdout.flush()
         return
-    secret = f'"Authorization: Bearer $(cat {home / "secret"})"'
     print(f"Interlock {found.version}")
     print(f"  console  {found.url}   (`interlock console` opens it signed in)")
     print(f"  MCP      {found.url}/mcp")
     print(f"  REST     {found.url}/api/v2   (/api/v2/openapi.json)")
     print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
     print("Over HTTP instead:")
-    print(f"  claude mcp add --transport http interlock {found.url}/mcp --header {secret}")
+    print(f"  {claude_command(found.url, secret_file(home))}")
     print("  other clients: `interlock mcp --print-config HOST --http`")
     sys.stdout.flush()
 
@@ -174,5 +185,5 @@ def _holder(port: int) -> str:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = listed.partition('users:(("')[2].partition('"')[0]
-    return f" (held by {found})" if found else ""
+    found = re.search(r'users:\(\("([^"]*)",pid=([0-9]+)', listed)
+    return f" (held by {found[1]}, process {found[2]})" if found else ""

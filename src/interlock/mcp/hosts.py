@@ -7,8 +7,11 @@ from typing import Literal, get_args
 
 import msgspec
 
+SECRET = "INTERLOCK_SECRET"
+"""The environment variable that clients read the secret from, where they can."""
 Host = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"]
 HOSTS: tuple[Host, ...] = get_args(Host)
+_UNTRIED = " (from documentation, not tried)"
 
 
 def command(toolsets: str | None = None) -> list[str]:
@@ -47,13 +50,78 @@ def config(host: Host, server: list[str]) -> str:
                 {"mcp": {"interlock": entry}}
             )
         case "cursor":
-            return "# Put into ~/.cursor/mcp.json (from documentation, not tried):\n" + _json(
+            return f"# Put into ~/.cursor/mcp.json{_UNTRIED}:\n" + _json(
                 {"mcpServers": {"interlock": stdio}}
             )
         case "copilot":
-            return "# Put into .vscode/mcp.json (from documentation, not tried):\n" + _json(
+            return f"# Put into .vscode/mcp.json{_UNTRIED}:\n" + _json(
                 {"servers": {"interlock": stdio}}
             )
+
+
+def http_config(host: Host, url: str, secret: Path) -> str:
+    """The same for the server that runs at `url`. The secret itself is never written down."""
+    address = f"{url}/mcp"
+    export = f'# First, in the shell that starts the client:\nexport {SECRET}="{cat(secret)}"\n'
+    match host:
+        case "claude-code":
+            entry = _remote(address, f"${{{SECRET}}}", type="http", alwaysLoad=True)
+            return (
+                f"# Run:\n{claude_command(url, secret)}\n"
+                "# or put into .mcp.json of the project (alwaysLoad shows the tools at once), and"
+                f" set {SECRET}\n# in the shell that starts the client:"
+                f' export {SECRET}="{cat(secret)}"\n' + _json({"mcpServers": {"interlock": entry}})
+            )
+        case "codex":
+            return (
+                f"{export}# Add to ~/.codex/config.toml{_UNTRIED}:\n[mcp_servers.interlock]\n"
+                f"url = {_compact(address)}\nbearer_token_env_var = {_compact(SECRET)}"
+            )
+        case "gemini":
+            entry = {"httpUrl": address, "headers": _bearer(f"${SECRET}")}
+            return f"{export}# Put into ~/.gemini/settings.json{_UNTRIED}:\n" + _json(
+                {"mcpServers": {"interlock": entry}}
+            )
+        case "opencode":
+            # It reads files by itself.
+            entry = _remote(address, f"{{file:{secret}}}", type="remote", enabled=True)
+            return f"# Put into opencode.json of the project{_UNTRIED}:\n" + _json(
+                {"mcp": {"interlock": entry}}
+            )
+        case "cursor":
+            entry = _remote(address, f"${{env:{SECRET}}}")
+            where = f"# Put into ~/.cursor/mcp.json{_UNTRIED}:\n"
+            return f"{export}{where}" + _json({"mcpServers": {"interlock": entry}})
+        case "copilot":
+            asked = {
+                "type": "promptString",
+                "id": "interlock",
+                "description": f"The content of {secret}",
+                "password": True,
+            }
+            entry = _remote(address, "${input:interlock}", type="http")
+            where = "# Put into .vscode/mcp.json; it asks for the content of"
+            return f"{where}\n# {secret}{_UNTRIED}:\n" + _json(
+                {"inputs": [asked], "servers": {"interlock": entry}}
+            )
+
+
+def claude_command(url: str, secret: Path) -> str:
+    header = f'"Authorization: Bearer {cat(secret)}"'
+    return f"claude mcp add --transport http interlock {url}/mcp --header {header}"
+
+
+def cat(secret: Path) -> str:
+    """The content of the file, where a shell reads this."""
+    return f"$(cat {shlex.quote(str(secret))})"
+
+
+def _remote(address: str, secret: str, **more: object) -> dict[str, object]:
+    return {**more, "url": address, "headers": _bearer(secret)}
+
+
+def _bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
 
 
 def _compact(value: object) -> str:

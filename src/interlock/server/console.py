@@ -4,6 +4,7 @@ A page is a function from what was asked to what is shown. It runs in a thread w
 own, so it reads the store like any other use case. A new capability is a new module in `pages`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -18,21 +19,14 @@ from starlette.routing import Route
 from interlock import __version__
 from interlock.app.access import Secret
 from interlock.app.context import App
-from interlock.app.explain import Explanation
+from interlock.app.explanation import Explanation
 from interlock.server import words
 from interlock.server.guard import Caller
 from interlock.server.markdown import markdown
+from interlock.server.refused import status_of
 from interlock.server.worker import Worker
 
-NOT_FOUND_CODES = (
-    "unknown_session",
-    "unknown_run",
-    "unknown_node",
-    "unknown_gap",
-    "unknown_workflow",
-    "unknown_approval",
-)
-WRONG_CODES = ("invalid_arguments", "notes_missing", "notes_too_long")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -184,12 +178,13 @@ class Console:
     ) -> Response:
         match found:
             case Explanation():
-                return self.lost(request, found.error, found.hint, status_of(found), app)
+                return self.lost(request, found.error, found.hint, status_of(found.code), app)
             case GoTo():
                 said = f"{'&' if '?' in found.path else '?'}said={found.said}" if found.said else ""
                 return RedirectResponse(found.path + said, status_code=303)
             case Download():
-                headers = {"content-disposition": f'attachment; filename="{found.name}"'}
+                name = _NOT_IN_NAMES.sub("_", found.name)
+                headers = {"content-disposition": f'attachment; filename="{name}"'}
                 return Response(found.content, media_type=found.media_type, headers=headers)
             case Shown():
                 return HTMLResponse(self._whole(found, app, request, csrf), found.status)
@@ -229,13 +224,6 @@ class Console:
             self._secret,
             form or {},
         )
-
-
-def status_of(refused: Explanation) -> int:
-    """There is no such thing; it was asked for wrongly; or it is not possible now."""
-    if refused.code in NOT_FOUND_CODES:
-        return 404
-    return 400 if refused.code in WRONG_CODES else 409
 
 
 def _finalized(value: object) -> object:

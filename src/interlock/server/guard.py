@@ -5,22 +5,26 @@ here even read the answers. So the name in `Host` and the origin must be ours, o
 """
 
 from collections.abc import Callable, Iterable
-from http.cookies import CookieError, SimpleCookie
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.requests import cookie_parser
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.app.access import Secret
 from interlock.app.context import Clock
+from interlock.server.refused import Refused, told
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
 OPEN_PATHS = ("/healthz", "/readyz", "/auth")
 OPEN_PREFIXES = ("/static/",)
+FOR_PROGRAMS = ("/mcp", "/live")
 _SAFE = ("GET", "HEAD")
+_HTTP_PORT = 80
+_DIGITS_MAX = 19
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -36,6 +40,35 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
+
+
+WRONG_HOST = Refused(
+    "wrong_host",
+    "This server answers only under its own name",
+    "Use the address that `interlock status` shows.",
+)
+WRONG_ORIGIN = Refused(
+    "wrong_origin",
+    "Another site may not ask this server",
+    "Open the console by itself: `interlock console`.",
+)
+NO_ORIGIN = Refused(
+    "wrong_origin",
+    "A browser names the origin of a change, and this request has none",
+    "Programs send `Authorization: Bearer` instead of a cookie.",
+)
+NO_CSRF = Refused("no_csrf", "The page's token is missing", "Reload the page and try again.")
+NOT_SIGNED_IN = Refused(
+    "not_signed_in",
+    "Nobody is signed in",
+    "Send `Authorization: Bearer` and the content of the file `secret` in the data home. For a"
+    " browser: `interlock console`.",
+)
+TOO_LARGE = Refused(
+    "too_large",
+    f"The body has more than {BODY_BYTES_MAX} bytes",
+    "Send less. `interlock session import` takes bundles of any size.",
+)
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -57,7 +90,8 @@ class Guard:
         login_page: Callable[[], str],
     ) -> None:
         self._inner = inner
-        self._hosts = frozenset(f"{name}:{port}" for name in names)
+        ends = ("", f":{port}") if port == _HTTP_PORT else (f":{port}",)
+        self._hosts = frozenset(f"{name}{end}" for name in names for end in ends)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._secret, self._clock = secret, clock
         self._login_page = login_page
@@ -78,51 +112,52 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         path, method = str(scope["path"]), str(scope["method"])
-        if headers.get("host", "") not in self._hosts:
-            return _told(421, "wrong_host", "This server answers only under its own name")
-        origin = headers.get("origin")
-        if origin is not None and origin not in self._origins:
-            return _told(403, "wrong_origin", "Another site may not ask this server")
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return told(WRONG_HOST)
+        if not self._origins.issuperset(origins):
+            return told(WRONG_ORIGIN)
+        if not {"none", "same-origin"}.issuperset(headers.getlist("sec-fetch-site")):
             is_visit = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
             if not (path == "/" and is_visit):
-                return _told(403, "wrong_origin", "Another site may not ask this server")
+                return told(WRONG_ORIGIN)
         caller = self._caller(headers)
         scope["caller"] = caller
-        if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
-            return None
-        if caller.kind == "nobody":
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
+        if caller.kind == "nobody" and not is_open:
             return self._stranger(path, headers)
-        if caller.kind == "browser" and method not in _SAFE:
-            if origin is None:
-                return _told(403, "wrong_origin", "A browser names the origin of a change")
-            if path.startswith(("/api/", "/mcp")):
-                given = headers.get("x-csrf-token", "")
-                if not self._secret.is_csrf(given, caller.cookie):
-                    return _told(403, "no_csrf", "The page's token is missing: reload the page")
+        if caller.kind == "browser" and method not in _SAFE and not is_open:
+            if not origins:
+                return told(NO_ORIGIN)
+            given = headers.get("x-csrf-token", "")
+            if is_for_programs(path) and not self._secret.is_csrf(given, caller.cookie):
+                return told(NO_CSRF)
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length[:_DIGITS_MAX]) > BODY_BYTES_MAX:
+            return told(TOO_LARGE)
         return None
 
     def _caller(self, headers: Headers) -> Caller:
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.casefold() == "bearer":
             return Caller("program" if self._secret.is_bearer(given.strip()) else "nobody")
-        try:
-            cookies = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return Caller("nobody")
-        found = cookies.get(self.cookie_name)
-        if found and self._secret.is_cookie(found.value, now_ms=self._clock.now_ms()):
-            return Caller("browser", found.value)
+        # Not `SimpleCookie`, which knows none of them if one that another server set is odd.
+        found = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
+        if self._secret.is_cookie(found, now_ms=self._clock.now_ms()):
+            return Caller("browser", found)
         return Caller("nobody")
 
     def _stranger(self, path: str, headers: Headers) -> Response:
-        if path.startswith(("/api/", "/mcp", "/live")) or "text/html" not in headers.get(
-            "accept", ""
-        ):
-            refusal = _told(401, "not_signed_in", "Send `Authorization: Bearer …`")
+        if is_for_programs(path) or "text/html" not in headers.get("accept", ""):
+            refusal = told(NOT_SIGNED_IN)
             refusal.headers["www-authenticate"] = "Bearer"
             return refusal
         return Response(self._login_page(), status_code=401, media_type="text/html")
+
+
+def is_for_programs(path: str) -> bool:
+    """Whether the answer is JSON whoever asks, and a browser needs the token of a page."""
+    return path.startswith("/api/") or path in FOR_PROGRAMS
 
 
 def cookie_name(port: int) -> str:
@@ -138,7 +173,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > BODY_BYTES_MAX:
-            raise HTTPException(413, f"More than {BODY_BYTES_MAX} bytes")
+            raise HTTPException(413, TOO_LARGE.error)
         return message
 
     return bounded
@@ -148,6 +183,7 @@ def _with_headers(send: Send, path: str) -> Send:
     async def sender(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
+            assert not any(b"\r" in v or b"\n" in v for _, v in headers.raw), "a header is a line"
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             if not path.startswith(OPEN_PREFIXES):
@@ -155,8 +191,3 @@ def _with_headers(send: Send, path: str) -> Send:
         await send(message)
 
     return sender
-
-
-def _told(status: int, code: str, error: str) -> JSONResponse:
-    content: dict[str, Any] = {"code": code, "error": error}
-    return JSONResponse(content, status_code=status)

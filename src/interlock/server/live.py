@@ -43,6 +43,8 @@ class Live:
         given = request.headers.get("last-event-id") or request.query_params.get("since", "")
         since = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None  # noqa: PLR2004
         listener = _Listener(request.query_params.get("session", ""))
+        if request.method == "HEAD":  # whoever asks so waits for the end, and there is none
+            return Response(media_type="text/event-stream")
         return StreamingResponse(
             self._told(listener, since),
             media_type="text/event-stream",

@@ -1,5 +1,6 @@
 """Run the server until somebody ends it."""
 
+import errno
 import os
 import signal
 import socket
@@ -111,6 +112,11 @@ def _listening(port: int) -> list[socket.socket]:
             second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             second.bind(("::1", first.getsockname()[1]))
             sockets.append(second)
-        except OSError:
-            second.close()  # a machine without IPv6
+        except OSError as error:
+            second.close()
+            if port and error.errno == errno.EADDRINUSE:
+                # Whoever has it would be asked for `localhost` in our place.
+                first.close()
+                raise
+            # Otherwise a machine without IPv6.
     return sockets

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -16,14 +16,15 @@ from starlette.types import ASGIApp
 
 from interlock.app.access import COOKIE_MS, Secret
 from interlock.app.context import App, Clock, open_app
-from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.server import pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
 from interlock.server.grid import GRID
-from interlock.server.guard import Guard, cookie_name
+from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
 from interlock.server.live import Live
 from interlock.server.mcp import Mcp
+from interlock.server.refused import Refused, code_of, status_of, told
 from interlock.server.worker import Worker
 
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -82,13 +83,16 @@ def site(
             Route("/live", live.stream, methods=["GET"]),
             Route("/static/grid.css", _grid),
             Mount("/static", _Cached(directory=STATIC)),
-            *api_routes(reader, live),
+            *api_routes(reader, writer, live),
             *pages.routes(console),
         ],
         exception_handlers={
             HTTPException: partial(_lost, console),
             StoreFailure: partial(_failed, console),
-            SettingsBroken: partial(_failed, console),
+            msgspec.DecodeError: partial(_unreadable, console),
+            SettingsBroken: partial(_unsettled, console),
+            ClientDisconnect: _left,
+            Exception: partial(_crashed, console),
         },
         lifespan=lifespan,
     )
@@ -129,6 +133,8 @@ class _Login:
 
     def __init__(self, secret: Secret, clock: Clock, port: int, console: Console) -> None:
         self._secret, self._clock, self._port, self._console = secret, clock, port, console
+        self._since_ms = clock.now_ms()
+        """Older codes may have been used with the server before this one."""
         self._used: set[str] = set()
 
     async def show(self, _: Request) -> Response:
@@ -138,14 +144,11 @@ class _Login:
         given = (await request.form()).get("code")
         code = given.strip() if isinstance(given, str) else ""
         now_ms = self._clock.now_ms()
-        if not self._secret.is_login_code(code, now_ms=now_ms) or code in self._used:
+        if not self._is_good(code, now_ms) or code in self._used:
             html = self._console.plain("login.html", wrong=True)
             return Response(html, status_code=403, media_type="text/html")
         # Codes live for minutes only: what is remembered stays small.
-        self._used = {
-            used for used in self._used if self._secret.is_login_code(used, now_ms=now_ms)
-        }
-        self._used.add(code)
+        self._used = {code, *(used for used in self._used if self._is_good(used, now_ms))}
         response = RedirectResponse("/sessions", status_code=303)
         response.set_cookie(
             cookie_name(self._port),
@@ -155,6 +158,9 @@ class _Login:
             samesite="strict",
         )
         return response
+
+    def _is_good(self, code: str, now_ms: int) -> bool:
+        return self._secret.is_login_code(code, now_ms=now_ms, since_ms=self._since_ms)
 
 
 async def _grid(_: Request) -> Response:
@@ -167,28 +173,54 @@ async def _home(_: Request) -> Response:
 
 async def _lost(console: Console, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "it is registered for these"
-    if _wants_json(request):
-        told = {"code": "not_found" if error.status_code == 404 else "refused"}  # noqa: PLR2004
-        return JSONResponse({**told, "error": error.detail}, status_code=error.status_code)
+    words = {
+        404: f"There is nothing at {request.url.path}",
+        405: f"{request.method} is not for {request.url.path}",
+    }
+    hints = {
+        405: f"Use {(error.headers or {}).get('Allow', 'another method')}.",
+        413: TOO_LARGE.hint,
+    }
     status = error.status_code
-    missing = f"There is nothing at {request.url.path}"
-    words = missing if status == 404 else error.detail  # noqa: PLR2004
-    hint = "The pages are in the list at the side."
-    if status == 413:  # noqa: PLR2004
-        hint = "Commands take more than this server: `interlock session import FILE`."
-    return console.lost(request, words, hint, status)
+    where = "`/api/v2/openapi.json` says what there is."
+    if not is_for_programs(request.url.path):
+        where = "The pages are in the list at the side."
+    refused = Refused(code_of(status), words.get(status, error.detail), hints.get(status, where))
+    response = _shown(console, request, refused, status)
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _failed(console: Console, request: Request, error: Exception) -> Response:
-    assert isinstance(error, StoreFailure | SettingsBroken), "it is registered for these"
-    is_store = isinstance(error, StoreFailure)
-    hint = error.hint if is_store else "Correct the file, or move it away."
-    if _wants_json(request):
-        code = "store_failed" if is_store else "settings_broken"
-        told = {"code": code, "error": str(error), "hint": hint}
-        return JSONResponse(told, status_code=503)
-    return console.lost(request, str(error), hint, 503)
+    assert isinstance(error, StoreFailure), "it is registered for these"
+    code = "store_busy" if isinstance(error, StoreBusy) else "store_failed"
+    return _shown(console, request, Refused(code, str(error), error.hint))
 
 
-def _wants_json(request: Request) -> bool:
-    return request.url.path.startswith(("/api/", "/mcp", "/live"))
+async def _unreadable(console: Console, request: Request, error: Exception) -> Response:
+    what = f"Something that was recorded cannot be read: {error}"
+    hint = "`interlock store verify` says what is damaged."
+    return _shown(console, request, Refused("store_failed", what, hint))
+
+
+async def _unsettled(console: Console, request: Request, error: Exception) -> Response:
+    hint = "Correct the file, or move it away."
+    return _shown(console, request, Refused("settings_broken", str(error), hint))
+
+
+async def _left(_: Request, __: Exception) -> Response:
+    return Response(status_code=400)  # nobody is there to read it
+
+
+async def _crashed(console: Console, request: Request, error: Exception) -> Response:
+    what = f"Unexpected {type(error).__name__}: this is a bug in Interlock"
+    hint = "Report it with what the server has written to its log."
+    return _shown(console, request, Refused("internal_error", what, hint))
+
+
+def _shown(
+    console: Console, request: Request, refused: Refused, status: int | None = None
+) -> Response:
+    if is_for_programs(request.url.path):
+        return told(refused, status=status)
+    return console.lost(request, refused.error, refused.hint, status or status_of(refused.code))

@@ -36,10 +36,14 @@ class Worker:
     """One thread that does one thing after the other."""
 
     def __init__(self, name: str, open_app: Callable[[], App]) -> None:
+        """Raises `StoreFailure` where there is nothing to work with."""
         self._jobs: queue.SimpleQueue[_Job | _Stop] = queue.SimpleQueue()
         self._open_app = open_app
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        opened: queue.SimpleQueue[StoreFailure | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(opened,), name=name, daemon=True)
         self._thread.start()
+        if failure := opened.get():
+            raise failure
 
     async def run(self, work: Callable[[App], T]) -> T:
         return await self._hand(work, is_together=False)
@@ -62,8 +66,13 @@ class Worker:
         self._jobs.put(_Job(work, is_together, loop, done))
         return await done
 
-    def _run(self) -> None:
-        app = self._open_app()
+    def _run(self, opened: "queue.SimpleQueue[StoreFailure | None]") -> None:
+        try:
+            app = self._open_app()
+        except StoreFailure as failure:
+            opened.put(failure)
+            return
+        opened.put(None)
         waiting: deque[_Job | _Stop] = deque()
         try:
             while isinstance(first := self._first(waiting), _Job):
@@ -108,6 +117,8 @@ def _together(app: App, jobs: list[_Job]) -> list[_Outcome]:
 def _tried(app: App, job: _Job) -> _Outcome:
     try:
         return _Outcome(job, job.work(app))
+    except StopIteration as error:  # which a future does not take: whoever asked would wait
+        return _Outcome(job, error=RuntimeError(f"Nothing was left: {error!r}"))
     except BaseException as error:  # noqa: BLE001 (it is raised again where it was asked for)
         return _Outcome(job, error=error)
 

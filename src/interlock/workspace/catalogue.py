@@ -100,10 +100,22 @@ class Catalogue:
         source = _read(path)
         if isinstance(source, Invalid):
             return source
+        return self._compile(path, source, self._around(workspace, source))
+
+    def check_content(self, workspace: Path, content: bytes) -> "Compiled | Invalid":
+        """What would be a file, as it would be in `workspace`."""
+        from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
+        from interlock.core.workflow.reading import read  # noqa: PLC0415
+
+        source = read(content)
+        if isinstance(source, Invalid):
+            return source
+        return compile_source(source, self._around(workspace, source))
+
+    def _around(self, workspace: Path | None, source: "Source") -> "Library":
         found, _ = self._sources(workspace)
         bindings = self._bindings(workspace)
-        library = _library(_routines(found), source.workflow.id, bindings)
-        return self._compile(path, source, library)
+        return _library(_routines(found), source.workflow.id, bindings)
 
     def _bindings(self, workspace: Path | None) -> list[Bindings]:
         """What the user, and then the project, has put into slots."""

@@ -8,10 +8,12 @@ from starlette.routing import Route
 
 from interlock.app import bundle as use
 from interlock.app.bundle import Checked, Exported
-from interlock.app.explain import Explanation, explain
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
 from interlock.app.refusals import BundleBroken
-from interlock.server.console import Asked, Console, Download, GoTo, Shown, status_of
+from interlock.server.console import Asked, Console, Download, GoTo, Shown
 from interlock.server.guard import BODY_BYTES_MAX
+from interlock.server.refused import status_of
 
 KEPT_MAX = 4
 KEPT_BYTES_MAX = 2 * BODY_BYTES_MAX
@@ -118,7 +120,7 @@ def download(asked: Asked) -> Download | Explanation:
 
 
 def _refused(why: Explanation) -> Shown:
-    return _page(refused=why, status=status_of(why))
+    return _page(refused=why, status=status_of(why.code))
 
 
 def _page(

@@ -8,7 +8,8 @@ import msgspec
 from starlette.routing import Route
 
 from interlock.app import attend, from_node, user
-from interlock.app.explain import Explanation, explain
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
 from interlock.app.sessions import find_session
 from interlock.core.gate.state import MODES, mode_named

@@ -10,7 +10,8 @@ from starlette.routing import Route
 
 from interlock.app.catalogue import WorkflowFile, content_of, find_workflow, look_up, pinned_form
 from interlock.app.catalogue import usage as usage_of_all
-from interlock.app.explain import Explanation, explain
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions import Wanted, listed_sessions

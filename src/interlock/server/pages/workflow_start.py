@@ -10,7 +10,8 @@ import msgspec
 from starlette.routing import Route
 
 from interlock.app.catalogue import WorkflowFile, look_up
-from interlock.app.explain import Explanation, explain
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.resume import Candidate, find
 from interlock.app.resume import Wanted as Sought

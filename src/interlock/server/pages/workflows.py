@@ -16,7 +16,7 @@ from interlock.app.catalogue import (
     list_workflows,
     usage,
 )
-from interlock.app.explain import Explanation
+from interlock.app.explanation import Explanation
 from interlock.app.sources import list_sources
 from interlock.app.workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json

@@ -1,0 +1,107 @@
+"""REST under /api/v2: one table of operations, and the routes and the document that come of it."""
+
+from functools import cache, partial
+from typing import Any, cast, get_args
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from interlock.app.context import App
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
+from interlock.app.refusals import Refusal
+from interlock.server.api import runs, sessions, system, workflows
+from interlock.server.api.document import PREFIX, document
+from interlock.server.api.operation import (
+    Download,
+    Nothing,
+    Operation,
+    Parameters,
+    body_of,
+    parameters_of,
+    reading,
+)
+from interlock.server.live import Live
+from interlock.server.refused import Refused, told
+from interlock.server.worker import Worker
+
+CALLER = "rest"
+_REFUSALS = get_args(Refusal)
+
+
+def _document(_app: App, _at: Nothing) -> dict[str, Any]:
+    return openapi()
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    *sessions.OPERATIONS,
+    *runs.OPERATIONS,
+    *workflows.OPERATIONS,
+    *system.OPERATIONS,
+    reading(
+        "/openapi.json",
+        "showDocument",
+        "Show this document",
+        _document,
+        parameters=Nothing,
+        answer=dict,
+    ),
+)
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """Everything that can be asked, and what is answered."""
+    return document(OPERATIONS)
+
+
+def routes(reader: Worker, writer: Worker, live: Live) -> list[Route]:
+    """One route for each path, so that a method that it does not have is told which it has."""
+    paths: dict[str, dict[str, Operation]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = operation
+
+    def route(path: str, methods: dict[str, Operation]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            operation = methods["GET" if request.method == "HEAD" else request.method]
+            at = parameters_of(operation, request.path_params, request.query_params.multi_items())
+            if isinstance(at, Refused):
+                return told(at)
+            if operation.name == system.LIVE:
+                return await live.stream(request)
+            body = None
+            if operation.body is not None:
+                media_type = request.headers.get("content-type", "")
+                body = body_of(operation, await request.body(), media_type)
+                if isinstance(body, Refused):
+                    return told(body)
+            worker = writer if operation.is_writing else reader
+            return await worker.run(partial(_answer, operation, at, body))
+
+        return Route(f"{PREFIX}{path}", endpoint, methods=list(methods))
+
+    return [route(path, methods) for path, methods in paths.items()]
+
+
+def _answer(operation: Operation, at: Parameters, body: Any, app: App) -> Response:
+    """Runs in the thread of a worker, encoding included."""
+    app = msgspec.structs.replace(app, caller=CALLER)
+    if operation.is_writing:
+        return _response(operation, operation.call(app, at, body))
+    with app.reader.snapshot():  # so that nothing vanishes while it is looked at
+        return _response(operation, operation.call(app, at, body))
+
+
+def _response(operation: Operation, found: object) -> Response:
+    if isinstance(found, _REFUSALS):
+        found = explain(cast("Refusal", found))
+    if isinstance(found, Explanation):
+        found = Refused(found.code, found.error, found.hint)
+    if isinstance(found, Refused):
+        return told(found)
+    if isinstance(found, Download):
+        headers = {"content-disposition": f'attachment; filename="{found.name}"'}
+        return Response(found.content, media_type=operation.media_type, headers=headers)
+    return Response(msgspec.json.encode(found), media_type=operation.media_type)

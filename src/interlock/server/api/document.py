@@ -1,0 +1,143 @@
+"""The OpenAPI document, from the same table that the routes come from."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+
+from interlock import __version__
+from interlock.server.api.operation import Operation, Schema
+from interlock.server.refused import AnyCode, Refused, status_of
+
+PREFIX = "/api/v2"
+ALWAYS: dict[int, tuple[AnyCode, ...]] = {
+    401: ("not_signed_in",),
+    403: ("wrong_origin", "no_csrf"),
+    421: ("wrong_host",),
+    500: ("internal_error",),
+    503: ("store_busy", "store_failed"),
+}
+"""What may be said whatever was asked."""
+WITH_BODY: tuple[AnyCode, ...] = ("wrong_media_type", "too_large")
+ABOUT = (
+    "What Interlock keeps, for programs. Times are milliseconds since 1970, ids are whole. Whatever"
+    " is not answered is `{code, error, hint}`: what is true, and what to do next.\n\nA program"
+    " sends `Authorization: Bearer` and the content of the file `secret` in the data home. A page"
+    " of the console has a cookie, and sends `X-CSRF-Token` with every change. Requests must be"
+    " made under the server's own name, and not by another site."
+)
+_REF = "#/components/schemas/{name}"
+_ANY_OBJECT: Schema = {"type": "object"}
+
+
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
+    table = list(operations)
+    kinds = {kind: None for one in table for kind in (one.answer, one.body) if _is_struct(kind)}
+    types = [*kinds, Refused]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    named = dict(zip(types, schemas, strict=True))
+    paths: dict[str, Schema] = {}
+    for one in table:
+        paths.setdefault(f"{PREFIX}{one.path}", {})[one.method.lower()] = _described(one, named)
+    whole: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "Interlock", "version": __version__, "description": ABOUT},
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}, {"cookie": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "responses": {
+                str(status): _refusal(codes, named[Refused]) for status, codes in ALWAYS.items()
+            },
+            "securitySchemes": _SECURITY,
+        },
+    }
+    plain = msgspec.json.decode(msgspec.json.encode(whole))  # defaults are tuples
+    return cast("dict[str, Any]", _renamed(plain, _short_names(components)))
+
+
+_SECURITY: Schema = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "interlock_3100",
+        "description": "The number is the server's port.",
+    },
+}
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _described(one: Operation, named: dict[Any, Schema]) -> Schema:
+    described: Schema = {"operationId": one.name, "summary": one.summary}
+    if one.about:
+        described["description"] = one.about
+    if parameters := [_parameter(one, name) for name in one.properties]:
+        described["parameters"] = parameters
+    if one.body is not None:
+        described["requestBody"] = {
+            "required": one.needs_body,
+            "content": {"application/json": {"schema": named.get(one.body, _ANY_OBJECT)}},
+        }
+    described["responses"] = _responses(one, named)
+    return described
+
+
+def _parameter(one: Operation, name: str) -> Schema:
+    schema = dict(one.properties[name])
+    is_in_path = name in one.in_path
+    found: Schema = {"name": name, "in": "path" if is_in_path else "query", "required": is_in_path}
+    if "description" in schema:
+        found["description"] = schema.pop("description")
+    if "examples" in schema:
+        found["example"] = schema.pop("examples")[0]
+    return {**found, "schema": schema}
+
+
+def _responses(one: Operation, named: dict[Any, Schema]) -> Schema:
+    responses: Schema = {}
+    if one.answer is not None:
+        schema = named.get(one.answer, {"type": "string"} if one.answer is str else _ANY_OBJECT)
+        responses["200"] = {
+            "description": one.summary,
+            "content": {one.media_type: {"schema": schema}},
+        }
+    by_status: dict[int, list[AnyCode]] = {400: ["invalid_arguments"]}
+    for code in (*(WITH_BODY if one.body is not None else ()), *one.codes):
+        by_status.setdefault(status_of(code), []).append(code)
+    assert not by_status.keys() & ALWAYS.keys(), f"{one.name} repeats what may always be said"
+    responses |= {str(s): _refusal(tuple(c), named[Refused]) for s, c in by_status.items()}
+    responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in ALWAYS}
+    return dict(sorted(responses.items()))
+
+
+def _refusal(codes: tuple[AnyCode, ...], schema: Schema) -> Schema:
+    return {
+        "description": ", ".join(f"`{code}`" for code in codes),
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+def _short_names(components: dict[str, Any]) -> dict[str, str]:
+    """Two types of one name are told apart by their modules: of those, the last word is enough."""
+    names: dict[str, str] = {}
+    for name in components:
+        *_, module, kind = ("", *name.split("."))
+        names[name] = f"{module.capitalize()}{kind}"
+    assert len(set(names.values())) == len(names), f"{names} are told apart"
+    return names
+
+
+def _renamed(part: object, names: dict[str, str]) -> object:
+    if isinstance(part, list):
+        return [_renamed(item, names) for item in cast("list[object]", part)]
+    if isinstance(part, str) and part.startswith("#/components/schemas/"):
+        return _REF.format(name=names[part.rpartition("/")[2]])
+    if isinstance(part, dict):
+        found = cast("dict[str, object]", part)
+        return {names.get(name, name): _renamed(value, names) for name, value in found.items()}
+    return part

@@ -1,0 +1,319 @@
+"""Operations on runs: start one, look at one, what only the user decides about one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from interlock.app import approvals, recorded, user
+from interlock.app.approvals import Answered as ApprovalAnswer
+from interlock.app.approvals import Waiting
+from interlock.app.context import App
+from interlock.app.explanation import Explanation
+from interlock.app.refusals import (
+    ApprovalAnswered,
+    NoSuchApproval,
+    NoSuchGap,
+    NoSuchRun,
+    NoSuchSession,
+    NothingToUnblock,
+    Refusal,
+    Unhealthy,
+)
+from interlock.app.sessions import Wanted, find_session, listed_sessions, run_view
+from interlock.app.start import GOAL_CHARS_MAX, Start, start
+from interlock.core.canonical import Json
+from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
+from interlock.core.preferences import Preferences, Wish
+from interlock.core.session.answer import Answer, Answered
+from interlock.core.session.approve import REASON_CHARS_MAX, Verdict
+from interlock.core.session.events import GapRecorded
+from interlock.core.session.head import RunHead
+from interlock.core.views.graph import RunGraph
+from interlock.server.api.operation import Body, Nothing, Parameters, changing, reading
+from interlock.server.api.sessions import OneSession, Session
+
+SESSIONS_MAX = 100
+Workspace = Annotated[
+    str, Meta(description="The absolute path of a directory.", pattern="^/", max_length=4_000)
+]
+Reason = Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+
+
+class OneRun(Parameters, frozen=True):
+    run: Annotated[
+        str, Meta(pattern=r"^run_[0-9a-f]{16}$(?!\n)", description="The whole id of a run.")
+    ]
+
+
+class RunShown(msgspec.Struct, frozen=True):
+    session: SessionId
+    head: RunHead
+    graph: RunGraph
+
+
+class RunWanted(Body, frozen=True):
+    workflow: Annotated[str, Meta(description="The id of a workflow.", max_length=64)]
+    goal: Annotated[
+        str,
+        Meta(
+            description="One sentence: what the work is for.",
+            pattern=r"\S",
+            max_length=GOAL_CHARS_MAX,
+        ),
+    ]
+    workspace: Annotated[Workspace, Meta(description="Where the agent works.")]
+    session: Annotated[
+        Session | UnsetType, Meta(description="Do it in this session instead of a new one.")
+    ] = UNSET
+    context: Annotated[dict[str, Json], Meta(description="What the prompts speak of.")] = (
+        msgspec.field(default_factory=dict[str, Json])
+    )
+    preferences: Wish = Wish()
+    request_id: (
+        Annotated[
+            str,
+            Meta(
+                description="Names this call: sent twice, it is carried out once.",
+                min_length=1,
+                max_length=200,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class GapsAsked(Parameters, frozen=True):
+    session: Annotated[
+        Session | UnsetType,
+        Meta(description="Only of this session; otherwise of the newest hundred."),
+    ] = UNSET
+
+
+class OneGap(OneSession, frozen=True):
+    gap: Annotated[
+        str, Meta(pattern=r"^gap_[0-9a-f]{10}$(?!\n)", description="The whole id of a gap.")
+    ]
+
+
+class OpenGap(msgspec.Struct, frozen=True, rename="camel"):
+    session: SessionId
+    run: RunId
+    at_ms: int
+    gap: GapRecorded
+
+
+class GapList(msgspec.Struct, frozen=True):
+    gaps: tuple[OpenGap, ...]
+
+
+class GapClosing(Body, frozen=True):
+    how: Annotated[Reason, Meta(description="How it was settled.")]
+
+
+class Closed(msgspec.Struct, frozen=True):
+    session: SessionId
+    closed: GapId
+
+
+class Unblocked(msgspec.Struct, frozen=True, rename="camel"):
+    run: RunId
+    goes_on_at: str
+
+
+class Approvals(msgspec.Struct, frozen=True):
+    approvals: tuple[Waiting, ...]
+
+
+class OneApproval(Parameters, frozen=True):
+    approval: Annotated[
+        str, Meta(pattern=r"^apr_[0-9a-f]{10}$(?!\n)", description="The whole id of an approval.")
+    ]
+
+
+class Granting(Body, frozen=True):
+    reason: Annotated[
+        str, Meta(description="What the agent should know.", max_length=REASON_CHARS_MAX)
+    ] = ""
+
+
+class Denying(Body, frozen=True):
+    reason: Annotated[Reason, Meta(description="What is wrong; the agent is told.")]
+
+
+def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explanation:
+    asked = Start(
+        WorkflowId(wanted.workflow),
+        goal=wanted.goal,
+        workspace=Path(wanted.workspace),
+        session=wanted.session or None,
+        context=wanted.context,
+        preferences=wanted.preferences,
+        request_id=wanted.request_id or None,
+    )
+    outcome = start(app, asked)
+    return outcome.answer if isinstance(outcome, Answered) else outcome
+
+
+def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
+    found = user.find_run(app.reader, at.run)
+    if isinstance(found, NoSuchRun):
+        return found
+    head, stream = found
+    graph = recorded.readable(app, stream.session, lambda: run_view(app, head.run))
+    return graph if isinstance(graph, Unhealthy) else RunShown(stream.session, head, graph)
+
+
+def _set_preferences(app: App, at: OneRun, wish: Wish) -> Preferences | NoSuchRun:
+    return user.set_preferences(app, at.run, wish)
+
+
+def _unblock(app: App, at: OneRun, _: None) -> Unblocked | NoSuchRun | NothingToUnblock:
+    done = user.unblock(app, at.run)
+    return Unblocked(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
+
+
+def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | Unhealthy:
+    sessions: list[SessionId] = []
+    if at.session:
+        session = find_session(app.reader, at.session)
+        if isinstance(session, NoSuchSession):
+            return session
+        sessions.append(session)
+    else:
+        page = listed_sessions(app, Wanted(), after="", limit=SESSIONS_MAX)
+        sessions += [
+            one.session for one in page.sessions if any(run.gaps_open for run in one.head.runs)
+        ]
+    found: list[OpenGap] = []
+    for session in sessions:
+        gaps = recorded.readable(app, session, lambda s=session: list(user.open_gaps(app, s)))
+        if isinstance(gaps, Unhealthy):
+            return gaps
+        found += [OpenGap(one.session, one.run, one.at_ms, one.gap) for one in gaps]
+    return GapList(tuple(found))
+
+
+def _close_gap(app: App, at: OneGap, closing: GapClosing) -> Closed | NoSuchSession | NoSuchGap:
+    session = find_session(app.reader, at.session)
+    if isinstance(session, NoSuchSession):
+        return session
+    done = user.resolve_gap(app, session, GapId(at.gap), closing.how)
+    return done if isinstance(done, NoSuchGap) else Closed(session, done.gap)
+
+
+def _waiting(app: App, _: Nothing) -> Approvals:
+    return Approvals(tuple(approvals.waiting(app)))
+
+
+def _grant(
+    app: App, at: OneApproval, said: Granting
+) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
+    return approvals.answer(app, at.approval, Verdict("granted", "user", said.reason))
+
+
+def _deny(
+    app: App, at: OneApproval, said: Denying
+) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
+    return approvals.answer(app, at.approval, Verdict("denied", "user", said.reason))
+
+
+OPERATIONS = (
+    changing(
+        "/runs",
+        "startRun",
+        "Start a workflow, and get its first step with the token that goes on",
+        _start,
+        parameters=Nothing,
+        body=RunWanted,
+        answer=Answer,
+        codes=(
+            "unknown_workflow",
+            "unknown_session",
+            "context_unset",
+            "workflow_unusable",
+            "request_reused",
+            "settings_broken",
+        ),
+        about="The same call within a minute, or with the same `requestId`, is answered with what"
+        " the first one made. The run goes on over MCP, with the token.",
+    ),
+    reading(
+        "/runs/{run}",
+        "showRun",
+        "Show where a run stands, and its graph",
+        _shown,
+        parameters=OneRun,
+        answer=RunShown,
+        codes=("unknown_run", "session_unhealthy"),
+    ),
+    changing(
+        "/runs/{run}/preferences",
+        "setPreferences",
+        "Change how far the agent of a run goes alone, from its next step on",
+        _set_preferences,
+        parameters=OneRun,
+        body=Wish,
+        answer=Preferences,
+        codes=("unknown_run",),
+    ),
+    changing(
+        "/runs/{run}/unblock",
+        "unblockRun",
+        "Let a run go on that waits after too many blocked attempts",
+        _unblock,
+        parameters=OneRun,
+        answer=Unblocked,
+        codes=("unknown_run", "nothing_to_unblock"),
+    ),
+    reading(
+        "/gaps",
+        "listGaps",
+        "List what was knowingly left undone",
+        _gaps,
+        parameters=GapsAsked,
+        answer=GapList,
+        codes=("unknown_session", "session_unhealthy"),
+    ),
+    changing(
+        "/sessions/{session}/gaps/{gap}/resolve",
+        "resolveGap",
+        "Close a gap, saying how",
+        _close_gap,
+        parameters=OneGap,
+        body=GapClosing,
+        answer=Closed,
+        codes=("unknown_session", "unknown_gap"),
+    ),
+    reading(
+        "/approvals",
+        "listApprovals",
+        "List the approvals that wait for an answer, oldest first",
+        _waiting,
+        parameters=Nothing,
+        answer=Approvals,
+        about="Those whose deadline has passed are decided by looking.",
+        is_writing=True,
+    ),
+    changing(
+        "/approvals/{approval}/grant",
+        "grantApproval",
+        "Let the run go on",
+        _grant,
+        parameters=OneApproval,
+        body=Granting,
+        answer=ApprovalAnswer,
+        codes=("unknown_approval", "approval_answered"),
+    ),
+    changing(
+        "/approvals/{approval}/deny",
+        "denyApproval",
+        "Send the run back to the step, saying why",
+        _deny,
+        parameters=OneApproval,
+        body=Denying,
+        answer=ApprovalAnswer,
+        codes=("unknown_approval", "approval_answered"),
+    ),
+)

@@ -1,0 +1,335 @@
+"""Operations on sessions: find, look, carry elsewhere, put away."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from interlock.app import attend, bundle, recorded, user, viewing
+from interlock.app.context import App
+from interlock.app.recorded import EventPage
+from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
+from interlock.app.sessions import Page, Wanted, check_stream, find_session, listed_sessions
+from interlock.app.viewing import Viewed
+from interlock.core.canonical import INT_MAX
+from interlock.core.gate.state import Mode
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import NotAttended
+from interlock.core.session.chain import Health
+from interlock.core.session.events import SessionEvent
+from interlock.core.session.head import Head, RunStatus
+from interlock.core.session.state import SessionState
+from interlock.core.views.node import NodePanel
+from interlock.server.api.operation import (
+    Body,
+    Download,
+    Nothing,
+    Parameters,
+    changing,
+    reading,
+)
+from interlock.server.refused import Refused
+
+Session = Annotated[
+    str,
+    Meta(
+        pattern=r"^ses_[0-9a-f]{16}$(?!\n)",
+        description="The whole id of a session.",
+        examples=["ses_0123456789abcdef"],
+    ),
+]
+Limit = Annotated[int, Meta(ge=1, le=200, description="How many at most.")]
+Position = Annotated[int, Meta(ge=0, le=INT_MAX)]
+WORDS_MAX = 10
+
+KINDS = tuple(sorted(kind.__struct_config__.tag for kind in get_args(SessionEvent)))
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[KINDS]  # by their tags, so that a new event is known here at once
+
+
+class SessionsAsked(Parameters, frozen=True):
+    q: Annotated[
+        str,
+        Meta(description="Words in the goal, the workflow or the newest notes.", max_length=500),
+    ] = ""
+    status: Annotated[RunStatus | UnsetType, Meta(description="Of the newest run.")] = UNSET
+    workflow: Annotated[str, Meta(description="The id of the newest run's workflow.")] = ""
+    workspace: Annotated[str, Meta(description="The directory of the session.")] = ""
+    archived: Annotated[bool, Meta(description="The archived ones instead of the others.")] = False
+    after: (
+        Annotated[
+            str,
+            Meta(
+                description="The `next` of the page before.",
+                pattern=r"^[0-9]{1,15}-[0-9]{1,15}$(?!\n)",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    limit: Limit = 50
+
+
+class OneSession(Parameters, frozen=True):
+    session: Session
+
+
+class OneNode(OneSession, frozen=True):
+    node: Annotated[
+        str,
+        Meta(pattern=r"^node_[0-9a-f]{16}$(?!\n)", description="The whole id of a node."),
+    ]
+
+
+class EventsAsked(OneSession, frozen=True):
+    before: Annotated[
+        Position | UnsetType, Meta(description="Only events that come before this place.")
+    ] = UNSET
+    limit: Limit = 50
+    kind: Annotated[Kind | UnsetType, Meta(description="Only events of this kind.")] = UNSET
+
+
+class SessionShown(msgspec.Struct, frozen=True):
+    session: SessionId
+    head: Head
+    health: Health
+
+
+class ModeWanted(Body, frozen=True):
+    mode: Mode
+    task: (
+        Annotated[str, Meta(description="What the coding is for.", max_length=2_000)] | UnsetType
+    ) = UNSET
+
+
+class Archived(msgspec.Struct, frozen=True, rename="camel"):
+    session: SessionId
+    is_archived: bool
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    deleted: SessionId
+
+
+class Imported(msgspec.Struct, frozen=True):
+    session: SessionId
+
+
+S = TypeVar("S", bound=OneSession)
+
+
+def of_session(
+    look: Callable[[App, SessionId, S], object],
+) -> Callable[[App, S], object]:
+    """Look at the session that was asked for, if it is there and can be read."""
+
+    def looked(app: App, at: S) -> object:
+        session = find_session(app.reader, at.session)
+        if isinstance(session, NoSuchSession):
+            return session
+        return recorded.readable(app, session, lambda: look(app, session, at))
+
+    return looked
+
+
+def _listed(app: App, at: SessionsAsked) -> Page:
+    wanted = Wanted(
+        words=tuple(at.q.split())[:WORDS_MAX],
+        statuses=(at.status,) if at.status else (),
+        workflow=at.workflow,
+        workspace=at.workspace,
+        is_archived=at.archived,
+    )
+    return listed_sessions(app, wanted, after=at.after or "", limit=at.limit)
+
+
+def _shown(app: App, session: SessionId, _: OneSession) -> SessionShown:
+    stream = app.reader.stream(session)
+    assert stream is not None, "it was found in the same moment"
+    assert stream.head is not None, "a stored stream has a head"
+    return SessionShown(session, stream.head, check_stream(app.reader, session))
+
+
+def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | Unhealthy:
+    before = None if at.before is UNSET else at.before
+    kind = None if at.kind is UNSET else at.kind
+    return recorded.events(app, session, before=before, limit=at.limit, kind=kind)
+
+
+def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
+    viewed = viewing.view(app, session)
+    assert isinstance(viewed, Viewed), "it was found in the same moment"
+    return viewing.node(app, viewed, at.node)
+
+
+def _state(app: App, session: SessionId, _: OneSession) -> SessionState | NotAttended:
+    return attend.state_of(app, session)
+
+
+def _exported(app: App, at: OneSession) -> Download | NoSuchSession | Unhealthy:
+    found = bundle.export(app, at.session)
+    if not isinstance(found, bundle.Exported):
+        return found
+    return Download(f"{found.session}.json", found.document)
+
+
+def _imported(app: App, _: Nothing, document: bytes) -> Imported | BundleBroken:
+    session = bundle.import_as_new(app, document)
+    return session if isinstance(session, BundleBroken) else Imported(session)
+
+
+def _archive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
+    done = user.archive(app, at.session, is_archived=True)
+    return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=True)
+
+
+def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
+    done = user.archive(app, at.session, is_archived=False)
+    return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=False)
+
+
+def _delete(app: App, at: OneSession, _: None) -> Deleted | NoSuchSession:
+    done = user.delete(app, at.session)
+    return done if isinstance(done, NoSuchSession) else Deleted(done)
+
+
+def _cancel(app: App, at: OneSession, _: None) -> NoSuchSession | Refused:
+    session = find_session(app.reader, at.session)
+    if isinstance(session, NoSuchSession):
+        return session
+    return Refused(
+        "not_unattended",
+        f"Nothing works unattended in session `{session}`: there is nothing to cancel",
+        f"DELETE cancels unattended work. `POST /api/v2/sessions/{session}/delete` removes the"
+        " session and everything that only it holds.",
+    )
+
+
+def _mode(app: App, at: OneSession, wanted: ModeWanted) -> SessionState | Refusal:
+    session = find_session(app.reader, at.session)
+    if isinstance(session, NoSuchSession):
+        return session
+    task = None if wanted.task is UNSET else wanted.task
+    return attend.change_mode(app, session, wanted.mode, by="user", task=task)
+
+
+OPERATIONS = (
+    reading(
+        "/sessions",
+        "listSessions",
+        "List sessions, newest first",
+        _listed,
+        parameters=SessionsAsked,
+        answer=Page,
+    ),
+    reading(
+        "/sessions/{session}",
+        "showSession",
+        "Show where a session stands, and whether what is recorded of it is sound",
+        of_session(_shown),
+        parameters=OneSession,
+        answer=SessionShown,
+        codes=("unknown_session",),
+        about="Walks the whole chain of its events: half a second for twenty thousand.",
+    ),
+    changing(
+        "/sessions/{session}",
+        "cancelSession",
+        "Cancel the unattended work of a session",
+        _cancel,
+        parameters=OneSession,
+        answer=None,
+        codes=("unknown_session", "not_unattended"),
+        about="Removes nothing: that is `deleteSession`.",
+        method="DELETE",
+    ),
+    reading(
+        "/sessions/{session}/events",
+        "listEvents",
+        "List the events of a session, newest first",
+        of_session(_events),
+        parameters=EventsAsked,
+        answer=EventPage,
+        codes=("unknown_session", "session_unhealthy"),
+    ),
+    reading(
+        "/sessions/{session}/nodes/{node}",
+        "showNode",
+        "Show a node: what the agent was given there, and what it handed in",
+        of_session(_node),
+        parameters=OneNode,
+        answer=NodePanel,
+        codes=("unknown_session", "unknown_node", "session_unhealthy"),
+    ),
+    reading(
+        "/sessions/{session}/state",
+        "showState",
+        "Show the state of a session that a gate watches over",
+        of_session(_state),
+        parameters=OneSession,
+        answer=SessionState,
+        codes=("unknown_session", "session_unhealthy"),
+    ),
+    reading(
+        "/sessions/{session}/export",
+        "exportSession",
+        "Export a session as one document that can be imported elsewhere",
+        _exported,
+        parameters=OneSession,
+        answer=bytes,
+        codes=("unknown_session", "session_unhealthy"),
+        about="It has everything that was recorded, secrets that somebody typed included.",
+    ),
+    changing(
+        "/import",
+        "importSession",
+        "Take in an exported session as a new one",
+        _imported,
+        parameters=Nothing,
+        body=bytes,
+        answer=Imported,
+        codes=("bundle_broken",),
+        about="The body is what `exportSession` answered, byte for byte.",
+    ),
+    changing(
+        "/sessions/{session}/archive",
+        "archiveSession",
+        "Leave a session out of lists and of resuming, without losing it",
+        _archive,
+        parameters=OneSession,
+        answer=Archived,
+        codes=("unknown_session",),
+    ),
+    changing(
+        "/sessions/{session}/unarchive",
+        "unarchiveSession",
+        "Bring an archived session back",
+        _unarchive,
+        parameters=OneSession,
+        answer=Archived,
+        codes=("unknown_session",),
+    ),
+    changing(
+        "/sessions/{session}/delete",
+        "deleteSession",
+        "Delete a session with everything that only it holds",
+        _delete,
+        parameters=OneSession,
+        answer=Deleted,
+        codes=("unknown_session",),
+        about="There is no way back.",
+    ),
+    changing(
+        "/sessions/{session}/mode",
+        "changeMode",
+        "Change what the agent of a session may do",
+        _mode,
+        parameters=OneSession,
+        body=ModeWanted,
+        answer=SessionState,
+        codes=("unknown_session", "settings_broken"),
+        about="Only of a session that a gate watches over.",
+    ),
+)

@@ -1,0 +1,78 @@
+"""Operations on the server itself: is it well, what does it keep, what has changed."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from interlock import __version__
+from interlock.app import sessions
+from interlock.app.context import App
+from interlock.app.sessions import Stats
+from interlock.server.api.operation import Nothing, Operation, Parameters, reading
+from interlock.server.api.sessions import Position, Session
+
+LIVE = "listen"
+
+
+class ServerHealth(msgspec.Struct, frozen=True):
+    status: Literal["ready"]
+    version: str
+    position: int
+    """Of the newest event in the store; `listen` counts on from it."""
+
+
+class Listening(Parameters, frozen=True):
+    session: Annotated[Session | UnsetType, Meta(description="Only of this session.")] = UNSET
+    since: Annotated[
+        Position | UnsetType,
+        Meta(
+            description="The last position that was seen: what changed since is told at once."
+            " The header `Last-Event-ID` says the same and counts more.",
+        ),
+    ] = UNSET
+
+
+def _health(app: App, _: Nothing) -> ServerHealth:
+    return ServerHealth("ready", __version__, app.reader.position())
+
+
+def _stats(app: App, _: Nothing) -> Stats:
+    return sessions.stats(app)
+
+
+def _listen(_app: App, _at: Listening, _body: None) -> None:
+    raise AssertionError("a stream is no answer: the route hands it to `live`")
+
+
+OPERATIONS = (
+    reading(
+        "/health",
+        "showHealth",
+        "Say whether the server can answer",
+        _health,
+        parameters=Nothing,
+        answer=ServerHealth,
+    ),
+    reading(
+        "/stats",
+        "showStats",
+        "Show what the store holds",
+        _stats,
+        parameters=Nothing,
+        answer=Stats,
+    ),
+    Operation(
+        LIVE,
+        "GET",
+        "/live",
+        "Be told that something has changed, as server-sent events",
+        _listen,
+        str,
+        Listening,
+        about="An event `changed` has the position of the newest event as `id` and as `data`."
+        " Whoever is told asks again for what it shows. At most two are sent in a second; a comment"
+        " after twenty quiet ones.",
+        media_type="text/event-stream",
+    ),
+)

@@ -1,0 +1,79 @@
+"""What is said where a request is not answered: always the same three words, and a status."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+from starlette.responses import Response
+
+from interlock.app.explanation import Code
+
+ServerCode = Literal[
+    "not_found",
+    "method_not_allowed",
+    "too_large",
+    "wrong_media_type",
+    "wrong_host",
+    "wrong_origin",
+    "not_signed_in",
+    "no_csrf",
+    "not_unattended",
+    "refused",
+]
+AnyCode: TypeAlias = Code | ServerCode
+
+
+class Refused(msgspec.Struct, frozen=True):
+    code: AnyCode
+    error: str
+    """What is true."""
+    hint: str
+    """What to do next."""
+
+
+STATUS: dict[AnyCode, int] = {
+    "invalid_arguments": 400,
+    "bundle_broken": 400,
+    "context_unset": 400,
+    "notes_missing": 400,
+    "notes_not_written": 400,
+    "notes_too_long": 400,
+    "refused": 400,
+    "not_signed_in": 401,
+    "wrong_origin": 403,
+    "no_csrf": 403,
+    "not_found": 404,
+    "unknown_workflow": 404,
+    "unknown_session": 404,
+    "unknown_run": 404,
+    "unknown_gap": 404,
+    "unknown_node": 404,
+    "unknown_approval": 404,
+    "node_gone": 404,
+    "method_not_allowed": 405,
+    "too_large": 413,
+    "wrong_media_type": 415,
+    "wrong_host": 421,
+    "internal_error": 500,
+    "store_busy": 503,
+    "store_failed": 503,
+}
+"""What is not named here is a 409: the request is understood, and does not fit how things are."""
+CONFLICT = 409
+
+
+def status_of(code: AnyCode) -> int:
+    return STATUS.get(code, CONFLICT)
+
+
+def code_of(status: int) -> AnyCode:
+    """Of what the framework refuses by itself."""
+    known: dict[int, AnyCode] = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+    return known.get(status, "refused")
+
+
+def told(refused: Refused, *, status: int | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(refused),
+        status_code=status or status_of(refused.code),
+        media_type="application/json",
+    )

@@ -1,0 +1,54 @@
+"""A store with a session of each kind, made through the use cases that agents and users reach."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from interlock.app import attend, projects
+from interlock.app.context import open_app
+from interlock.core.session.attend import Conversation
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from tests.app.test_approvals import at_approval
+from tests.scenes import advance, handed_in, output, started
+
+
+class Filled(NamedTuple):
+    project: Path
+    ids: dict[str, str]
+    """Of each kind of thing one that is there."""
+    attended: str
+    waiting_run: str
+
+
+def filled(home: Path, project: Path) -> Filled:
+    """A run with a gap, one that waits for the user, one at an approval; an attended session."""
+    app = open_app(home)
+    first = started(app, project)
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    advance(app, first.answer.continue_token, output("looked", gap, context={"size": "small"}))
+    blocked = started(app, project)
+    for _ in range(BLOCKED_IN_ROW_MAX):
+        blocked = handed_in(app, blocked, "")
+    approval = at_approval(app, project)
+    assert approval.answer.approval is not None
+    projects.opt_in(project, "standard")
+    attended = attend.begin(app, project, Conversation("claude-code", "conversation-1"))
+    stream = app.reader.stream(first.answer.session)
+    assert stream is not None
+    assert stream.head is not None
+    tip = stream.head.runs[0].tip
+    gaps = stream.head.runs[0].gaps_open
+    assert tip is not None
+    assert gaps == 1
+    app.close()
+    return Filled(
+        project,
+        {
+            "session": first.answer.session,
+            "run": first.answer.run,
+            "node": tip,
+            "approval": approval.answer.approval.id,
+            "workflow": "hello",
+        },
+        attended.session,
+        blocked.answer.run,
+    )
