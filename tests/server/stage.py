@@ -163,6 +163,9 @@ def perform(app: App, project: Path) -> dict[str, str]:
     archived = stage.start("hello", "Something that is long over")
     seen["archived"] = archived["session"]
     user.archive(app, archived["session"], is_archived=True)
-    projects.opt_in(project, "standard")
-    seen["attended"] = attend.begin(app, project, Conversation("claude-code", "talk")).session
+    # Elsewhere: what is started where one is active goes into it.
+    gated = project.with_name("gated")
+    gated.mkdir()
+    projects.opt_in(gated, "standard")
+    seen["attended"] = attend.begin(app, gated, Conversation("claude-code", "talk")).session
     return seen

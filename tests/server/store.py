@@ -30,8 +30,11 @@ def filled(home: Path, project: Path) -> Filled:
         blocked = handed_in(app, blocked, "")
     approval = at_approval(app, project)
     assert approval.answer.approval is not None
-    projects.opt_in(project, "standard")
-    attended = attend.begin(app, project, Conversation("claude-code", "conversation-1"))
+    # Elsewhere: what is started where one is active goes into it.
+    gated = project / "gated"
+    gated.mkdir()
+    projects.opt_in(gated, "standard")
+    attended = attend.begin(app, gated, Conversation("claude-code", "conversation-1"))
     stream = app.reader.stream(first.answer.session)
     assert stream is not None
     assert stream.head is not None

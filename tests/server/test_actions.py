@@ -172,10 +172,10 @@ def test_a_config_that_cannot_be_read_is_said(
     (tmp_path / ".interlock").mkdir()
     config = tmp_path / ".interlock" / "config.toml"
     config.write_text("[project]\nprofile = 'standard'\n")
-    session = attend.begin(here.app, tmp_path, Conversation("claude-code", "talk")).session
+    session = attend.begin(here.app, tmp_path, Conversation("claude-code", "another")).session
     config.write_text("not toml")
 
-    page = refused(signed_in, f"/sessions/{session}/mode", 503, mode="coding")
+    page = refused(signed_in, f"/sessions/{session}/mode", 409, mode="coding")
 
     assert str(config) in page
     assert "Correct the file" in page

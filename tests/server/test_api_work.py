@@ -224,12 +224,11 @@ def test_a_source_is_checked_without_being_kept(server: Process) -> None:
 
 def test_settings_that_cannot_be_read_are_named(server: Process, found: Filled) -> None:
     config = found.project / ".interlock" / "config.toml"
-    kept = config.read_text()
     config.write_text("no = [toml")
     try:
         status, code, error = server.refused("/workflows", workspace=found.project)
     finally:
-        config.write_text(kept)
+        config.unlink()
 
     assert (status, code) == (409, "settings_broken")
     assert str(config) in error

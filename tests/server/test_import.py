@@ -143,7 +143,7 @@ def test_what_was_changed_on_the_way_is_refused_by_its_name(
 
     page = looked_at(SignedIn(empty_server), msgspec.json.encode(document))
 
-    assert page.status == 409
+    assert page.status == 400
     assert f"events/{at}: it is not what was exported" in page.text
     assert "Nothing was imported" in page.text
     assert not [form for form in forms_on(page) if "/import/" in form.action]
@@ -154,8 +154,8 @@ def test_what_was_changed_on_the_way_is_refused_by_its_name(
     ("content", "status", "said"),
     [
         (b"", 400, "No file was sent"),
-        (b"{}", 409, "it is not a bundle"),
-        (b"\xff\xfe", 409, "it is not a bundle"),
+        (b"{}", 400, "it is not a bundle"),
+        (b"\xff\xfe", 400, "it is not a bundle"),
     ],
 )
 def test_what_is_no_bundle_is_refused(
@@ -186,7 +186,7 @@ def test_nothing_is_overwritten_and_a_second_click_imports_nothing(
 
     first, second = signed_in.send(form), signed_in.send(form)
 
-    assert (first.status, second.status) == (303, 409)
+    assert (first.status, second.status) == (303, 400)
     assert "it was imported, or looked at too long ago" in second.text
     assert app.reader.stats().sessions == count + 1
     assert [link.digest for link in app.reader.links(session)] == before
