@@ -22,7 +22,7 @@ from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.server import words
 from interlock.server.guard import Caller
-from interlock.server.markdown import markdown
+from interlock.server.markdown import in_line, markdown
 from interlock.server.refused import status_of
 from interlock.server.worker import Worker
 
@@ -112,7 +112,7 @@ class Console:
             lstrip_blocks=True,
             finalize=_finalized,
         )
-        self._templates.filters |= words.FILTERS | {"markdown": markdown}
+        self._templates.filters |= words.FILTERS | {"markdown": markdown, "in_line": in_line}
 
     def page(self, path: str, view: View) -> Route:
         async def endpoint(request: Request) -> Response:

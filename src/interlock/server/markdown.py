@@ -27,6 +27,11 @@ def markdown(text: str) -> Markup:
     return Markup(_MARKDOWN.render(text))
 
 
+def in_line(text: str) -> Markup:
+    """An excerpt, within a sentence: without blocks."""
+    return Markup(_MARKDOWN.renderInline(visible(text)))
+
+
 class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002
         token = tokens[idx]
