@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.app.access import secret_in
+from interlock.app.access import publish_agent_bearer, secret_in
 from interlock.mcp.hosts import HOSTS, SECRET, Host, http_config
 from tests.cli.conftest import Terminal
 from tests.server.process import Process
@@ -73,10 +73,11 @@ def test_what_a_shell_runs_sends_the_secret(typed: Terminal, server: Process) ->
 def test_the_variable_holds_the_secret(tmp_path: Path, host: Host) -> None:
     directory = tmp_path / "with a space"
     secret = secret_in(directory)
-    config = http_config(host, "http://127.0.0.1:3100", directory / "secret")
+    publish_agent_bearer(directory, secret)
+    config = http_config(host, "http://127.0.0.1:3100", directory / "agent-secret")
     (export,) = re.findall(rf"export {SECRET}=.*$", config, re.MULTILINE)
 
-    assert in_a_shell(f"{export}; echo ${SECRET}").strip() == secret.bearer
+    assert in_a_shell(f"{export}; echo ${SECRET}").strip() == secret.agent_bearer
 
 
 def test_each_client_reads_it_in_its_own_way() -> None:

@@ -14,6 +14,7 @@ import msgspec
 from interlock.store.failures import StoreUnusable
 
 FILE = "secret"
+AGENT_FILE = "agent-secret"
 BYTES = 32
 CODE_MS = 5 * 60_000
 COOKIE_MS = 30 * 86_400_000
@@ -32,6 +33,14 @@ class Secret(msgspec.Struct, frozen=True):
 
     def is_bearer(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.bearer.encode())
+
+    @property
+    def agent_bearer(self) -> str:
+        """What an agent's client sends. It opens `/mcp` and nothing that is the user's."""
+        return self._signed("agent")
+
+    def is_agent_bearer(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.agent_bearer.encode())
 
     def login_code(self, *, now_ms: int) -> str:
         """Good for one login within minutes. It is in a URL's fragment, which is never sent."""
@@ -79,6 +88,18 @@ class Secret(msgspec.Struct, frozen=True):
 
 def secret_file(home: Path) -> Path:
     return home / FILE
+
+
+def agent_file(home: Path) -> Path:
+    return home / AGENT_FILE
+
+
+def publish_agent_bearer(home: Path, secret: Secret) -> None:
+    """Where the lines that connect an agent's client read it from."""
+    path = agent_file(home)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret.agent_bearer)
 
 
 def secret_in(home: Path) -> Secret:

@@ -57,8 +57,8 @@ KINDS = (
     ),
     Kind(
         "Secret of the server",
-        ("secret",),
-        "What lets browsers and programs into this server.",
+        ("secret", "agent-secret"),
+        "What lets browsers and programs into this server, and agents to its tools alone.",
         "Without it, and after a restart, everybody is signed out. A new one is made.",
         "rm {home}/secret && interlock stop",
     ),

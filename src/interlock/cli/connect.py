@@ -2,7 +2,7 @@
 
 import click
 
-from interlock.app.access import secret_file
+from interlock.app.access import agent_file
 from interlock.app.home import data_home
 from interlock.app.serving import Running, running
 from interlock.cli.mcp import named, serve, tools_named
@@ -49,7 +49,7 @@ def _print_http(host: Host, *, as_json: bool) -> None:
     if not isinstance(found, Running):
         complain("No server runs, so there is none to connect to", "`interlock up` starts one.")
         raise Stop(REFUSED)
-    config = hosts.http_config(host, found.url, secret_file(home))
+    config = hosts.http_config(host, found.url, agent_file(home))
     if as_json:
         print_json({"host": host, "url": f"{found.url}/mcp", "config": config})
     else:

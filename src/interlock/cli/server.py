@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from interlock.app.access import secret_file, secret_in
+from interlock.app.access import agent_file, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
 from interlock.app.serving import Running, Starting, running
@@ -168,7 +168,7 @@ def _ready(found: Running, home: Path, *, as_json: bool) -> None:
     print(f"  REST     {found.url}/api/v2   (/api/v2/openapi.json)")
     print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
     print("Over HTTP instead:")
-    print(f"  {claude_command(found.url, secret_file(home))}")
+    print(f"  {claude_command(found.url, agent_file(home))}")
     print("  other clients: `interlock mcp --print-config HOST --http`")
     sys.stdout.flush()
 

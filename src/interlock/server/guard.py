@@ -64,6 +64,11 @@ NOT_SIGNED_IN = Refused(
     "Send `Authorization: Bearer` and the content of the file `secret` in the data home. For a"
     " browser: `interlock console`.",
 )
+USERS_ALONE = Refused(
+    "not_allowed",
+    "An agent's secret opens `/mcp` and nothing else",
+    "What is here is for the user, whose secret is the file `secret` in the data home.",
+)
 TOO_LARGE = Refused(
     "too_large",
     f"The body has more than {BODY_BYTES_MAX} bytes",
@@ -72,9 +77,9 @@ TOO_LARGE = Refused(
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks: a program with the secret, or a browser that was let in."""
+    """Who asks: a program with the user's secret or an agent's, or a browser that was let in."""
 
-    kind: Literal["program", "browser", "nobody"]
+    kind: Literal["program", "agent", "browser", "nobody"]
     cookie: str = ""
 
 
@@ -126,6 +131,8 @@ class Guard:
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         if caller.kind == "nobody" and not is_open:
             return self._stranger(path, headers)
+        if caller.kind == "agent" and path != "/mcp" and not is_open:
+            return told(USERS_ALONE, status=403)
         if caller.kind == "browser" and method not in _SAFE and not is_open:
             if not origins:
                 return told(NO_ORIGIN)
@@ -140,12 +147,17 @@ class Guard:
     def _caller(self, headers: Headers) -> Caller:
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.casefold() == "bearer":
-            return Caller("program" if self._secret.is_bearer(given.strip()) else "nobody")
+            return Caller(self._kind(given.strip()))
         # Not `SimpleCookie`, which knows none of them if one that another server set is odd.
         found = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
         if self._secret.is_cookie(found, now_ms=self._clock.now_ms()):
             return Caller("browser", found)
         return Caller("nobody")
+
+    def _kind(self, bearer: str) -> Literal["program", "agent", "nobody"]:
+        if self._secret.is_bearer(bearer):
+            return "program"
+        return "agent" if self._secret.is_agent_bearer(bearer) else "nobody"
 
     def _stranger(self, path: str, headers: Headers) -> Response:
         if is_for_programs(path) or "text/html" not in headers.get("accept", ""):

@@ -13,7 +13,7 @@ import uvicorn
 import uvloop
 
 from interlock import __version__
-from interlock.app.access import secret_in
+from interlock.app.access import publish_agent_bearer, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.serving import Running, Served, Starting, become_server
 from interlock.server.site import Site, site
@@ -55,9 +55,9 @@ async def _serve(
 ) -> None:
     port = sockets[0].getsockname()[1]
     clock = SystemClock()
-    built = site(
-        home, names=NAMES, port=port, secret=secret_in(home), clock=clock, entropy=os.urandom
-    )
+    secret = secret_in(home)
+    publish_agent_bearer(home, secret)
+    built = site(home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom)
     config = uvicorn.Config(
         built.answer,
         log_config=None,
