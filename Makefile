@@ -38,8 +38,8 @@ up: setup  ## Set up and start the server with the console
 demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked attempt, a resume
 	@$(BIN)/interlock demo
 
-# Clients that others wrote, locked like the packages: the MCP inspector, and Claude Code.
-CLIENTS := tests/inspector/node_modules/.stamp tests/e2e/node_modules/.stamp
+# Clients that others wrote, locked like the packages: the MCP inspector, the protocol's conformance suite, and Claude Code.
+CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
 test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
 	@$(BIN)/python -m pytest
@@ -56,6 +56,9 @@ tests/%/node_modules/.stamp: tests/%/package-lock.json
 	@start=$$SECONDS; if command -v npm >/dev/null && (cd tests/$* && $(NPM)); then \
 		touch $@; echo "npm: tests/$*, $$((SECONDS - start)) s"; \
 	else echo 'NOT TESTED: npm is not here or did not answer, so tests/$* has no client to test with' >&2; fi
+
+# The conformance suite needs Node 22; where there is an older one, a newer comes with it.
+tests/conformance/node_modules/.stamp: NPM += $(shell node -e 'process.exit(+(parseInt(process.versions.node) < 22))' 2>/dev/null && echo --omit=optional)
 
 check: dev  ## Everything that CI runs, in the order that fails fastest
 	@for suite in lint types layers; do start=$$SECONDS; \
@@ -90,5 +93,5 @@ lock: .venv/dev  ## Resolve the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:  ## Remove what the other targets made
-	rm -rf .venv tests/inspector/node_modules tests/e2e/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv tests/inspector/node_modules tests/conformance/node_modules tests/e2e/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

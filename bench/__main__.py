@@ -18,6 +18,7 @@ from bench.hooking import hooking
 from bench.measure import HEADER, Row
 from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
+from bench.serving import agents_over_http, sessions_page
 from interlock.app.context import open_app
 from interlock.app.rehydrate import rehydrate
 from interlock.mcp.client import StdioClient
@@ -160,13 +161,17 @@ def main() -> None:
         compiled = compiling(base)
         print("measuring resume", file=sys.stderr)
         found = resuming(base, (10, 1_000, 10_000))
+        print("measuring the server", file=sys.stderr)
+        served, more = agents_over_http(base)
+        served.append(sessions_page(base / "resume-home", sessions=10_000))
+        facts += more
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)
         facts += more
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
-    for row in [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *crowd]:
+    for row in [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *served, *crowd]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

@@ -1,16 +1,15 @@
 """A lossy agent against real servers: it repeats, rewinds, loses answers and loses its server.
 
-A model of the run graph predicts what must be recorded. Two servers on one store are driven over
-real pipes; the calls go to either of them.
+A model of the run graph predicts what must be recorded. Several ways lead to one store: servers
+over real pipes, and connections to one server over HTTP. A call goes any of them.
 """
 
-import atexit
 import json
 import os
-import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -31,13 +30,12 @@ from interlock.core.ids import RunId, SessionId
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import LENGTH, PREFIX
 from interlock.core.views.graph import GraphNode
-from interlock.mcp.client import StdioClient
+from tests.mcp.ways import Connection, Pipe, Way
 from tests.scenes import linear
+from tests.server.calling import Up
 
 STEPS = 5
 EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "80"))
-OPERATIONS_MIN = 25 * EXAMPLES
-COUNTED: Counter[str] = Counter()
 
 
 class ModelNode:
@@ -56,34 +54,29 @@ class ModelNode:
 
 
 class World:
-    """Two servers on one store, for all examples: starting them is what takes time."""
+    """The ways to one store, for all examples: starting servers is what takes time."""
 
-    def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="interlock-lossy-")
-        self.home = Path(self._directory.name) / "home"
-        workspace = Path(self._directory.name) / "work"
+    def __init__(self, directory: Path, kind: str) -> None:
+        self.home = directory / "home"
+        workspace = directory / "work"
         (workspace / ".interlock" / "workflows").mkdir(parents=True)
         line = workspace / ".interlock" / "workflows" / "line.json"
         line.write_bytes(msgspec.json.encode(linear(STEPS)))
-        self.workspace = workspace
-        self.servers = [self._server(), self._server()]
+        self.ways: list[Way] = [Pipe(self.home, workspace)]
+        self._up = Up(self.home, workspace=workspace) if kind == "http" else None
+        if self._up:
+            self._up.start()
+            self.ways += [Connection(self._up), Connection(self._up)]
+        else:
+            self.ways += [Pipe(self.home, workspace)]
         self.started = 0
-        atexit.register(self.close)
-
-    def _server(self) -> StdioClient:
-        return StdioClient(self.home, workspace=self.workspace)
-
-    def restart(self, which: int) -> None:
-        self.servers[which].kill()
-        self.servers[which] = self._server()
+        self.counted: Counter[str] = Counter()
 
     def close(self) -> None:
-        for server in self.servers:
-            server.kill()
-        self._directory.cleanup()
-
-
-_worlds: list[World] = []
+        for way in self.ways:
+            way.close()
+        if self._up:
+            self._up.stop()
 
 
 def line_for(tool: str, arguments: dict[str, Any]) -> bytes:
@@ -101,11 +94,9 @@ def named(token: str) -> bytes:
 
 
 class LossyAgent(RuleBasedStateMachine):
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
         super().__init__()
-        if not _worlds:
-            _worlds.append(World())
-        self.world = _worlds[0]
+        self.world = world
         self.tokens: list[tuple[str, ModelNode]] = []
         self.answers: dict[bytes, bytes] = {}
         """What each accepted call was answered."""
@@ -117,77 +108,78 @@ class LossyAgent(RuleBasedStateMachine):
     def start(self) -> None:
         self.world.started += 1
         arguments = {"workflowId": "line", "goal": f"Run {self.world.started}"}
-        answer = self._structured(self._ask(0, line_for("start_workflow", arguments)))
+        answer = self._structured(
+            self._ask(self.world.ways[-1], line_for("start_workflow", arguments))
+        )
         self.session, self.run = SessionId(answer["session"]), RunId(answer["run"])
         self.root = ModelNode("step", "", 0)
         self.tokens.append((answer["continueToken"], self.root))
 
-    @rule(data=st.data(), server=st.integers(0, 1), number=st.integers(0, 3))
-    def advance(self, data: st.DataObject, server: int, number: int) -> None:
+    @rule(data=st.data(), number=st.integers(0, 3))
+    def advance(self, data: st.DataObject, number: int) -> None:
         """With any token, new or old; a used one with other notes is a rewind."""
-        self._advance(*self._pick(data), server, f"notes {number}" if number else "")
+        self._advance(*self._pick(data), self._way(data), f"notes {number}" if number else "")
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data())
     def repeat(self, data: st.DataObject) -> None:
-        """To both servers: neither need be the one that answered first."""
+        """Each way: none need be the one that was taken first."""
         line = data.draw(st.sampled_from(list(self.answers)))
-        for server in (0, 1):
-            COUNTED["repeats"] += 1
-            assert self._ask(server, line) == self.answers[line]
+        for way in self.world.ways:
+            self.world.counted["repeats"] += 1
+            assert self._ask(way, line) == self.answers[line]
 
-    @rule(data=st.data(), server=st.integers(0, 1))
-    def look_again(self, data: st.DataObject, server: int) -> None:
+    @rule(data=st.data())
+    def look_again(self, data: st.DataObject) -> None:
         token, node = self._pick(data)
         answer = self._structured(
-            self._ask(server, line_for("continue_workflow", {"continueToken": token}))
+            self._ask(self._way(data), line_for("continue_workflow", {"continueToken": token}))
         )
         expected = None if node.is_complete else f"step-{node.cursor + 1}"
         pending: dict[str, Any] | None = answer["pending"]
         assert (pending["stepId"] if pending else None) == expected
         self.tokens.append((answer["continueToken"], node))
 
-    @rule(data=st.data(), server=st.integers(0, 1), number=st.integers(1, 2))
-    def mark(self, data: st.DataObject, server: int, number: int) -> None:
+    @rule(data=st.data(), number=st.integers(1, 2))
+    def mark(self, data: st.DataObject, number: int) -> None:
         token, node = self._pick(data)
         line = line_for(
             "checkpoint_workflow", {"continueToken": token, "notesMarkdown": f"mark {number}"}
         )
-        reply = self._ask(server, line)
+        reply = self._ask(self._way(data), line)
         # After a change of keys it is another text, for the same node and attempt.
         assert named(self._structured(reply)["continueToken"]) == named(token)
         if self._is_new(line, reply):
             node.children.append(ModelNode("checkpoint", f"mark {number}", node.cursor))
 
     @rule(
-        data=st.data(),
-        server=st.integers(0, 1),
-        number=st.integers(1, 3),
-        dies=st.sampled_from([True, False, False, False]),
+        data=st.data(), number=st.integers(1, 3), dies=st.sampled_from([True, False, False, False])
     )
-    def lose_the_answer(self, data: st.DataObject, server: int, number: int, *, dies: bool) -> None:
+    def lose_the_answer(self, data: st.DataObject, number: int, *, dies: bool) -> None:
         """And perhaps the server with it. Asked again elsewhere, the call is recorded once."""
         token, node = self._pick(data)
         line = self._hand_in(token, f"notes {number}")
-        self.world.servers[server].send_line(line)
-        COUNTED["operations"] += 1
+        way, other = self._ways(data)
+        way.send(line)
+        self.world.counted["operations"] += 1
         if dies:
-            COUNTED["kills"] += 1
-            self.world.restart(server)
+            self.world.counted["kills"] += 1
+            way.kill_the_server()
         else:
-            self.world.servers[server].read_line()
-        self._settle(line, token, node, f"notes {number}", self._ask(1 - server, line))
+            way.lose_the_answer()
+        self._settle(line, token, node, f"notes {number}", self._ask(other, line))
 
     @rule(data=st.data(), number=st.integers(1, 3), is_same=st.booleans())
     def race(self, data: st.DataObject, number: int, is_same: bool) -> None:  # noqa: FBT001
         token, node = self._pick(data)
         notes = [f"notes {number}", f"notes {number if is_same else number + 1}"]
         lines = [self._hand_in(token, text) for text in notes]
-        COUNTED["races"] += 1
-        for which in (0, 1):
-            self.world.servers[which].send_line(lines[which])
-        replies = [self.world.servers[which].read_line() for which in (0, 1)]
-        COUNTED["operations"] += 2
+        self.world.counted["races"] += 1
+        ways = self._ways(data)
+        for way, line in zip(ways, lines, strict=True):
+            way.send(line)
+        replies = [way.reply() for way in ways]
+        self.world.counted["operations"] += 2
         if is_same:
             assert replies[0] == replies[1]
         for which in (0, 1):
@@ -216,13 +208,22 @@ class LossyAgent(RuleBasedStateMachine):
         index = data.draw(st.integers(0, len(self.tokens) - 1))
         return self.tokens[-1 - index]
 
+    def _way(self, data: st.DataObject) -> Way:
+        return data.draw(st.sampled_from(self.world.ways))
+
+    def _ways(self, data: st.DataObject) -> list[Way]:
+        """Two of them."""
+        first = data.draw(st.integers(0, len(self.world.ways) - 1))
+        step = data.draw(st.integers(1, len(self.world.ways) - 1))
+        return [self.world.ways[first], self.world.ways[(first + step) % len(self.world.ways)]]
+
     def _hand_in(self, token: str, notes: str) -> bytes:
         output = {"notesMarkdown": notes}
         return line_for("continue_workflow", {"continueToken": token, "output": output})
 
-    def _advance(self, token: str, node: ModelNode, server: int, notes: str) -> None:
+    def _advance(self, token: str, node: ModelNode, way: Way, notes: str) -> None:
         line = self._hand_in(token, notes)
-        self._settle(line, token, node, notes, self._ask(server, line))
+        self._settle(line, token, node, notes, self._ask(way, line))
 
     def _settle(self, line: bytes, token: str, node: ModelNode, notes: str, reply: bytes) -> None:
         result = json.loads(reply)["result"]
@@ -235,7 +236,7 @@ class LossyAgent(RuleBasedStateMachine):
         if not self._is_new(line, reply):
             return
         if self.spent.setdefault(token, 0):
-            COUNTED["rewinds"] += 1
+            self.world.counted["rewinds"] += 1
         self.spent[token] += 1
         if notes:
             child = ModelNode("step", notes, node.cursor + 1)
@@ -248,16 +249,16 @@ class LossyAgent(RuleBasedStateMachine):
 
     def _is_new(self, line: bytes, reply: bytes) -> bool:
         if line in self.answers:
-            COUNTED["repeats"] += 1
+            self.world.counted["repeats"] += 1
             assert self.answers[line] == reply
             return False
         self.answers[line] = reply
         return True
 
-    def _ask(self, server: int, line: bytes) -> bytes:
-        COUNTED["operations"] += 1
-        self.world.servers[server].send_line(line)
-        return self.world.servers[server].read_line()
+    def _ask(self, way: Way, line: bytes) -> bytes:
+        self.world.counted["operations"] += 1
+        way.send(line)
+        return way.reply()
 
     def _structured(self, reply: bytes) -> dict[str, Any]:
         result = json.loads(reply)["result"]
@@ -267,23 +268,36 @@ class LossyAgent(RuleBasedStateMachine):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("kind", "examples"), [("pipes", EXAMPLES), ("http", EXAMPLES // 5)], ids=["pipes", "http"]
+)
 @pytest.mark.invariant("replay-is-identical")
 @pytest.mark.invariant("rewind-branches")
-def test_the_graph_is_what_a_lossy_agent_made(capsys: pytest.CaptureFixture[str]) -> None:
-    run_state_machine_as_test(
-        LossyAgent,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        ),
-    )
-    again = COUNTED["repeats"] + COUNTED["rewinds"]
+def test_the_graph_is_what_a_lossy_agent_made(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    examples: int,
+) -> None:
+    world = World(tmp_path, kind)
+    try:
+        run_state_machine_as_test(
+            cast("type[LossyAgent]", partial(LossyAgent, world)),
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=50,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+            ),
+        )
+    finally:
+        world.close()
+    counted = world.counted
+    again = counted["repeats"] + counted["rewinds"]
     with capsys.disabled():
         print(
-            f"\nlossy agent: {COUNTED['operations']} operations, {again} repeats or rewinds,"
-            f" {COUNTED['kills']} servers killed, {COUNTED['races']} races"
+            f"\nlossy agent: {counted['operations']} operations, {again} repeats or rewinds,"
+            f" {counted['kills']} servers killed, {counted['races']} races"
         )
-    assert COUNTED["operations"] >= OPERATIONS_MIN
-    assert again >= 0.3 * COUNTED["operations"]
+    assert counted["operations"] >= 25 * examples
+    assert again >= 0.3 * counted["operations"]

@@ -1,1 +1,1 @@
-"""The server and the console, as they are run and seen."""
+"""Tests."""

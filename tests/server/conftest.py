@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from interlock.app.context import open_app
+from tests.server.calling import Up, project_in
 from tests.server.serving import Server
 from tests.server.stage import perform, project_at
 from tests.server.visiting import QUIET, Visitor
@@ -75,3 +76,24 @@ def visitor(chromium: Browser, server: Server) -> Iterator[Visitor]:
     """Somebody who is signed in to the module's server."""
     with Visitor(chromium, server) as visiting:
         yield visiting
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """With the workflows `line` and `short`."""
+    return project_in(tmp_path)
+
+
+@pytest.fixture
+def up(home: Path, project: Path) -> Iterator[Up]:
+    """A server for agents, over an empty store."""
+    with Up(home, workspace=project) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """The same for tests that do not mind each other."""
+    directory = tmp_path_factory.mktemp("shared")
+    with Up(directory / "home", workspace=project_in(directory)) as server:
+        yield server

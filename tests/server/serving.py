@@ -33,8 +33,9 @@ class Answer(NamedTuple):
 class Server:
     """`with Server(home) as server:`. The port stays the same over restarts."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, workspace: Path | None = None) -> None:
         self.home = home
+        self._workspace = workspace
         self.port: int = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -66,7 +67,8 @@ class Server:
                 command,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env={**os.environ, "INTERLOCK_HOME": str(self.home)},
+                cwd=self._workspace,
+                env=os.environ | {"HOME": str(self.home.parent), "INTERLOCK_HOME": str(self.home)},
             )
         assert self._process.stdout is not None, "it was asked for"
         told = b""

@@ -1,7 +1,7 @@
 """A tool's contract: the one object that its listing, its checks and its corrections come from."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,9 +14,20 @@ from interlock.mcp.results import Call, ToolResult
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 
+NAME_CHARS_MAX = 64
+
+
 def plain(name: str) -> str:
     """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
+    # The same few names come with every call; what is no name at all is not worth remembering.
+    return _known_plain(name) if len(name) <= NAME_CHARS_MAX else _plain(name)
+
+
+def _plain(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
+
+
+_known_plain = lru_cache(maxsize=1024)(_plain)
 
 
 class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):

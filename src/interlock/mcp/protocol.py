@@ -26,7 +26,7 @@ from interlock.mcp.results import Call, ToolResult
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 
-_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER_INFO = {"name": "interlock", "title": "Interlock", "version": __version__}
 _CAPABILITIES: dict[str, Any] = {"tools": {}}
@@ -34,7 +34,8 @@ _CAPABILITIES: dict[str, Any] = {"tools": {}}
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "public"}
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
-UNSUPPORTED_VERSION = -32022
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+_OF_THE_HANDSHAKE = ("initialize", "ping")
 
 _Result = Mapping[str, Any]
 
@@ -47,6 +48,12 @@ class RpcError(Exception):
         self.code, self.message, self.data = code, message, data
 
 
+class Reply(msgspec.Struct, frozen=True):
+    content: bytes
+    error: int | None = None
+    """The code, where the request itself was wrong."""
+
+
 class _Request(msgspec.Struct):
     method: str
     id: int | str | msgspec.UnsetType = msgspec.UNSET
@@ -57,7 +64,6 @@ class Protocol:
     def __init__(self, app: App, tools: tuple[Tool[Any], ...]) -> None:
         self._app = app
         self._tools = {tool.name: tool for tool in tools}
-        self._instructions = instructions_for(tools)
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -71,37 +77,38 @@ class Protocol:
         try:
             message = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return NOT_JSON
-        return self.answer_to(message)
+            return NOT_JSON.content
+        reply = self.reply_to(message)
+        return reply.content if reply else None
 
-    def answer_to(self, message: object) -> bytes | None:
+    def reply_to(self, message: object) -> Reply | None:
         """The reply to a message that was read already."""
-        if isinstance(message, list):  # a batch: part of the protocol until 2025-03-26
+        if isinstance(message, list) and message:  # a batch: in the protocol until 2025-03-26
             batch = cast("list[Any]", message)
-            replies = [reply for one in batch if (reply := self._reply(one)) is not None]
-            return b"[" + b",".join(replies) + b"]" if replies else None
-        return self._reply(message)
+            replies = [reply.content for one in batch if (reply := self._reply(one)) is not None]
+            return Reply(b"[" + b",".join(replies) + b"]") if replies else None
+        return self._reply(cast("object", message))
 
-    def _reply(self, message: object) -> bytes | None:
+    def _reply(self, message: object) -> Reply | None:
         try:
             request = msgspec.convert(message, _Request)
         except msgspec.ValidationError as error:
             if isinstance(message, dict) and "method" not in message:
                 return None  # a reply to a request that we never made
-            return _failure(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
+            return failure(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
         if isinstance(request.id, msgspec.UnsetType):
             return None  # a notification; `notifications/cancelled` comes too late to matter
         try:
             result = self._carry_out(request)
         except RpcError as error:
-            return _failure(request.id, error)
-        return msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result})
+            return failure(request.id, error)
+        return Reply(msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
     def _carry_out(self, request: _Request) -> _Result:
         params = request.params or {}
-        _modern_version(params)
+        is_modern = _modern_version(params) is not None
         method = self._methods.get(request.method)
-        if method is None:
+        if method is None or (is_modern and request.method in _OF_THE_HANDSHAKE):
             raise RpcError(METHOD_NOT_FOUND, f"No method `{request.method}`")
         return _of_its_era(request, method(params))
 
@@ -111,14 +118,14 @@ class Protocol:
             "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
             "capabilities": _CAPABILITIES,
             "serverInfo": _SERVER_INFO,
-            "instructions": self._instructions,
+            "instructions": instructions_for(self._tools.values()),
         }
 
     def _discover(self, _: dict[str, Any]) -> _Result:
         return {
             "supportedVersions": MODERN_VERSIONS,
             "capabilities": _CAPABILITIES,
-            "instructions": self._instructions,
+            "instructions": instructions_for(self._tools.values()),
             **_CACHE,
         }
 
@@ -150,13 +157,13 @@ class Protocol:
             return results.internal_error(error), ()
 
 
-def undone(message: object, failure: StoreFailure) -> bytes:
+def undone(message: object, why: StoreFailure) -> Reply:
     """The reply to a call whose answer could not be made certain."""
     request = msgspec.convert(message, _Request)
     params = request.params or {}
     call = Call(str(params.get("name")), _given(params.get("arguments")))
-    result = _of_its_era(request, _told(results.store_failed(failure, call), ()))
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result})
+    result = _of_its_era(request, _told(results.store_failed(why, call), ()))
+    return Reply(msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
 
 def _of_its_era(request: _Request, result: _Result) -> _Result:
@@ -194,18 +201,19 @@ def _given(sent: object) -> dict[str, Any]:
 
 def _modern_version(params: Mapping[str, Any]) -> str | None:
     meta = params.get("_meta")
-    version = cast("dict[str, Any]", meta).get(_VERSION_KEY) if isinstance(meta, dict) else None
+    version = cast("dict[str, Any]", meta).get(VERSION_KEY) if isinstance(meta, dict) else None
     if version is not None and version not in MODERN_VERSIONS:
         supported = {"supported": MODERN_VERSIONS, "requested": version}
         raise RpcError(UNSUPPORTED_VERSION, f"Unsupported protocol version {version}", supported)
     return version
 
 
-def _failure(request_id: int | str | None, error: RpcError) -> bytes:
+def failure(request_id: int | str | None, error: RpcError) -> Reply:
     described: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         described["data"] = error.data
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": described})
+    content = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": described})
+    return Reply(content, error.code)
 
 
-NOT_JSON = _failure(None, RpcError(PARSE_ERROR, "Not JSON"))
+NOT_JSON = failure(None, RpcError(PARSE_ERROR, "Not JSON"))

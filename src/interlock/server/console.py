@@ -118,7 +118,7 @@ class Console:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
             return await self._reader.run(
-                lambda app: self._answer(view(self._asked(app, request)), app, request, csrf)
+                lambda app: self._answer(view, self._asked(app, request), request, csrf)
             )
 
         return Route(path, endpoint, methods=["GET"])
@@ -145,7 +145,7 @@ class Console:
             csrf = self._csrf(request)
 
             def changed(app: App) -> Response:
-                return self._answer(change(self._asked(app, request, fields)), app, request, csrf)
+                return self._answer(change, self._asked(app, request, fields), request, csrf)
 
             return await worker.run(changed)
 
@@ -169,16 +169,12 @@ class Console:
         )
         return HTMLResponse(html, status_code=status)
 
-    def _answer(
-        self,
-        found: Shown | Explanation | Download | GoTo,
-        app: App,
-        request: Request,
-        csrf: str,
-    ) -> Response:
-        match found:
+    def _answer(self, find: View | Change, asked: Asked, request: Request, csrf: str) -> Response:
+        # Before anything is looked at: what changes meanwhile is told to the page.
+        position = asked.app.reader.position()
+        match found := find(asked):
             case Explanation():
-                return self.lost(request, found.error, found.hint, status_of(found.code), app)
+                return self.lost(request, found.error, found.hint, status_of(found.code), asked.app)
             case GoTo():
                 said = f"{'&' if '?' in found.path else '?'}said={found.said}" if found.said else ""
                 return RedirectResponse(found.path + said, status_code=303)
@@ -187,14 +183,15 @@ class Console:
                 headers = {"content-disposition": f'attachment; filename="{name}"'}
                 return Response(found.content, media_type=found.media_type, headers=headers)
             case Shown():
-                return HTMLResponse(self._whole(found, app, request, csrf), found.status)
+                html = self._whole(found, asked.app, request, csrf, position=position)
+                return HTMLResponse(html, found.status)
 
-    def _whole(self, shown: Shown, app: App, request: Request, csrf: str) -> str:
+    def _whole(self, shown: Shown, app: App, request: Request, csrf: str, *, position: int) -> str:
         return self._templates.get_template(shown.template).render(
             **self._frame(request, csrf, app),
             title=shown.title,
             live=shown.live,
-            position=app.reader.position() if shown.live is not None else 0,
+            position=position,
             now_ms=app.clock.now_ms(),
             **shown.facts,
         )

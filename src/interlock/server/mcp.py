@@ -4,16 +4,20 @@ The server keeps no state between messages, so a client goes on after a restart 
 The session id of the handshake only tells clients apart.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.mcp.protocol import NOT_JSON, Protocol, undone
+from interlock.mcp.protocol import NOT_JSON, Protocol, Reply, RpcError, failure, undone
 from interlock.mcp.tools import TOOLS
+from interlock.server import mcp_headers
 from interlock.server.worker import Worker
 
 SESSION_HEADER = "mcp-session-id"
@@ -23,62 +27,76 @@ _READS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # neither be done while everybody else waits nor before it is certain.
 _APPENDS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
+OURS = partial(Protocol, tools=TOOLS)
+
 
 class Mcp:
-    def __init__(self, writer: Worker, reader: Worker, entropy: Any) -> None:
+    def __init__(
+        self,
+        writer: Worker,
+        reader: Worker,
+        entropy: Callable[[int], bytes],
+        protocol: Callable[[App], Protocol] = OURS,
+    ) -> None:
         self._writer, self._reader = writer, reader
-        self._entropy = entropy
+        self._entropy, self._protocol = entropy, protocol
 
     async def answer(self, request: Request) -> Response:
         if request.method != "POST":
             # Nothing is ever sent unasked, so there is no stream to open and none to close.
             return Response(status_code=405, headers={"allow": "POST"})
         try:
-            message = msgspec.json.decode(await request.body())
+            message: object = msgspec.json.decode(await request.body())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _json(NOT_JSON, status=400)
-        caller = request.headers.get(SESSION_HEADER, "")
-        reply = await self._reply(message, caller)
+            return _told(NOT_JSON, request.headers)
+        try:
+            mcp_headers.check(message, request.headers)
+        except RpcError as error:
+            return _told(failure(_id(message), error), request.headers)
+        reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""))
         if reply is None:
             return Response(status_code=202)
-        response = _json(reply)
-        if _method(message) == "initialize":
+        response = _told(reply, request.headers)
+        if reply.error is None and _method(message) == "initialize":
             response.headers[SESSION_HEADER] = self._entropy(SESSION_BYTES).hex()
         return response
 
-    async def _reply(self, message: object, caller: str) -> bytes | None:
-        def answer(app: App) -> bytes | None:
+    async def _reply(self, message: object, caller: str) -> Reply | None:
+        def answer(app: App) -> Reply | None:
             as_caller = msgspec.structs.replace(app, caller=f"http:{caller}")
-            return Protocol(as_caller, TOOLS).answer_to(message)
+            return self._protocol(as_caller).reply_to(message)
 
         tool = _tool(message)
         if tool in _APPENDS:
             try:
                 return await self._writer.run_together(answer)
-            except StoreFailure as failure:
-                return undone(message, failure)
+            except StoreFailure as why:
+                return undone(message, why)
         if tool is None or tool in _READS:
             return await self._reader.run(answer)
         return await self._writer.run(answer)
+
+
+def _told(reply: Reply, headers: Headers) -> Response:
+    status = mcp_headers.status_of(reply.error, headers)
+    return Response(reply.content, status_code=status, media_type="application/json")
 
 
 def _method(message: object) -> str:
     return cast("dict[str, Any]", message).get("method", "") if isinstance(message, dict) else ""
 
 
+def _id(message: object) -> int | str | None:
+    found = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+    return found if type(found) in (int, str) else None
+
+
 def _tool(message: object) -> str | None:
     """The tool that is called; None where none is, and nothing at all where several may be."""
     if isinstance(message, list):
         return ""
-    if not isinstance(message, dict):
+    if _id(message) is None or _method(message) != "tools/call":
         return None
-    called = cast("dict[str, Any]", message)
-    if called.get("method") != "tools/call":
-        return None
-    params = called.get("params")
+    params = cast("dict[str, Any]", message).get("params")
     name = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None
     return name if isinstance(name, str) else None
-
-
-def _json(content: bytes, *, status: int = 200) -> Response:
-    return Response(content, status_code=status, media_type="application/json")

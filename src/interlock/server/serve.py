@@ -21,6 +21,9 @@ from interlock.server.site import Site, site
 PORT = 3100
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 CLOSE_SECONDS = 3
+KEEP_SECONDS = 75
+"""A connection that nobody uses is kept so long: longer than clients keep theirs, so that none
+sends a call just when the server closes."""
 
 
 class PortTaken(msgspec.Struct, frozen=True):
@@ -63,8 +66,10 @@ async def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         date_header=True,
         timeout_graceful_shutdown=CLOSE_SECONDS,
+        timeout_keep_alive=KEEP_SECONDS,
         ws="none",
     )
     running = Running(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)

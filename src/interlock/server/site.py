@@ -47,7 +47,7 @@ def site(
     entropy: Callable[[int], bytes],
 ) -> Site:
     """Everything under one roof, for requests under these names."""
-    writer = Worker("writer", partial(_writing, home))
+    writer = Worker("writer", partial(writing, home))
     reader = Worker("reader", partial(_reading, home))
     errands = Worker("errands", partial(_reading, home))
     console = Console(reader, writer, secret, pages.NAV, errands=errands)
@@ -112,7 +112,7 @@ def _reading(home: Path) -> App:
     return msgspec.structs.replace(open_app(home), process=0, environment={})
 
 
-def _writing(home: Path) -> App:
+def writing(home: Path) -> App:
     app = _reading(home)
     app.reader.close()
     # What is written together is read back before it is certain, through the same connection.

@@ -1,14 +1,15 @@
 """Where the server touches the store: threads with an `App` of their own, never the event loop."""
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from interlock.app.context import App
-from interlock.app.failures import StoreFailure
 
 TOGETHER_MAX = 32  # so many are written with one sync; other processes wait as long
 
@@ -39,11 +40,10 @@ class Worker:
         """Raises `StoreFailure` where there is nothing to work with."""
         self._jobs: queue.SimpleQueue[_Job | _Stop] = queue.SimpleQueue()
         self._open_app = open_app
-        opened: queue.SimpleQueue[StoreFailure | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, args=(opened,), name=name, daemon=True)
+        opened: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=[opened], name=name, daemon=True)
         self._thread.start()
-        if failure := opened.get():
-            raise failure
+        opened.result()
 
     async def run(self, work: Callable[[App], T]) -> T:
         return await self._hand(work, is_together=False)
@@ -66,13 +66,13 @@ class Worker:
         self._jobs.put(_Job(work, is_together, loop, done))
         return await done
 
-    def _run(self, opened: "queue.SimpleQueue[StoreFailure | None]") -> None:
+    def _run(self, opened: Future[None]) -> None:
         try:
             app = self._open_app()
-        except StoreFailure as failure:
-            opened.put(failure)
+        except BaseException as error:  # noqa: BLE001 (it is raised again where the server starts)
+            opened.set_exception(error)
             return
-        opened.put(None)
+        opened.set_result(None)
         waiting: deque[_Job | _Stop] = deque()
         try:
             while isinstance(first := self._first(waiting), _Job):
@@ -109,8 +109,8 @@ def _together(app: App, jobs: list[_Job]) -> list[_Outcome]:
     try:
         with app.log.together():
             outcomes = [_tried(app, job) for job in jobs]
-    except StoreFailure as failure:
-        return [_Outcome(job, error=failure) for job in jobs]
+    except BaseException as error:  # noqa: BLE001 (all of them failed, and all of them are told)
+        return [_Outcome(job, error=error) for job in jobs]
     return outcomes
 
 
@@ -124,14 +124,16 @@ def _tried(app: App, job: _Job) -> _Outcome:
 
 
 def _tell(outcomes: list[_Outcome]) -> None:
-    for outcome in outcomes:
-        outcome.job.loop.call_soon_threadsafe(_settle, outcome)
+    # All at once: the loop is woken once for them, and there is one loop for all.
+    with contextlib.suppress(RuntimeError):  # the server has ended: there is nobody to tell
+        outcomes[0].job.loop.call_soon_threadsafe(_settle, outcomes)
 
 
-def _settle(outcome: _Outcome) -> None:
-    if outcome.job.done.cancelled():
-        return  # the client is gone; what it asked for is recorded all the same
-    if outcome.error is not None:
-        outcome.job.done.set_exception(outcome.error)
-    else:
-        outcome.job.done.set_result(outcome.value)
+def _settle(outcomes: list[_Outcome]) -> None:
+    for job, value, error in outcomes:
+        if job.done.cancelled():
+            continue  # the client is gone; what it asked for is recorded all the same
+        if error is not None:
+            job.done.set_exception(error)
+        else:
+            job.done.set_result(value)

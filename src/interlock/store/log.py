@@ -167,8 +167,8 @@ class LogReader(Protocol):
         """Of the newest event in the whole store."""
         ...
 
-    def changed_since(self, position: int) -> list[SessionId]:
-        """The sessions that have events after this position."""
+    def changed_since(self, position: int) -> dict[SessionId, int]:
+        """The sessions that have events after this position, and that of the newest."""
         ...
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:

@@ -94,7 +94,8 @@ class SqliteReader:
         raw = self._db.scalar(
             "WITH RECURSIVE tries (id) AS (VALUES (?) UNION ALL SELECT n.id"
             " FROM tries JOIN node n ON n.parent = tries.id AND n.kind = 'blocked')"
-            " SELECT n.id FROM tries JOIN node n ON n.parent = tries.id"
+            # In this order: left to itself, SQLite walks all nodes of the store.
+            " SELECT n.id FROM tries CROSS JOIN node n ON n.parent = tries.id"
             " AND n.kind IN ('step', 'approval') ORDER BY n.seq DESC LIMIT 1",
             (ids.raw(node),),
         )
@@ -208,13 +209,13 @@ class SqliteReader:
     def position(self) -> int:
         return self._db.scalar("SELECT max(position) FROM event") or 0
 
-    def changed_since(self, position: int) -> list[SessionId]:
+    def changed_since(self, position: int) -> dict[SessionId, int]:
         rows = self._db.rows(
-            "SELECT DISTINCT s.session FROM event e JOIN stream s ON s.id = e.stream"
-            " WHERE e.position > ?",
+            "SELECT s.session, max(e.position) FROM event e JOIN stream s ON s.id = e.stream"
+            " WHERE e.position > ? GROUP BY s.id",
             (position,),
         )
-        return [session for (session,) in rows]
+        return {SessionId(session): newest for session, newest in rows}
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
         return self._listed("WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,))

@@ -36,6 +36,8 @@ class SqliteLog(SqliteReader):
                 )
             # FULL, so that a commit is on the disk before the agent is told of it.
             db.run("PRAGMA synchronous = full")
+            # What it takes to undo a part of a transaction would go to a file in /tmp otherwise.
+            db.run("PRAGMA temp_store = memory")
             schema.migrate(db)
         super().__init__(db)
         self._is_together = False

@@ -1,0 +1,92 @@
+"""What the headers of an MCP message must say of it, and the status that its answer has.
+
+From 2026-07-28 on they repeat parts of the body, for those in between. A message that contradicts
+itself is refused: somebody may have let it pass for what it is not.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, cast
+
+from starlette.datastructures import Headers
+
+from interlock.mcp.protocol import (
+    HANDSHAKE_VERSIONS,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN_VERSIONS,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    RpcError,
+)
+
+VERSION, METHOD, NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_ENCODED = ("=?base64?", "?=")
+
+
+def check(message: object, headers: Headers) -> None:
+    """Raises `RpcError` where the headers are not those of the message."""
+    version = headers.get(VERSION)
+    if not (isinstance(message, dict) and "id" in message):
+        # A notification or a batch. Which headers those have was never said.
+        _must_be_known(version)
+        return
+    request = cast("dict[str, Any]", message)
+    meta = _meta(request)
+    if VERSION_KEY not in meta and version not in MODERN_VERSIONS:
+        if request.get("method") != "initialize":  # which agrees on a version in its body
+            _must_be_known(version)
+        return
+    for key in (VERSION_KEY, _CAPABILITIES_KEY):
+        if key not in meta:
+            raise RpcError(INVALID_PARAMS, f"`params._meta` does not say `{key}`")
+    _must_be(headers, VERSION, meta[VERSION_KEY])
+    _must_be(headers, METHOD, request.get("method"))
+    name = cast("dict[str, Any]", request["params"]).get("name")
+    if request.get("method") == "tools/call" and name is not None:
+        _must_be(headers, NAME, name)
+
+
+def status_of(error: int | None, headers: Headers) -> int:
+    """An error has a status of its own where clients expect one: older ones take it for a gap."""
+    if error in (PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION):
+        return 400
+    if error is None or headers.get(VERSION) not in MODERN_VERSIONS:
+        return 200
+    return 404 if error == METHOD_NOT_FOUND else 400
+
+
+def _must_be_known(version: str | None) -> None:
+    if version is not None and version not in HANDSHAKE_VERSIONS + MODERN_VERSIONS:
+        supported = {"supported": MODERN_VERSIONS, "requested": version}
+        raise RpcError(UNSUPPORTED_VERSION, f"Unsupported protocol version {version}", supported)
+
+
+def _must_be(headers: Headers, name: str, expected: object) -> None:
+    given = headers.getlist(name)
+    if [_decoded(value) for value in given] != [expected]:
+        told = f"is {', '.join(given)}" if given else "is missing"
+        raise RpcError(HEADER_MISMATCH, f"The header `{name}` {told}; the body says `{expected}`")
+
+
+def _decoded(value: str) -> str | None:
+    prefix, suffix = _ENCODED
+    value = value.strip()
+    if not (value.startswith(prefix) and value.endswith(suffix)):
+        return value
+    try:
+        encoded = value[len(prefix) : -len(suffix)]
+        return base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _meta(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    params = request.get("params")
+    meta = cast("dict[str, Any]", params).get("_meta") if isinstance(params, dict) else None
+    return cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}

@@ -1,0 +1,287 @@
+"""What open pages are told, by a real server, of changes that others make."""
+# pyright: reportPrivateUsage=false
+
+import asyncio
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from interlock.app.access import secret_in
+from interlock.app.changes import News, Seen
+from interlock.app.context import App, open_app
+from interlock.core.session.plan import Plan
+from interlock.mcp.client import StdioClient
+from interlock.server.console import Asked, Console, Shown
+from interlock.server.guard import Caller
+from interlock.server.live import BETWEEN_SECONDS, LISTENERS_MAX, LOOK_SECONDS, Live, _Listener
+from interlock.server.worker import Worker
+from tests.scenes import after, noting, opening, random_session
+from tests.server.calling import Up
+from tests.server.listening import Ended, Listener, Told
+
+READERS = 200
+QUIET = 1.5
+"""So long nothing is told: longer than it takes where there is something."""
+
+
+@pytest.fixture
+def app(shared: Up) -> Iterator[App]:
+    """The store of the server, in another process: this one."""
+    with closing(open_app(shared.home)) as opened:
+        opened.log.append(opening(random_session()))
+        yield opened
+
+
+def rss_mb(up: Up) -> float:
+    status = Path(f"/proc/{up.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def cpu_seconds(up: Up) -> float:
+    fields = Path(f"/proc/{up.pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def grown(app: App, plan: Plan, number: int) -> Plan:
+    more = noting(after(plan), f"change {number}")
+    app.log.append(more)
+    return more
+
+
+def test_a_change_is_told_within_a_second() -> None:
+    assert LOOK_SECONDS + BETWEEN_SECONDS < 0.9
+
+
+@pytest.mark.slow
+def test_a_thousand_changes_are_a_few_messages_and_everybody_sees_the_last(up: Up) -> None:
+    heard: dict[Listener, list[Told]] = {}
+    is_over = threading.Event()
+
+    def listen(selector: selectors.BaseSelector) -> None:
+        while not is_over.is_set():
+            for key, _ in selector.select(timeout=0.1):
+                assert isinstance(key.fileobj, Listener)
+                heard[key.fileobj] += key.fileobj.take()
+
+    with ExitStack() as stack, selectors.DefaultSelector() as selector:
+        app = stack.enter_context(closing(open_app(up.home)))
+        plan = opening(random_session())
+        app.log.append(plan)
+        for number in range(READERS):
+            query = f"?session={plan.session}" if number % 2 else ""
+            listener = stack.enter_context(Listener(up, query))
+            heard[listener] = []
+            selector.register(listener, selectors.EVENT_READ)
+        before_mb = rss_mb(up)
+        listening = threading.Thread(target=listen, args=[selector])
+        listening.start()
+        begun = time.monotonic()
+        for number in range(1_000):
+            plan = grown(app, plan, number)
+            time.sleep(max(0, begun + number / 100 - time.monotonic()))
+        last = app.reader.position()
+        while any(not told or told[-1].position < last for told in heard.values()):
+            assert time.monotonic() < begun + 60, "everybody sees the last state"
+            time.sleep(0.05)
+        took = time.monotonic() - begun
+        after_mb = rss_mb(up)
+        is_over.set()
+        listening.join()
+
+    counts = [len(told) for told in heard.values()]
+    assert max(counts) <= 2 * took, "at most twenty in ten seconds"
+    assert min(counts) >= 2
+    assert all(told == sorted(set(told)) for told in heard.values()), "nothing is told twice"
+    assert after_mb - before_mb < 20, "nothing is kept for anybody"
+
+
+def test_what_other_processes_change_is_told(shared: Up, tmp_path: Path) -> None:
+    stdio = StdioClient(shared.home, workspace=tmp_path)
+    with Listener(shared) as page:
+        begun = stdio.call("start_workflow", workflowId="hello", goal="Over pipes")
+        assert page.wait()
+        session = begun["structuredContent"]["session"]
+        with Listener(shared, f"?session={session}") as of_session:
+            command = [sys.executable, "-m", "interlock", "session", "archive", session]
+            subprocess.run(
+                command,
+                check=True,
+                capture_output=True,
+                env={
+                    "PYTHONPATH": ":".join(sys.path),
+                    "HOME": str(tmp_path),
+                    "INTERLOCK_HOME": str(shared.home),
+                },
+            )
+            assert of_session.wait()
+    stdio.close()
+
+
+def test_a_page_about_one_session_is_not_told_of_others(shared: Up, app: App) -> None:
+    mine, other = opening(random_session()), opening(random_session())
+    app.log.append(mine)
+    app.log.append(other)
+    seen = app.reader.position()
+    with Listener(shared, f"?since={seen}&session={mine.session}") as page:
+        grown(app, other, 1)
+        assert page.wait(QUIET) is None
+        grown(app, mine, 1)
+        assert page.wait() == (app.reader.position(),)
+
+
+def test_what_was_missed_is_told_once(shared: Up, app: App) -> None:
+    session = opening(random_session())
+    app.log.append(session)
+    seen = app.reader.position()
+    grown(app, session, 1)
+    now = app.reader.position()
+
+    for query in (f"?since={seen}", f"?since={seen}&session={session.session}"):
+        with Listener(shared, query) as page:
+            assert page.wait() == (now,)
+            assert page.wait(QUIET) is None
+
+
+def test_where_nothing_was_missed_nothing_is_told(shared: Up, app: App) -> None:
+    """Though the server has not looked at the newest change yet when they come."""
+    session = opening(random_session())
+    app.log.append(session)
+    before = app.reader.position()
+    with Listener(shared) as another:
+        app.log.append(opening(random_session()))
+        now = app.reader.position()
+        with (
+            Listener(shared, f"?since={now}") as up_to_date,
+            Listener(shared, f"?since={before}&session={session.session}") as elsewhere,
+            Listener(shared, "?since=0", last_event_id=str(now)) as reconnected,
+        ):
+            assert another.wait()
+            assert up_to_date.wait(QUIET) is None
+            assert elsewhere.wait(0.1) is None
+            assert reconnected.wait(0.1) is None
+
+
+@pytest.mark.parametrize("since", ["99999999", "x", "-1", "%C2%B2", "9" * 40])
+def test_what_nobody_can_have_seen_is_no_mistake(shared: Up, app: App, since: str) -> None:
+    with Listener(shared, f"?since={since}") as page:
+        app.log.append(opening(random_session()))
+        assert page.wait()
+
+
+def test_a_deleted_session_is_told_to_its_page_and_to_the_list(shared: Up, app: App) -> None:
+    gone, busy = opening(random_session()), opening(random_session())
+    app.log.append(gone)
+    app.log.append(busy)
+    seen = app.reader.position()
+    with (
+        Listener(shared, f"?since={seen}") as of_all,
+        Listener(shared, f"?since={seen}&session={gone.session}") as of_session,
+        Listener(shared, f"?since={seen}&session={busy.session}") as of_another,
+    ):
+        app.log.delete(gone.session)
+        busy = grown(app, busy, 1)  # at the same moment
+        assert of_all.wait()
+        assert of_session.wait()
+        assert of_another.wait()
+        while of_session.wait(QUIET):
+            continue
+        busy = grown(app, busy, 2)
+        assert of_another.wait()
+        assert of_session.wait(QUIET) is None, "it was told already"
+    with Listener(shared, f"?since={app.reader.position()}&session={gone.session}") as too_late:
+        assert too_late.wait()
+
+
+@pytest.mark.slow
+def test_an_idle_server_is_silent_and_at_rest(up: Up) -> None:
+    with Listener(up) as page:
+        page.wait(1)
+        before = cpu_seconds(up)
+        assert page.wait(5) is None
+        assert cpu_seconds(up) - before <= 0.05 + 0.02, "one per cent, as exactly as it is counted"
+
+
+def test_streams_end_when_the_server_does(up: Up) -> None:
+    with Listener(up) as page, Listener(up, "?since=0") as another:
+        assert up.stop() == 0
+        for listener in (page, another):
+            with pytest.raises(Ended):
+                listener.wait()
+
+
+def test_the_oldest_listener_makes_room_for_one_too_many(up: Up) -> None:
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(Listener(up)) for _ in range(LISTENERS_MAX + 1)]
+        with pytest.raises(Ended):
+            listeners[0].wait(10)
+        with closing(open_app(up.home)) as app:
+            app.log.append(opening(random_session()))
+        assert listeners[1].wait()
+        assert listeners[-1].wait()
+
+
+def test_what_somebody_knows_already_is_no_news_to_them() -> None:
+    """The server looks a little later than those who come: it may find what they have seen."""
+    mine, other = random_session(), random_session()
+    listener = _Listener(mine)
+    listener.seen = Seen(mark=7, position=13)
+
+    listener.hear(News(Seen(7, 13), is_any=True))
+    assert not listener.woken.is_set(), "it came when that was gone already"
+    listener.hear(News(Seen(8, 14), is_any=True, sessions={mine: 11, other: 14}))
+    assert not listener.woken.is_set()
+    listener.hear(News(Seen(9, 15), is_any=True, sessions={mine: 15}))
+    assert listener.woken.is_set()
+
+
+def test_there_is_one_look_however_many_come_at_once(home: Path) -> None:
+    reader = Worker("reader", partial(open_app, home))
+
+    async def come() -> int:
+        live = Live(reader)
+        streams = [live._told(_Listener(""), None) for _ in range(50)]
+        await asyncio.gather(*(anext(stream) for stream in streams))
+        looking = [task for task in asyncio.all_tasks() if "Live._look" in repr(task)]
+        live.end()
+        await asyncio.gather(*looking)
+        return len(looking)
+
+    assert asyncio.run(come()) == 1
+    reader.stop()
+
+
+def test_what_changes_while_a_page_is_made_is_told_to_it(home: Path) -> None:
+    """Its position is that from before, not that of when it was done."""
+    with closing(open_app(home)) as app:
+        app.log.append(opening(random_session()))
+        before = app.reader.position()
+    worker = Worker("reader", partial(open_app, home))
+    console = Console(worker, worker, secret_in(home), (), errands=worker)
+
+    def view(asked: Asked) -> Shown:
+        asked.app.log.append(opening(random_session()))
+        return Shown("error.html", "Slow", {"error": "", "hint": ""}, live="")
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/slow",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+        "caller": Caller("program"),
+    }
+    route = console.page("/slow", view)
+    shown: Response = asyncio.run(route.endpoint(Request(scope)))
+    worker.stop()
+
+    assert f'/live?since={before}"'.encode() in shown.body
