@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.server.site import STATIC
+from interlock.server.assets import STATIC
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,11 +16,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from interlock import __version__
 from interlock.app.access import Secret
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.server import words
+from interlock.server.assets import DIGEST
 from interlock.server.guard import Caller
 from interlock.server.markdown import in_line, markdown
 from interlock.server.refused import status_of
@@ -153,7 +153,7 @@ class Console:
 
     def plain(self, template: str, **facts: Any) -> str:
         """A page outside the frame, for somebody who is not signed in."""
-        return self._templates.get_template(template).render(version=__version__, **facts)
+        return self._templates.get_template(template).render(assets=DIGEST, **facts)
 
     def lost(
         self, request: Request, error: str, hint: str, status: int, app: App | None = None
@@ -205,7 +205,7 @@ class Console:
             "said_key": request.query_params.get("said", ""),
             "said": words.SAID,
             "csrf": csrf,
-            "version": __version__,
+            "assets": DIGEST,
         }
 
     def _csrf(self, request: Request) -> str:

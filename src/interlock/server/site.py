@@ -10,25 +10,21 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from interlock.app.access import COOKIE_MS, Secret
 from interlock.app.context import App, Clock, open_app
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
-from interlock.server import pages
+from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
-from interlock.server.grid import GRID
 from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
 from interlock.server.live import Live
 from interlock.server.mcp import Mcp
 from interlock.server.refused import Refused, code_of, status_of, told
 from interlock.server.worker import Worker
 
-FOR_EVER = "public, max-age=31536000, immutable"
-STATIC = Path(__file__).parent / "static"
 ERRAND_SECONDS = 1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
 
 
@@ -81,8 +77,7 @@ def site(
             Route("/auth", login.enter, methods=["POST"]),
             Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
             Route("/live", live.stream, methods=["GET"]),
-            Route("/static/grid.css", _grid),
-            Mount("/static", _Cached(directory=STATIC)),
+            *assets.routes(),
             *api_routes(reader, writer, live),
             *pages.routes(console),
         ],
@@ -119,15 +114,6 @@ def writing(home: Path) -> App:
     return msgspec.structs.replace(app, reader=app.log)
 
 
-class _Cached(StaticFiles):
-    """Files that change only with a release, which the `?v=` in their address names."""
-
-    def file_response(self, *args: object, **named: object) -> Response:
-        response = super().file_response(*args, **named)  # pyright: ignore[reportArgumentType]
-        response.headers["cache-control"] = FOR_EVER
-        return response
-
-
 class _Login:
     """A code that was made on this machine a moment ago becomes a cookie, once."""
 
@@ -161,10 +147,6 @@ class _Login:
 
     def _is_good(self, code: str, now_ms: int) -> bool:
         return self._secret.is_login_code(code, now_ms=now_ms, since_ms=self._since_ms)
-
-
-async def _grid(_: Request) -> Response:
-    return Response(GRID, media_type="text/css", headers={"cache-control": FOR_EVER})
 
 
 async def _home(_: Request) -> Response:
