@@ -15,6 +15,7 @@ from bench.compiling import compiling
 from bench.crowd import crowded
 from bench.disk import cost_of_advances
 from bench.hooking import hooking
+from bench.looking import looking
 from bench.measure import HEADER, Row
 from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
@@ -164,6 +165,7 @@ def main() -> None:
         print("measuring the server", file=sys.stderr)
         served, more = agents_over_http(base)
         served.append(sessions_page(base / "resume-home", sessions=10_000))
+        served += looking(base)
         facts += more
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)

@@ -31,7 +31,7 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
     for _ in range(STARTS):
         started.time(lambda: _started(base / "served-home", workspace))
     rows, facts = [started], list[str]()
-    with _serving(base / "served-home", workspace) as port:
+    with serving(base / "served-home", workspace) as port:
         for agents, calls in AGENTS:
             command = [sys.executable, "-m", "bench.agents", str(port)]
             command += [secret_in(base / "served-home").bearer, str(agents), str(calls)]
@@ -51,7 +51,7 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
 def sessions_page(home: Path, *, sessions: int) -> Row:
     """The list that the console opens with, as long as the server takes for it."""
     row = Row(f"sessions page, {sessions} sessions")
-    with _serving(home, home) as port:
+    with serving(home, home) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port)
         bearer = {"authorization": f"Bearer {secret_in(home).bearer}"}
 
@@ -69,7 +69,7 @@ def sessions_page(home: Path, *, sessions: int) -> Row:
 
 
 @contextmanager
-def _serving(home: Path, workspace: Path) -> Generator[int]:
+def serving(home: Path, workspace: Path) -> Generator[int]:
     """The port of a server that runs."""
     server = _spawned(home, workspace)
     found = running(home)

@@ -1,0 +1,57 @@
+"""How long somebody waits for a page, in a real browser."""
+
+import shutil
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from bench.measure import Row
+from bench.runs import advance_in, begin, prepared
+from bench.serving import serving
+from interlock.app.access import secret_in
+from interlock.app.context import open_app
+
+STEPS, FORKS = 200, 4
+LOOKS = 10
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+def looking(base: Path) -> list[Row]:
+    """Nothing where there is no Chromium."""
+    program = shutil.which("chromium")
+    if program is None:
+        return []
+    home, workspace = base / "looked-home", base / "looked"
+    session = _thousand_nodes(home, workspace)
+    first, graph = Row("sessions page in Chromium, visible"), Row("graph of 1,000 nodes, visible")
+    with serving(home, workspace) as port, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=QUIET)
+        bearer = {"authorization": f"Bearer {secret_in(home).bearer}"}
+        page = browser.new_page(extra_http_headers=bearer)
+        for _ in range(LOOKS):
+            for row, path, shown in (
+                (first, "/sessions", "tbody tr"),
+                (graph, f"/sessions/{session}/graph", ".graph .n.tip"),
+            ):
+                row.time(
+                    lambda path=path, shown=shown: (
+                        page.goto(f"http://127.0.0.1:{port}{path}", wait_until="commit"),
+                        page.wait_for_selector(shown, state="visible"),
+                    )
+                )
+        browser.close()
+    return [first, graph]
+
+
+def _thousand_nodes(home: Path, workspace: Path) -> str:
+    """A session with two hundred steps on its path and four other attempts at each."""
+    prepared(workspace, steps=STEPS)
+    app = open_app(home)
+    answered = begin(app, workspace)
+    for number in range(STEPS - 1):
+        before = answered
+        for fork in range(FORKS):
+            advance_in(app, before, number * FORKS + fork + STEPS)
+        answered = advance_in(app, before, number)
+    app.close()
+    return answered.answer.session
