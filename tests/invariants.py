@@ -208,4 +208,19 @@ INVARIANTS = (
         "What the fast hook allows, the gate allows; everything else it leaves to the gate.",
         "ADR 0006",
     ),
+    Invariant(
+        "server-own-name",
+        "The server answers nothing that was asked under another name or by another site.",
+        "ADR 0007",
+    ),
+    Invariant(
+        "text-stays-text",
+        "What agents, files and bundles say is shown as text and does nothing.",
+        "ADR 0007",
+    ),
+    Invariant(
+        "together-or-alone",
+        "Of what is written with one sync, what fails leaves the others whole.",
+        "ADR 0007",
+    ),
 )

@@ -110,6 +110,7 @@ def test_events_come_newest_first_and_can_be_narrowed_to_failures(
     assert "validation_performed" in failures
 
 
+@pytest.mark.invariant("text-stays-text")
 @pytest.mark.parametrize("tab", ["", "/graph", "/events"])
 def test_hostile_text_is_shown_as_text(server: Server, stage: Staged, tab: str) -> None:
     page = server.get(f"/sessions/{stage.sessions['hostile']}{tab}").text

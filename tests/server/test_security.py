@@ -62,6 +62,7 @@ def now_ms() -> int:
 # Names: a page that has pointed its own name here must not be answered.
 
 
+@pytest.mark.invariant("server-own-name")
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_name_is_refused_whatever_is_asked(server: Process, kind: str) -> None:
     for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1", "localhost:1", ""):
@@ -91,6 +92,7 @@ def test_a_name_in_the_target_counts_for_nothing(server: Process) -> None:
 # Origins: a page of another site must not be answered, even from another port of this machine.
 
 
+@pytest.mark.invariant("server-own-name")
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_origin_is_refused_whatever_is_asked(server: Process, kind: str) -> None:
     port = server.port

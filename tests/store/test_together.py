@@ -49,7 +49,7 @@ def test_what_is_refused_among_them_leaves_the_others_alone(log: Log) -> None:
     assert all(log.stream(session) for session in sessions)
 
 
-@pytest.mark.invariant("append-is-whole")
+@pytest.mark.invariant("together-or-alone")
 def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> None:
     """Two nodes of one name: the events were written when that is noticed."""
     first = opening()
