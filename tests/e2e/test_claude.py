@@ -2,12 +2,15 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.server.serving import Server
 
 HERE = Path(__file__).parent
 FETCHED = HERE / "node_modules" / "@anthropic-ai"
@@ -38,7 +41,10 @@ def hand_in(notes: str) -> dict[str, Any]:
     }
 
 
-START = {"tool": "*start_workflow", "input": {"workflowId": "hello", "goal": "See it work"}}
+START: dict[str, Any] = {
+    "tool": "*start_workflow",
+    "input": {"workflowId": "hello", "goal": "See it work"},
+}
 WORKFLOW = [
     START,
     hand_in("A project with one file."),
@@ -196,3 +202,23 @@ def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:
     mine = state(run["session"])
     assert [found["host"] for found in mine["hostSessions"]] == ["claude-code"]
     assert (mine["currentMode"], state(other)["currentMode"]) == ("planning", "analysis")
+
+
+def test_over_http_a_workflow_runs_to_its_end(desk: Desk) -> None:
+    """With the line that `interlock mcp --print-config` prints, as a shell runs it."""
+    desk.interlock("uninstall", "claude-code")
+    with Server(desk.home):
+        printed = desk.interlock("mcp", "--print-config", "claude-code", "--http")
+        (line,) = [found for found in printed.splitlines() if found.startswith("claude mcp add")]
+        subprocess.run(
+            ["sh", "-c", line.replace("claude", shlex.quote(str(CLAUDE)), 1)],
+            cwd=desk.project,
+            env=desk.environment(),
+            check=True,
+            capture_output=True,
+        )
+        start = {**START["input"], "workspacePath": str(desk.project)}
+        desk.claude({"tool": "*start_workflow", "input": start}, *WORKFLOW[1:])
+
+    (listed,) = json.loads(desk.interlock("session", "list", "--json"))
+    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
