@@ -19,17 +19,17 @@ from interlock.app.observe import seen_in
 from interlock.app.policy import Standing
 from interlock.app.refusals import SeveralSessions
 from interlock.core import ids
-from interlock.core.gate.state import Mode, Policy, Row, why_not
+from interlock.core.gate.state import Mode, Policy, Profile, Row, why_not
 from interlock.core.ids import SessionId
-from interlock.core.session import attend, state
+from interlock.core.session import attend, logbook, state
 from interlock.core.session.attend import By, Conversation, NotAllowed, Work
-from interlock.core.session.events import SessionStatus, decode_envelope
+from interlock.core.session.events import ObservationRecorded, SessionStatus, decode_envelope
 from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate
 from interlock.store.failures import StreamMoved
-from interlock.workspace import project
+from interlock.workspace import logbooks, project
 
 SAME_CLIENT = ("compact", "clear")
 """A conversation that begins so goes on in the client that had it, maybe under another name."""
@@ -196,26 +196,50 @@ def _begin(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
 ) -> Begun:
     standing = _standing_in(app, root)
-    policy = standing.policy
+    policy, evidence = standing.policy, dict[str, str]()
+    fresh = ids.session_id(app.entropy(ids.RANDOM_BYTES))
     while True:
         stream = app.log.stream(session) if session else None
         is_new = stream is None
         if stream is None:
-            stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+            stream = Stream(fresh)
         seen = seen_in(root)
-        branch = (seen.git_branch or "detached") if seen else "no git"
+        if not (stream.head and stream.head.attended) and not evidence:
+            evidence = _evidence(app, root, stream.session, policy.profile, seen)
         planned = attend.begin(
             stream,
             str(root),
             policy.first_mode,
             conversation=conversation,
             is_bound=_is_bound(app, conversation, stream.session),
-            evidence={"branch": branch, "profile": policy.profile},
+            evidence=evidence,
             seen=seen,
             at_ms=app.clock.now_ms(),
         )
         if planned is None or _append(app, planned):
             return Begun(stream.session, is_new, _after(app, stream.session, standing))
+
+
+def _evidence(
+    app: App, root: Path, session: SessionId, profile: Profile, seen: ObservationRecorded | None
+) -> dict[str, str]:
+    """What was found out and made at the start. A logbook that cannot be written stops nobody."""
+    branch = (seen.git_branch or "detached") if seen else "no git"
+    found = {"branch": branch, "profile": profile}
+    if profile == "light":
+        return found
+    at_ms = app.clock.now_ms()
+    try:
+        path = logbooks.begin(
+            root,
+            logbook.day_of(at_ms),
+            lambda number: logbook.opened(
+                session, number, branch=branch, profile=profile, at_ms=at_ms
+            ),
+        )
+    except OSError as error:
+        return {**found, "logbook": f"not written: {error.strerror}"}
+    return {**found, "logbook": str(path)}
 
 
 def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:

@@ -25,6 +25,8 @@ def bootstrap(reader: LogReader, state: SessionState, remarks: Sequence[str] = (
     ]
     if state.active_feature or state.active_task:
         lines.append(f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}.")
+    if logbook := state.protocol_start_evidence.get("logbook"):
+        lines.append(f"Logbook: {logbook}.")
     lines += remarks
     rows = [
         row

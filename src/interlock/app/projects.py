@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.gate.state import PROFILES, Profile
-from interlock.workspace import project
+from interlock.workspace import logbooks, project
 
 root_of = project.root_of
 
@@ -24,7 +24,7 @@ def opt_in(directory: Path, profile: str) -> OptedIn:
     """
     chosen: Profile = PROFILES[PROFILES.index(profile)]  # pyright: ignore[reportArgumentType]
     made = project.opt_in(directory, chosen)
-    project.exclude(directory, ".agents/sessions/")
+    project.exclude(directory, f"{logbooks.DIRECTORY}/")
     if made is not None:
         return OptedIn(directory, chosen, is_new=True)
     return OptedIn(directory, project.policy_in(directory).profile, is_new=False)

@@ -1,0 +1,31 @@
+"""Where the logbooks of a project lie: one file for each session, numbered by day."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+DIRECTORY = Path(".agents") / "sessions"
+NUMBER_MAX = 999
+
+
+def begin(root: Path, day: str, content: Callable[[int], str]) -> Path:
+    """Write the next one of the day; its path from `root` on. Never over one that is there.
+
+    Raises:
+        OSError: it cannot be written, or would not lie in the project.
+    """
+    directory = root / DIRECTORY
+    directory.mkdir(parents=True, exist_ok=True)
+    if os.path.realpath(directory) != os.path.join(os.path.realpath(root), DIRECTORY):
+        raise NotADirectoryError(20, "it leads out of the project", str(directory))
+    for number in range(1, NUMBER_MAX + 1):
+        path = directory / f"{day}-session-{number:02}.md"
+        try:
+            # Exclusive: two sessions that begin at once have two logbooks. No link is followed.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            continue
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content(number))
+        return path.relative_to(root)
+    raise FileExistsError(17, "there are too many of this day", str(directory))
