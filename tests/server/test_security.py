@@ -1,6 +1,5 @@
 """What other sites, other users and broken clients can make the server do: nothing."""
 
-import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -379,23 +378,3 @@ def check_bound(said: Answer) -> None:
     assert "server" not in headers
     if "immutable" not in headers.get("cache-control", ""):
         assert headers.get("cache-control", "no-store") == "no-store"
-
-
-def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(server: Process) -> None:
-    agent = {"authorization": f"Bearer {server.secret.agent_bearer}"}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-    called = server.ask("POST", "/mcp", body=body, headers=agent, is_signed=False)
-    refused = [
-        server.ask(method, path, headers=agent, is_signed=False)
-        for method, path in (
-            ("GET", "/sessions"),
-            ("GET", "/api/v2/sessions"),
-            ("POST", "/api/v2/approvals/x/grant"),
-            ("GET", "/live"),
-        )
-    ]
-
-    assert called.status == 200
-    assert {answer.status for answer in refused} == {403}
-    assert (server.home / "agent-secret").read_text() == server.secret.agent_bearer
-    assert (server.home / "agent-secret").stat().st_mode & 0o077 == 0
