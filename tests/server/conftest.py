@@ -60,8 +60,9 @@ def empty_server(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """For a module and no longer: as long as it is there, a loop runs in this thread."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("Chromium is not here: `make chromium` installs Debian's")

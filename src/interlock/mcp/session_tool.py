@@ -70,6 +70,8 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
             return refused(explain(NotOptedIn(str(workspace))), None)
         return refused(explain(NOBODYS), SESSION.corrected({"action": "start"}))
     if not isinstance(session, str):
+        if resolve_caller(app, Caller(workspace)) == NOBODYS:
+            return refused(explain(session), SESSION.corrected({"action": "start"}))
         return unknown_caller(session, SESSION, given)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
