@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import approvals
+from interlock.app import approvals, attend
 from interlock.app.context import App
 from interlock.app.projects import opt_in
 from interlock.cli import commands
 from interlock.core.session.approve import Verdict
+from interlock.core.session.attend import Conversation
+from interlock.core.session.state import SessionState
 from tests.app.test_approvals import Hands, at_approval
 from tests.mcp.agent import Agent
 from tests.mcp.test_language import STEP, Run, write
@@ -149,3 +151,27 @@ def test_a_workflow_that_cannot_begin_says_that_its_file_is_wrong(
     assert problem["code"] == "workflow_unusable"
     assert "its loops go round over nothing" in problem["message"]
     assert "the workflow file must be changed" in problem["details"]["hint"]
+
+
+def test_a_session_of_another_project_is_not_changed(
+    attended: Agent, app: App, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    opt_in(elsewhere, "standard")
+    session = attend.begin(app, elsewhere, Conversation("claude-code", "another")).session
+
+    problem = attended.refused(
+        "session", {"sessionId": session, "mode": "coding", "task": "hijack", "action": "set"}
+    )
+
+    assert problem["code"] == "not_allowed"
+    state = attend.state_of(app, session)
+    assert isinstance(state, SessionState)
+    assert (state.current_mode, state.active_task) == ("analysis", None)
+
+
+def test_where_the_mode_is_refused_nothing_else_is_changed(attended: Agent) -> None:
+    attended.refused("session", {"mode": "disabled", "task": "T-9"})
+
+    assert "T-9" not in attended.ok("session")["summary"]

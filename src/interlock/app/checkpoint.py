@@ -1,5 +1,6 @@
 """Set a durable marker with notes, without advancing; or begin a session that only has markers."""
 
+import os
 from pathlib import Path
 
 from interlock.app import place as places
@@ -58,7 +59,7 @@ def begin_with_checkpoint(
     notes = taken.output.notes.strip()
     if not notes:
         return NotesWanted()
-    if not workspace.is_dir():
+    if not os.path.isdir(workspace):
         return NoSuchDirectory(str(workspace))
     if refusal := decide.wrong_notes(taken.output):
         return refusal

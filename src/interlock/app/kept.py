@@ -69,6 +69,13 @@ KINDS = (
         "It goes with the end or the deletion of the session.",
     ),
     Kind(
+        "Clients",
+        ("clients",),
+        "Which process of an agent client holds which conversation.",
+        "It means nothing once the client has ended.",
+        "rm -r {home}/clients",
+    ),
+    Kind(
         "Gate switched off",
         ("gate-off",),
         "Who switched the gate off everywhere, and until when.",

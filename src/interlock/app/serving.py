@@ -1,6 +1,7 @@
 """The one server of a data home: becoming it, and finding the one that runs."""
 
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from interlock.store.claim import Claim
 
 LOCK = "server.lock"
+LOOK_SECONDS = 0.3
 TOLD = "server.json"
 
 
@@ -52,11 +54,21 @@ def become_server(home: Path) -> Served | Running | Starting:
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     claim = Claim(home / LOCK)
-    if claim.take():
+    if _taken(claim):
         (home / TOLD).unlink(missing_ok=True)  # of a server that was killed
         return Served(claim, home)
     claim.let_go()
     return _told(home) or Starting()
+
+
+def _taken(claim: Claim) -> bool:
+    """Somebody who only looks whether there is a server holds it for a moment, too."""
+    deadline = time.monotonic() + LOOK_SECONDS
+    while not claim.take():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def running(home: Path) -> Running | Starting | None:

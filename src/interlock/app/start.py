@@ -1,5 +1,6 @@
 """Start a run of a workflow, in a new session or in one that exists."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -54,7 +55,7 @@ StartRefusal = (
 def start(app: App, asked: Start) -> Answered | StartRefusal:
     if not asked.goal.strip():
         return GoalMissing()
-    if not asked.workspace.is_dir():
+    if not os.path.isdir(asked.workspace):
         return NoSuchDirectory(str(asked.workspace))
     entry = find_workflow(app, asked.workspace, asked.workflow)
     if isinstance(entry, NoSuchWorkflow):

@@ -29,7 +29,7 @@ MCP = ("mcp__", "mcp_", "MCP:")
 EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
 """How a part of every protected path begins."""
-EXPANDED = frozenset("$`\\{}")
+EXPANDED = frozenset("$`\\{}*?[")
 """With these a shell makes words that do not stand in the command."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024

@@ -40,6 +40,9 @@ _OF_THE_HANDSHAKE = ("initialize", "ping")
 _Result = Mapping[str, Any]
 
 
+BATCH_MAX = 50  # answers are larger than questions, and everybody else waits meanwhile
+
+
 class RpcError(Exception):
     """The request itself is wrong, so there is no tool result to put the error in."""
 
@@ -85,6 +88,9 @@ class Protocol:
         """The reply to a message that was read already."""
         if isinstance(message, list) and message:  # a batch: in the protocol until 2025-03-26
             batch = cast("list[Any]", message)
+            if len(batch) > BATCH_MAX:
+                what = f"More than {BATCH_MAX} messages in one"
+                return failure(None, RpcError(INVALID_REQUEST, what))
             replies = [reply.content for one in batch if (reply := self._reply(one)) is not None]
             return Reply(b"[" + b",".join(replies) + b"]") if replies else None
         return self._reply(cast("object", message))

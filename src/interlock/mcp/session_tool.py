@@ -1,5 +1,6 @@
 """The tool `session`: what the agent may do here, and what the work is about."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +17,8 @@ from interlock.app.projects import root_of
 from interlock.app.refusals import NoSuchDirectory, NotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
-from interlock.core.session.attend import NotAllowed, Work
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import NotAllowed, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
@@ -58,7 +60,7 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 def _session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
     given = _given(arguments)
-    if not workspace.is_dir():
+    if not os.path.isdir(workspace):
         given.pop("workspacePath", None)
         return refused(explain(NoSuchDirectory(str(workspace))), SESSION.corrected(given))
     if arguments.action == "start":
@@ -76,15 +78,28 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
     found = attend.state_of(app, session)
-    if action == "set":
-        work = Work(arguments.feature, arguments.task, arguments.phase)
-        found = attend.change_work(app, session, work)
-        if arguments.mode and isinstance(found, SessionState):
-            found = attend.change_mode(app, session, arguments.mode, by="agent")
+    if action == "set" and isinstance(found, SessionState):
+        found = _changed(app, found, root_of(workspace), arguments)
     if isinstance(found, SessionState):
         return _answer(app, found)
     way_on = "get" if isinstance(found, NotAllowed) else "start"
     return refused(explain(found), SESSION.corrected({"action": way_on}))
+
+
+def _changed(
+    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
+) -> SessionState | Refusal:
+    """The mode first: where that is refused, nothing is changed."""
+    session = SessionId(state.session_id)
+    if state.worktree != str(root):
+        return NotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
+    found: SessionState | Refusal = state
+    if arguments.mode:
+        found = attend.change_mode(app, session, arguments.mode, by="agent", task=arguments.task)
+    if isinstance(found, SessionState):
+        work = Work(arguments.feature, arguments.task, arguments.phase)
+        found = attend.change_work(app, session, work)
+    return found
 
 
 def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | None) -> ToolResult:

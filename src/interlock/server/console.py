@@ -117,9 +117,12 @@ class Console:
     def page(self, path: str, view: View) -> Route:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
-            return await self._reader.run(
-                lambda app: self._answer(view, self._asked(app, request), request, csrf)
-            )
+
+            def shown(app: App) -> Response:
+                with app.reader.snapshot():  # what is deleted meanwhile stays for this page
+                    return self._answer(view, self._asked(app, request), request, csrf)
+
+            return await self._reader.run(shown)
 
         return Route(path, endpoint, methods=["GET"])
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
@@ -69,6 +70,7 @@ USERS_ALONE = Refused(
     "An agent's secret opens `/mcp` and nothing else",
     "What is here is for the user, whose secret is the file `secret` in the data home.",
 )
+WRONG_CHARSET = Refused("wrong_media_type", "Only UTF-8 is read here", "Send it as UTF-8.")
 TOO_LARGE = Refused(
     "too_large",
     f"The body has more than {BODY_BYTES_MAX} bytes",
@@ -142,6 +144,10 @@ class Guard:
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length[:_DIGITS_MAX]) > BODY_BYTES_MAX:
             return told(TOO_LARGE)
+        # Forms would be decoded as the sender says, and some codecs take minutes.
+        charset = parse_options_header(headers.get("content-type", ""))[1].get(b"charset", b"")
+        if charset.lower() not in (b"", b"utf-8"):
+            return told(WRONG_CHARSET)
         return None
 
     def _caller(self, headers: Headers) -> Caller:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,6 +26,7 @@ from interlock.server.mcp import Mcp
 from interlock.server.refused import Refused, code_of, status_of, told
 from interlock.server.worker import Worker
 
+LOGIN_BYTES_MAX = 4_096
 ERRAND_SECONDS = 1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
 
 
@@ -127,8 +129,8 @@ class _Login:
         return Response(self._console.plain("login.html", wrong=False), media_type="text/html")
 
     async def enter(self, request: Request) -> Response:
-        given = (await request.form()).get("code")
-        code = given.strip() if isinstance(given, str) else ""
+        fields = parse_qs((await request.body())[:LOGIN_BYTES_MAX].decode("ascii", "replace"))
+        code = fields.get("code", [""])[0].strip()
         now_ms = self._clock.now_ms()
         if not self._is_good(code, now_ms) or code in self._used:
             html = self._console.plain("login.html", wrong=True)
@@ -150,7 +152,10 @@ class _Login:
 
 
 async def _home(_: Request) -> Response:
-    return RedirectResponse("/sessions")
+    # Not a redirect: after a link from elsewhere that would still be a visit from elsewhere.
+    onward = '<meta http-equiv="refresh" content="0;url=/sessions"><a href="/sessions">Sessions</a>'
+    page = f'<!doctype html><html lang="en"><title>Interlock</title>{onward}</html>'
+    return Response(page, media_type="text/html")
 
 
 async def _lost(console: Console, request: Request, error: Exception) -> Response:

@@ -15,9 +15,10 @@ def begin(root: Path, day: str, content: Callable[[int], str]) -> Path:
         OSError: it cannot be written, or would not lie in the project.
     """
     directory = root / DIRECTORY
-    directory.mkdir(parents=True, exist_ok=True)
+    # Looked at before anything is made: in a clone a link may lead anywhere.
     if os.path.realpath(directory) != os.path.join(os.path.realpath(root), DIRECTORY):
         raise NotADirectoryError(20, "it leads out of the project", str(directory))
+    directory.mkdir(parents=True, exist_ok=True)
     for number in range(1, NUMBER_MAX + 1):
         path = directory / f"{day}-session-{number:02}.md"
         try:

@@ -134,6 +134,7 @@ def _protected(call: Call, analysis: Analysis | None, policy: Policy, home: str)
     written = call.paths
     if analysis:
         written = tuple(path for command in analysis.commands for path in command.paths)
+        written += _patterns(call.command, analysis)
     for path in written:
         if by := paths.protected(path, call.cwd, home, policy.protected):
             return Decision(
@@ -143,6 +144,14 @@ def _protected(call: Call, analysis: Analysis | None, policy: Policy, home: str)
                 "Tell the user what should be changed there; only the user changes it.",
             )
     return None
+
+
+def _patterns(text: str, analysis: Analysis) -> tuple[str, ...]:
+    """What a shell would fill in, here and where a `cd` leads: it may be what is written."""
+    found = paths.patterns(text) if analysis.effect != "reads" else []
+    folders = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
+    moved = [f"{folder.rstrip('/')}/{path}" for folder in folders for path in found]
+    return (*found, *moved)
 
 
 def _own_command(analysis: Analysis, state: State, policy: Policy) -> Decision | None:

@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
+GLOB = "*?["
+"""What makes a word a pattern for a shell."""
 ALWAYS = (
     ".interlock/config.toml",
     ".interlock/triggers.toml",
@@ -38,12 +41,48 @@ def normal(path: str, cwd: str) -> str:
 
 
 def protected(path: str, cwd: str, home: str, more: Iterable[str] = ()) -> str | None:
-    """What protects the path, if something does. `home` is Interlock's own directory."""
-    whole = normal(path, cwd)
-    folded = whole.casefold()
-    if folded == home.casefold() or folded.startswith(f"{home.casefold()}/"):
+    """What protects the path, if something does. `home` is Interlock's own directory.
+
+    A path may be a pattern that a shell fills in: what it could stand for counts.
+    """
+    parts = normal(path, cwd).casefold().split("/")[1:]
+    if path.startswith("~"):  # whose home that is, is not known here
+        parts = ["~", *normal(path, "").casefold().split("/")[2:]]
+    if _is_below(parts, home.casefold().split("/")[1:]):
         return home
     for end in (*ALWAYS, *more):
-        if f"/{end.strip('/').casefold()}/" in f"{folded}/":
+        wanted = end.strip("/").casefold().split("/")
+        if any(_fits(parts[at:], wanted) for at in range(len(parts))):
             return end
     return None
+
+
+def _is_below(parts: list[str], home: list[str]) -> bool:
+    if parts[:1] == ["~"]:
+        return any(_fits(parts[1:], home[at:]) for at in range(1, len(home)))
+    return _fits(parts, home)
+
+
+def _fits(parts: list[str], wanted: list[str]) -> bool:
+    """Whether the parts begin with those that are wanted, or could."""
+    pairs = list(zip(parts, wanted, strict=False))
+    return len(parts) >= len(wanted) and all(could_be(name, part) for part, name in pairs)
+
+
+def could_be(name: str, part: str) -> bool:
+    """Whether a word is this name, or a pattern that could stand for it."""
+    if part == name:
+        return True
+    if not any(char in part for char in GLOB):
+        return False
+    # A shell fills in names with a dot only for patterns that begin with one.
+    return part.startswith(".") >= name.startswith(".") and fnmatchcase(name, part)
+
+
+_BREAKS = re.compile(r"[\s;&|<>()=,]+")
+
+
+def patterns(text: str) -> list[str]:
+    """The words of a command that a shell would fill in, however they are quoted around that."""
+    words = _BREAKS.split(re.sub(r"['\"\\]", "", text))
+    return [word for word in words if any(char in word for char in GLOB)]

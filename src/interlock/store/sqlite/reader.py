@@ -26,6 +26,9 @@ class SqliteReader:
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
+        if self._db.is_in_transaction:  # inside of another one: what is read is of its moment
+            yield
+            return
         self._db.run("BEGIN")
         try:
             yield
@@ -308,7 +311,7 @@ class SqliteReader:
 
 def _quoted(words: Sequence[str], between: str) -> str:
     """Each word in quotes: what the user typed is text and never FTS syntax."""
-    return between.join('"' + word.replace('"', '""') + '" *' for word in words)
+    return between.join('"' + word.replace('"', '""').replace("\0", "") + '" *' for word in words)
 
 
 def blob_hash(ref: BlobRef) -> bytes:

@@ -19,6 +19,7 @@ from interlock.core.gate.command.wrappers import (
     WRAPPERS,
 )
 from interlock.core.gate.command.written import Redirect, Simple, Word, assigned, is_number
+from interlock.core.gate.paths import could_be
 
 WRAPPERS_MAX = 16
 RANK: dict[Effect, int] = {"reads": 0, "unknown": 1, "writes": 2}
@@ -106,7 +107,9 @@ def _look(words: Sequence[Word], run: Run, wrapped: int = 0) -> list[Command]:
         program = words[0]
         if not program.is_exact or not program.text:
             why = f"the program is not literal: `{program.raw}`"
-            commands = [Command("", _texts(words), "unknown", why)]
+            pattern = program.raw.rpartition("/")[2]
+            name = "interlock" if could_be("interlock", pattern) else ""
+            commands = [Command(name, _texts(words), "unknown", why)]
             break
         name = program.text.rpartition("/")[2]
         if is_foreign(program):
