@@ -1,11 +1,16 @@
 """The pages as a program sees them: what is on them, and what is not."""
 
 import re
+import threading
+from pathlib import Path
 
 import pytest
 
+from interlock.app.context import open_app
+from interlock.core.ids import SessionId
 from tests.server.conftest import Staged
 from tests.server.serving import Server
+from tests.server.stage import Stage
 
 SESSION = re.compile(r"ses_[0-9a-f]{16}")
 
@@ -121,3 +126,31 @@ def test_hostile_text_is_shown_as_text(server: Server, stage: Staged, tab: str) 
     assert 'href="javascript' not in page
     assert "\u202e" not in page
     assert "\x1b" not in page
+
+
+def test_a_session_that_is_deleted_while_it_is_looked_at_is_there_or_not(
+    empty_server: Server, tmp_path: Path
+) -> None:
+    app = open_app(empty_server.home)
+    stage = Stage(app, tmp_path)
+    names: list[str] = ["ses_0000000000000000"]
+    seen: list[int] = []
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            for tab in ("", "/events", "/graph", "/export"):
+                seen.append(empty_server.get(f"/sessions/{names[-1]}{tab}").status)
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(40):
+        names.append(stage.start("hello", f"Soon gone {number}")["session"])
+        app.log.delete(SessionId(names[-1]))
+    is_over.set()
+    for reader in readers:
+        reader.join()
+    app.close()
+
+    assert set(seen) <= {200, 404}
