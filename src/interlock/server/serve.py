@@ -40,7 +40,6 @@ def serve(
         StoreFailure: the home cannot be used.
     """
     served = become_server(home)
-    os.chdir(home)  # where it was started says nothing about who asks
     if not isinstance(served, Served):
         return served
     try:
