@@ -192,6 +192,10 @@ class LossyAgent(RuleBasedStateMachine):
         app.close()
 
     def teardown(self) -> None:
+        """Everything that was ever said is said once more; then the graph is compared."""
+        for line, reply in self.answers.items():
+            self.world.counted["repeats"] += 1
+            assert self._ask(self.world.ways[-1], line) == reply
         app = open_app(self.world.home)
         graph = run_view(app, self.run)
         health = check_stream(app.reader, self.session)
@@ -300,5 +304,4 @@ def test_the_graph_is_what_a_lossy_agent_made(
             f" {counted['kills']} servers killed, {counted['races']} races"
         )
     assert counted["operations"] >= 25 * examples
-    # With few examples chance has a say: this only shows that repeating is what it does.
-    assert again >= 0.1 * counted["operations"]
+    assert again >= 0.3 * counted["operations"]
