@@ -3,6 +3,8 @@
 Read as it is stored. Whether the chain is sound is another question, which `sessions` answers.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from interlock.app import place as places
@@ -10,17 +12,16 @@ from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
 from interlock.app.sessions import find_session
 from interlock.core.canonical import Json
-from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
+from interlock.core.ids import BlobRef, NodeId, SessionId
 from interlock.core.session.answer import NextIntent, decode_frame
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views import node as nodes
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.events import EventRow, event_row
-from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.node import NodePanel
 from interlock.core.views.path import Path, path_of
-from interlock.core.views.status import Status, run_status, session_status
+from interlock.core.views.status import Status, session_status
 from interlock.store.failures import StoreFailure
 
 LOOKED_THROUGH_MAX = 20_000  # events that a filter may pass over before a page comes back
@@ -36,7 +37,6 @@ class Viewed(msgspec.Struct, frozen=True):
     run: RunHead | None
     """The one that was asked for, or the newest."""
     status: Status
-    run_status: Status | None
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -64,22 +64,22 @@ def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuch
         stream.version,
         chosen,
         session_status(head, chosen, told=told),
-        run_status(chosen, told=told) if chosen else None,
     )
 
 
-def path(app: App, viewed: Viewed, run: RunHead) -> Path:
-    envelopes = _envelopes(app, viewed.session)
+def history(app: App, viewed: Viewed) -> Sequence[Envelope]:
+    """All that happened in the session: what the views below are made of, read once for a page."""
+    return [decode_envelope(link.body) for link in app.reader.links(viewed.session)]
+
+
+def path(app: App, run: RunHead, envelopes: Sequence[Envelope]) -> Path:
     return path_of(run, envelopes, told=_told(app, run), titles=_titles(app, run))
 
 
-def graph(app: App, viewed: Viewed, run: RunId) -> RunGraph:
-    return run_graph(run, _envelopes(app, viewed.session))
-
-
-def node(app: App, viewed: Viewed, asked: str) -> NodePanel | NoSuchNode:
+def node(
+    app: App, viewed: Viewed, asked: str, envelopes: Sequence[Envelope]
+) -> NodePanel | NoSuchNode:
     """A node of any run of the session, with everything that was given and handed in there."""
-    envelopes = _envelopes(app, viewed.session)
     made = next((e for e in envelopes if e.node == asked and e.run is not None), None)
     if made is None or made.run is None:
         return NoSuchNode(asked, viewed.session)
@@ -122,10 +122,6 @@ def event(app: App, viewed: Viewed, seq: int) -> Json:
     """One event as it is recorded; None where there is no such."""
     links = app.reader.links_before(viewed.session, seq + 1, limit=1)
     return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
-
-
-def _envelopes(app: App, session: SessionId) -> list[Envelope]:
-    return [decode_envelope(link.body) for link in app.reader.links(session)]
 
 
 def _told(app: App, run: RunHead | None) -> NextIntent | None:

@@ -161,7 +161,7 @@ def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | Unheal
 def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
     viewed = viewing.view(app, session)
     assert isinstance(viewed, Viewed), "it was found in the same moment"
-    return viewing.node(app, viewed, at.node)
+    return viewing.node(app, viewed, at.node, viewing.history(app, viewed))
 
 
 def _state(app: App, session: SessionId, _: OneSession) -> SessionState | NotAttended:

@@ -1,6 +1,6 @@
 """One session: the path of a run, its graph, its events, and a node looked at closely."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,9 @@ from interlock.app.viewing import Viewed
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
+from interlock.core.session.events import Envelope
 from interlock.core.views.collapse import ASK_ABOVE, collapse
+from interlock.core.views.graph import run_graph
 from interlock.core.views.layout import layout, svg_path
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
@@ -37,8 +39,11 @@ def path(asked: Asked) -> Shown | Explanation:
     if isinstance(viewed, Explanation):
         return viewed
     run = viewed.run
-    found = viewing.path(asked.app, viewed, run) if run else None
-    return _shown(asked, viewed, "session_path.html", "path", {"way": found})
+    if run is None:
+        return _shown(asked, viewed, "session_path.html", "path", {"way": None})
+    envelopes = viewing.history(asked.app, viewed)
+    found = viewing.path(asked.app, run, envelopes)
+    return _shown(asked, viewed, "session_path.html", "path", {"way": found}, envelopes=envelopes)
 
 
 def graph(asked: Asked) -> Shown | Explanation:
@@ -47,24 +52,25 @@ def graph(asked: Asked) -> Shown | Explanation:
         return viewed
     if viewed.run is None:
         return _shown(asked, viewed, "session_graph.html", "graph", {"drawn": None})
-    whole = viewing.graph(asked.app, viewed, viewed.run.run)
+    envelopes = viewing.history(asked.app, viewed)
+    whole = run_graph(viewed.run.run, envelopes)
     count = len(whole.nodes)
     if count > ASK_ABOVE and asked.word("draw") != "yes":
         facts = {"drawn": None, "count": count, "anyway": asked.without(draw="yes")}
-        return _shown(asked, viewed, "session_graph.html", "graph", facts)
+        return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
     forks = asked.word("forks")
     expanded = {node.id for node in whole.nodes} if forks == "all" else _named(forks)
     collapsed = collapse(whole, expanded=expanded)
     laid = layout(collapsed.graph, stubs=collapsed.stubs, ghosts=asked.word("skipped") == "yes")
     if laid.width > LANES or laid.height > ROWS:
         facts = {"drawn": None, "count": count, "anyway": ""}
-        return _shown(asked, viewed, "session_graph.html", "graph", facts)
+        return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
     by_id = {node.id: node for node in collapsed.graph.nodes}
     facts: dict[str, Any] = {
         "drawn": laid,
         "count": count,
         "by_id": by_id,
-        "width": (laid.width) * LANE_PX,
+        "width": laid.width * LANE_PX,
         "height": laid.height * ROW_PX,
         "edges": [
             (edge.kind, svg_path(edge, lane_px=LANE_PX, row_px=ROW_PX)) for edge in laid.edges
@@ -81,7 +87,7 @@ def graph(asked: Asked) -> Shown | Explanation:
         else asked.without(skipped="yes"),
         "shows_ghosts": asked.word("skipped") == "yes",
     }
-    return _shown(asked, viewed, "session_graph.html", "graph", facts)
+    return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
 
 
 def events(asked: Asked) -> Shown | Explanation:
@@ -122,10 +128,11 @@ def node(asked: Asked) -> Shown | Explanation:
     viewed = _viewed(asked)
     if isinstance(viewed, Explanation):
         return viewed
-    found = viewing.node(asked.app, viewed, asked.params["node"])
+    envelopes = viewing.history(asked.app, viewed)
+    found = viewing.node(asked.app, viewed, asked.params["node"], envelopes)
     if isinstance(found, NoSuchNode):
         return explain(found)
-    facts = {"viewed": viewed, "panel": found, "base": _base(viewed, asked), "alone": True}
+    facts = {"viewed": viewed, "panel": found, "closed": f"/sessions/{viewed.session}"}
     return Shown("session_node.html", found.title or "Node", facts, live=viewed.session)
 
 
@@ -135,14 +142,27 @@ def _viewed(asked: Asked) -> Viewed | Explanation:
 
 
 def _shown(
-    asked: Asked, viewed: Viewed, template: str, tab: str, facts: dict[str, Any]
+    asked: Asked,
+    viewed: Viewed,
+    template: str,
+    tab: str,
+    facts: dict[str, Any],
+    *,
+    envelopes: Sequence[Envelope] = (),
 ) -> Shown | Explanation:
+    """`envelopes`, where the view needed them already."""
     panel = None
     if name := asked.word("node"):
-        panel = viewing.node(asked.app, viewed, name)
+        history = envelopes or viewing.history(asked.app, viewed)
+        panel = viewing.node(asked.app, viewed, name, history)
         if isinstance(panel, NoSuchNode):
             return explain(panel)
-    run = viewed.run
+
+    def to(node: NodeId) -> str:
+        return asked.without("said", node=node)
+
+    run, runs = viewed.run, viewed.head.runs
+    has_gaps = any(one.gaps_open for one in runs)
     title = (run.goal or run.workflow_id) if run else "Attended session"
     whole: dict[str, Any] = {
         "viewed": viewed,
@@ -152,13 +172,13 @@ def _shown(
         "panel": panel,
         "heading": title,
         "asked": asked,
-        "base": _base(viewed, asked),
+        "to": to,
+        "closed": asked.without("node", "said"),
         "modes": MODES,
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
-        "gaps": list(user.open_gaps(asked.app, viewed.session)),
-        "others": [other for other in reversed(viewed.head.runs) if other is not run],
-        "alone": False,
+        "gaps": list(user.open_gaps(asked.app, viewed.session)) if has_gaps else [],
+        "others": [other for other in reversed(runs) if other is not run],
     }
     return Shown(template, title, whole | facts, live=viewed.session)
 
@@ -171,15 +191,6 @@ def _tabs(viewed: Viewed, asked: Asked) -> Iterator[tuple[str, str, str]]:
         ("events", "Events", "/events"),
     ):
         yield key, name, f"/sessions/{viewed.session}{path}{run}"
-
-
-def _base(viewed: Viewed, asked: Asked) -> str:
-    """Where links to nodes lead: the page that is open, with another node."""
-    return (
-        asked.without("node", "said")
-        if not asked.params.get("node")
-        else f"/sessions/{viewed.session}"
-    )
 
 
 def _place(text: str) -> int | None:
