@@ -11,8 +11,9 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.cli.attended import only_user
-from interlock.cli.terminal import age, print_json, refuse
+from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.approve import Verdict
+from interlock.core.views.ages import ago
 
 
 @click.group()
@@ -32,7 +33,7 @@ def list_command(*, as_json: bool) -> None:
         print("Nothing waits for an approval.")
     now = time.time_ns() // 1_000_000
     for one in found:
-        print(f"{one.approval}  {one.workflow}, {one.step}, asked {age(one.asked_ms, now)}")
+        print(f"{one.approval}  {one.workflow}, {one.step}, asked {ago(one.asked_ms, now)}")
         print(f"  goal: {one.goal}")
         print(f"  {one.question}")
         if one.is_left:

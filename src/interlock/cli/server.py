@@ -16,7 +16,8 @@ from interlock.app.access import agent_file, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
 from interlock.app.serving import Running, Starting, running
-from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json
+from interlock.core.views.ages import ago
 from interlock.mcp.hosts import claude_command
 
 START_SECONDS = 15.0
@@ -73,7 +74,7 @@ def status(*, as_json: bool) -> None:
     if as_json:
         print_json(found if isinstance(found, Running) else None)
     elif isinstance(found, Running):
-        since = age(found.started_ms, SystemClock().now_ms())
+        since = ago(found.started_ms, SystemClock().now_ms())
         print(f"Interlock {found.version} runs at {found.url} (process {found.pid}, {since})")
     elif found is None:
         print("No server runs. The agents do not need one; the console does: `interlock up`.")

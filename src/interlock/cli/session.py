@@ -16,13 +16,13 @@ from interlock.cli.attended import COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     REFUSED,
     Stop,
-    age,
     complain,
     print_json,
     print_table,
     refuse,
 )
 from interlock.core import canonical
+from interlock.core.views.ages import ago
 from interlock.core.views.events import summary
 
 
@@ -51,7 +51,7 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
         [
             (
                 row.session,
-                age(row.updated_ms, now_ms),
+                ago(row.updated_ms, now_ms),
                 row.workflow,
                 f"{row.steps_done}/{row.step_count}",
                 row.step or row.status,

@@ -21,7 +21,8 @@ from interlock.app.sources import (
     sync_sources,
 )
 from interlock.cli.attended import only_user
-from interlock.cli.terminal import REFUSED, Stop, age, complain, print_json, print_table
+from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.core.views.ages import ago
 
 COMMIT_SHOWN = 12
 
@@ -123,7 +124,7 @@ def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
         row.kind,
         f"{row.location} ({row.path})" if row.path else row.location,
         row.ref or "-",
-        "-" if row.synced_ms is None else age(row.synced_ms, now_ms),
+        "-" if row.synced_ms is None else ago(row.synced_ms, now_ms),
         row.commit[:COMMIT_SHOWN] if row.commit else "-",
         row.problem or f"{row.files} workflow files",
     )

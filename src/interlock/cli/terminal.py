@@ -49,11 +49,3 @@ def print_table(rows: list[tuple[str, ...]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print("  ".join((*cells, row[-1])).rstrip())
-
-
-def age(then_ms: int, now_ms: int) -> str:
-    seconds = max(0, now_ms - then_ms) // 1000
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return "just now"

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from interlock.core.views.ages import ago
+
 SAID = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
     "unarchived": "The session is back in the list.",
@@ -37,14 +39,6 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)
 def visible(text: str) -> str:
     """Without colours for terminals, and with what turns or hides text made visible."""
     return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", _ANSI.sub("", text))
-
-
-def ago(then_ms: int, now_ms: int) -> str:
-    seconds = max(0, now_ms - then_ms) // 1000
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return "just now"
 
 
 def until(then_ms: int, now_ms: int) -> str:
