@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from interlock.app.access import publish_agent_bearer, secret_in
-from interlock.mcp.hosts import HOSTS, SECRET, Host, http_config
+from interlock.core.gate.tools import HOSTS, Host
+from interlock.mcp.hosts import SECRET, http_config
 from tests.cli.conftest import Terminal
 from tests.server.process import Process
 

@@ -7,8 +7,8 @@ from interlock.app.home import data_home
 from interlock.app.serving import Running, running
 from interlock.cli.mcp import named, serve, tools_named
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
+from interlock.core.gate.tools import HOSTS, Host
 from interlock.mcp import hosts
-from interlock.mcp.hosts import HOSTS, Host
 
 
 @click.command()

@@ -3,14 +3,13 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Literal, get_args
 
 import msgspec
 
+from interlock.core.gate.tools import Host
+
 SECRET = "INTERLOCK_SECRET"
 """The environment variable that clients read the secret from, where they can."""
-Host = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"]
-HOSTS: tuple[Host, ...] = get_args(Host)
 _UNTRIED = " (from documentation, not tried)"
 
 
