@@ -8,6 +8,8 @@ import msgspec
 
 from interlock.store.claim import Claim
 
+PORT = 3100
+"""Where it is served if nobody says otherwise."""
 LOCK = "server.lock"
 LOOK_SECONDS = 0.3
 TOLD = "server.json"

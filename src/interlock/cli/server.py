@@ -15,7 +15,7 @@ import click
 from interlock.app.access import agent_file, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
-from interlock.app.serving import Running, Starting, running
+from interlock.app.serving import PORT, Running, Starting, running
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json
 from interlock.core.views.ages import ago
 from interlock.mcp.hosts import claude_command
@@ -26,7 +26,7 @@ _UP = "`interlock up` starts one."
 
 
 @click.command()
-@click.option("--port", default=3100, show_default=True, help="0 takes any that is free")
+@click.option("--port", default=PORT, show_default=True, help="0 takes any that is free")
 @click.option("--background", is_flag=True, help="Go on in the background, and return when ready")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON when ready")
 def up(port: int, *, background: bool, as_json: bool) -> None:
@@ -113,7 +113,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     home = data_home()
     found = running(home)
     if found is None:
-        _in_background(home, 3100)
+        _in_background(home, PORT)
         found = _expect(home)
     elif not isinstance(found, Running):
         found = _expect(home)

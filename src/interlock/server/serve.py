@@ -18,7 +18,6 @@ from interlock.app.context import SystemClock
 from interlock.app.serving import Running, Served, Starting, become_server
 from interlock.server.site import Site, site
 
-PORT = 3100
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 CLOSE_SECONDS = 3
 KEEP_SECONDS = 75

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock import __version__
+from interlock.app.serving import PORT
 from interlock.server.api.operation import Operation, Schema
 from interlock.server.refused import AnyCode, Refused, status_of
 
@@ -62,7 +63,7 @@ _SECURITY: Schema = {
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
-        "name": "interlock_3100",
+        "name": f"interlock_{PORT}",
         "description": "The number is the server's port.",
     },
 }
