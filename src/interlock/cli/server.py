@@ -20,7 +20,7 @@ from interlock.cli.terminal import REFUSED, Stop, complain, print_json
 from interlock.core.views.ages import ago
 from interlock.mcp.hosts import claude_command
 
-START_SECONDS = 15.0
+START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 _UP = "`interlock up` starts one."
 
@@ -35,8 +35,7 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
     if background:
         if other := running(home):
             _is_there(other)
-        _in_background(home, port)
-        _ready(_expect(home), home, as_json=as_json)
+        _ready(_in_background(home, port), home, as_json=as_json)
         return
     from interlock.server.serve import PortTaken, serve  # noqa: PLC0415 (200 ms)
 
@@ -113,8 +112,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     home = data_home()
     found = running(home)
     if found is None:
-        _in_background(home, PORT)
-        found = _expect(home)
+        found = _in_background(home, PORT)
     elif not isinstance(found, Running):
         found = _expect(home)
     # The code is in the fragment, which no browser sends and no log has.
@@ -126,7 +124,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
         print(address)
 
 
-def _in_background(home: Path, port: int) -> None:
+def _in_background(home: Path, port: int) -> Running:
     logs = home / "logs"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents of `logs` would be for everybody
     logs.mkdir(mode=0o700, exist_ok=True)
@@ -135,24 +133,22 @@ def _in_background(home: Path, port: int) -> None:
         started = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
+    return _expect(home, started)
+
+
+def _expect(home: Path, started: "subprocess.Popen[bytes] | None" = None) -> Running:
+    """The server, as soon as it is ready; `started`, if we did so, is given up when it ends."""
+    logs = home / "logs"
     deadline = time.monotonic() + START_SECONDS
-    while not isinstance(running(home), Running):
-        if started.poll() is not None:
+    while not isinstance(found := running(home), Running):
+        if started and started.poll() is not None:
             complain(
                 f"The server did not start (exit code {started.returncode})",
                 f"`{logs / 'server.log'}` says why.",
             )
             raise Stop(REFUSED)
         if time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-
-
-def _expect(home: Path) -> Running:
-    deadline = time.monotonic() + START_SECONDS
-    while not isinstance(found := running(home), Running):
-        if time.monotonic() > deadline:
-            complain("The server does not become ready", f"`{home / 'logs'}` may say why.")
+            complain("The server does not become ready", f"`{logs}` may say why.")
             raise Stop(REFUSED)
         time.sleep(0.05)
     return found
