@@ -36,11 +36,9 @@ _CACHE = {"ttlMs": 3_600_000, "cacheScope": "public"}
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _OF_THE_HANDSHAKE = ("initialize", "ping")
+BATCH_MAX = 50  # answers are larger than questions, and everybody else waits meanwhile
 
 _Result = Mapping[str, Any]
-
-
-BATCH_MAX = 50  # answers are larger than questions, and everybody else waits meanwhile
 
 
 class RpcError(Exception):
