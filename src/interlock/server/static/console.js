@@ -34,14 +34,8 @@
   };
   document.addEventListener("htmx:sse:after:connection", () => connection("open"));
   document.addEventListener("htmx:sse:error", () => connection("lost"));
-  let retry = 0;
   document.addEventListener("htmx:sse:before:connection", (event) => {
-    const { attempt } = event.detail.connection;
-    if (attempt > 0 && !document.hidden) {
-      clearTimeout(retry);
-      retry = setTimeout(() => { if (byId("connection")?.dataset.state !== "open") connection("lost"); }, 0);
-      byId("connection").dataset.state = "waiting";
-    }
+    if (event.detail.connection.attempt > 0 && !document.hidden) connection("lost");
   });
 
   // A page that is told of a change fetches itself, as its address is by now.
