@@ -1,14 +1,22 @@
-"""A home and two projects with workflows of every kind: valid, odd, broken, hidden, hostile."""
+"""A home and two projects with workflows of every kind: valid, odd, broken, hidden, hostile.
+
+Beside them a server over them, for the tests that import it.
+"""
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+
+import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.start import Start, start
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
+from tests.server.serving import Server
 from tests.server.stage import HOSTILE
 
 LINE: dict[str, Any] = {
@@ -164,3 +172,27 @@ def started(app: App, flow: str, goal: str, project: Path) -> str:
 
 def write(path: Path, flow: dict[str, Any]) -> None:
     path.write_text(json.dumps(flow, indent=2))
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
+    found = Flows(tmp_path_factory.mktemp("flows"))
+    found.fill()
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(flows: Flows) -> Iterator[Server]:
+    with Server(flows.home) as running:
+        yield running
+
+
+@pytest.fixture
+def store(flows: Flows) -> Iterator[App]:
+    opened = open_app(flows.home)
+    yield opened
+    opened.close()
+
+
+def at(path: str, **query: object) -> str:
+    return f"{path}?{urlencode({name: str(value) for name, value in query.items()})}"

@@ -1,7 +1,6 @@
 """The pages about workflows in a real browser."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,10 +9,11 @@ from axe_playwright_python.sync_playwright import (  # pyright: ignore[reportMis
 )
 from playwright.sync_api import Browser, Page, expect
 
-from tests.server.flows import Flows
+from tests.server.flows import Flows, at, flows, server
 from tests.server.serving import Server
-from tests.server.test_workflows import at
 from tests.server.visiting import Visitor
+
+__all__ = ["flows", "server"]  # fixtures
 
 TABS = ("readme", "source", "compiled", "problems", "preview", "used")
 HOSTILE = [f"/workflows/hostile?tab={tab}" for tab in TABS]
@@ -27,19 +27,6 @@ OTHERS = [
     "/workflows/builtins?",
     "/workflows/sources?",
 ]
-
-
-@pytest.fixture(scope="module")
-def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
-    found = Flows(tmp_path_factory.mktemp("flows"))
-    found.fill()
-    return found
-
-
-@pytest.fixture(scope="module")
-def server(flows: Flows) -> Iterator[Server]:
-    with Server(flows.home) as running:
-        yield running
 
 
 def serious(page: Page) -> list[tuple[str, list[str]]]:

@@ -3,36 +3,16 @@
 import html
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.app.rehydrate import rehydrate
 from interlock.core.session.answer import Answered
-from tests.server.flows import Flows
+from tests.server.flows import Flows, at, flows, server, store
 from tests.server.serving import Server
-from tests.server.test_workflows import at
 
-
-@pytest.fixture(scope="module")
-def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
-    found = Flows(tmp_path_factory.mktemp("flows"))
-    found.fill()
-    return found
-
-
-@pytest.fixture(scope="module")
-def server(flows: Flows) -> Iterator[Server]:
-    with Server(flows.home) as running:
-        yield running
-
-
-@pytest.fixture
-def store(flows: Flows) -> Iterator[App]:
-    opened = open_app(flows.home)
-    yield opened
-    opened.close()
+__all__ = ["flows", "server", "store"]  # fixtures
 
 
 def copied(page: str) -> list[str]:

@@ -5,46 +5,23 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 
 from interlock.app.catalogue import handle, list_workflows
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.published import published_schema
-from tests.server.flows import HOSTILE_NAME, LINE, Flows, started, write
+from tests.server.flows import HOSTILE_NAME, LINE, Flows, at, flows, server, started, store, write
 from tests.server.serving import Answer, Server
 
+__all__ = ["flows", "server", "store"]  # fixtures
+
 ROW = re.compile(r'<a class="main-link" href="(/workflows/[^"]+)"')
-
-
-@pytest.fixture(scope="module")
-def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
-    found = Flows(tmp_path_factory.mktemp("flows"))
-    found.fill()
-    return found
-
-
-@pytest.fixture(scope="module")
-def server(flows: Flows) -> Iterator[Server]:
-    with Server(flows.home) as running:
-        yield running
-
-
-@pytest.fixture
-def store(flows: Flows) -> Iterator[App]:
-    opened = open_app(flows.home)
-    yield opened
-    opened.close()
-
-
-def at(path: str, **query: object) -> str:
-    return f"{path}?{urlencode({name: str(value) for name, value in query.items()})}"
 
 
 def listed(page: Answer) -> list[str]:
