@@ -1,21 +1,18 @@
 """kill -9 at any moment of a real server over real pipes: what was acknowledged is there."""
 
-import os
 import random
 import statistics
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from interlock.app.context import open_app
-from interlock.app.sessions import SessionView, show_session
-from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAppended
 from interlock.mcp.client import StdioClient
-from tests.scenes import linear
+from tests.crash.acknowledged import ROUNDS, check, project_with_line, seeded
 
-ROUNDS = int(os.environ.get("INTERLOCK_KILL_ROUNDS", "100"))
 CALLS_MAX = 4
 
 
@@ -74,12 +71,8 @@ class LossyRun:
 def test_what_was_acknowledged_survives_kill_9(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seed = int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000))
-    chance = random.Random(seed)
-    directory = tmp_path / ".interlock" / "workflows"
-    directory.mkdir(parents=True)
-    workflow = linear(steps=ROUNDS * CALLS_MAX + 1)
-    (directory / "line.json").write_bytes(msgspec.json.encode(workflow))
+    seed, chance = seeded()
+    project_with_line(tmp_path, steps=ROUNDS * CALLS_MAX + 1)
     run = LossyRun(home, tmp_path)
 
     in_flight = sum(run.round(chance) for _ in range(ROUNDS))
@@ -90,19 +83,8 @@ def test_what_was_acknowledged_survives_kill_9(
             f" flight, {len(run.acknowledged)} advances acknowledged"
         )
     assert in_flight > ROUNDS // 2, "most rounds should hit a call in flight"
-    app = open_app(home)
-    view = show_session(app, run.session)
-    app.close()
-    assert isinstance(view, SessionView)
-    assert view.health.state == "healthy"
-    events = [envelope.event for envelope in view.events]
-    notes = [event.notes for event in events if isinstance(event, OutputAppended)]
-    # Everything acknowledged, once and in order; at most the last call was recorded unheard.
-    assert notes[: len(run.acknowledged)] == run.acknowledged
-    assert len(notes) - len(run.acknowledged) <= 1
-    nodes = [event.depth for event in events if isinstance(event, NodeCreated)]
-    assert nodes == list(range(len(notes) + 1)), "no fork that nobody asked for"
-    assert sum(isinstance(event, AdvanceRecorded) for event in events) == len(notes)
+    with closing(open_app(home)) as app:
+        check(app, run.session, run.acknowledged)
 
     server = run.server()
     run.acknowledge(server.call("continue_workflow", **run.arguments))

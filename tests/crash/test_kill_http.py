@@ -2,23 +2,20 @@
 
 import http.client
 import os
-import random
 import signal
 import threading
 import time
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from interlock.app.context import App, open_app
-from interlock.app.sessions import SessionView, show_session
-from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAppended
-from tests.scenes import linear
+from interlock.app.context import open_app
+from tests.crash import acknowledged
+from tests.crash.acknowledged import check, project_with_line, seeded
 from tests.server.calling import Up
 
-ROUNDS = int(os.environ.get("INTERLOCK_KILL_ROUNDS", "100")) // 10
+ROUNDS = acknowledged.ROUNDS // 10
 AGENTS = 8
 
 
@@ -50,19 +47,6 @@ class Agent:
             self._token = result["structuredContent"]["continueToken"]
             self.acknowledged.append(notes)
 
-    def check(self, app: App) -> None:
-        """Everything acknowledged, once and in order; at most the last call was heard by nobody."""
-        view = show_session(app, self.session)
-        assert isinstance(view, SessionView)
-        assert view.health.state == "healthy"
-        events = [envelope.event for envelope in view.events]
-        notes = [event.notes for event in events if isinstance(event, OutputAppended)]
-        assert notes[: len(self.acknowledged)] == self.acknowledged
-        assert len(notes) - len(self.acknowledged) <= 1
-        nodes = [event.depth for event in events if isinstance(event, NodeCreated)]
-        assert nodes == list(range(len(notes) + 1)), "no fork that nobody asked for"
-        assert sum(isinstance(event, AdvanceRecorded) for event in events) == len(notes)
-
 
 def acknowledged_by(agents: list[Agent]) -> int:
     return sum(len(agent.acknowledged) for agent in agents)
@@ -74,11 +58,8 @@ def acknowledged_by(agents: list[Agent]) -> int:
 def test_what_was_acknowledged_over_http_survives_kill_9(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seed = int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000))
-    chance = random.Random(seed)
-    directory = tmp_path / ".interlock" / "workflows"
-    directory.mkdir(parents=True)
-    (directory / "line.json").write_bytes(msgspec.json.encode(linear(2_000)))
+    seed, chance = seeded()
+    project_with_line(tmp_path, steps=2_000)
     up = Up(home, workspace=tmp_path)
     up.start()
     agents = [Agent(up, number) for number in range(AGENTS)]
@@ -104,7 +85,7 @@ def test_what_was_acknowledged_over_http_survives_kill_9(
         assert not failures, failures[0]
         with closing(open_app(home)) as app:
             for agent in agents:
-                agent.check(app)
+                check(app, agent.session, agent.acknowledged)
         up.restart(signal.SIGKILL)
     assert up.stop() == 0
 

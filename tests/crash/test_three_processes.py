@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from interlock.app.context import open_app
 from interlock.app.sessions import run_view
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
-from tests.scenes import linear
+from tests.crash.acknowledged import project_with_line
 
 ROUNDS = 30
 
@@ -18,9 +17,7 @@ ROUNDS = 30
 @pytest.mark.slow
 @pytest.mark.invariant("one-outcome-per-attempt")
 def test_three_processes_make_one_child_and_get_equal_answers(home: Path, tmp_path: Path) -> None:
-    directory = tmp_path / ".interlock" / "workflows"
-    directory.mkdir(parents=True)
-    (directory / "line.json").write_bytes(msgspec.json.encode(linear(ROUNDS + 1)))
+    project_with_line(tmp_path, steps=ROUNDS + 1)
     servers = [StdioClient(home, workspace=tmp_path) for _ in range(3)]
     answer = servers[0].call("start_workflow", workflowId="line", goal="Race")["structuredContent"]
     run = RunId(answer["run"])
