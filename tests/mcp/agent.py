@@ -7,11 +7,27 @@ import jsonschema
 import msgspec
 
 from interlock.app.explanation import Code
+from interlock.app.notes.results import Context, Done, Hits, NoteText, Recent
+from interlock.core.session.answer import Answer
 from interlock.mcp.protocol import Protocol
+from interlock.mcp.schema import of_answer
 from interlock.mcp.tools import TOOLS
 
+UNLISTED: dict[str, type[msgspec.Struct]] = {
+    "checkpoint_workflow": Answer,
+    "search_notes": Hits,
+    "read_note": NoteText,
+    "write_note": Done,
+    "edit_note": Done,
+    "build_context": Context,
+    "recent_activity": Recent,
+    "move_note": Done,
+    "delete_note": Done,
+}
+"""Answers that have a shape too, though agents are not made to pay for its description."""
 VALIDATORS: dict[str, Any] = {
-    tool.name: jsonschema.Draft202012Validator(tool.listing["outputSchema"]) for tool in TOOLS
+    tool.name: jsonschema.Draft202012Validator(of_answer(tool.answer or UNLISTED[tool.name]))
+    for tool in TOOLS
 }
 
 

@@ -1,7 +1,6 @@
 """Several clients in one worktree, as real processes: each one's server finds its own session."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -29,7 +28,8 @@ pytestmark = pytest.mark.slow
 class Client:
     """An agent client, played by a process of its own."""
 
-    def __init__(self, home: Path, project: Path) -> None:
+    def __init__(self, app: App, home: Path, project: Path) -> None:
+        self._app = app
         script = [sys.executable, "-m", playing_client.__name__, str(home), str(project)]
         self._process = subprocess.Popen(
             script,
@@ -47,12 +47,14 @@ class Client:
         return json.loads(self._process.stdout.readline())
 
     def hook(self, conversation: str, source: str = "startup") -> str:
-        """Run the hook of a session start; the session that it told of."""
+        """Run the hook of a session start; the session that it leads to."""
         payload = {"session_id": conversation, "source": source}
-        told = json.loads(self._do(hook="session-start", payload=payload))
-        found = re.search(r"ses_[0-9a-f]+", told["hookSpecificOutput"]["additionalContext"])
-        assert found
-        return found[0]
+        told = self._do(hook="session-start", payload=payload)
+        session = self._app.reader.of_host("claude-code", conversation)
+        assert session
+        # What a conversation knows already is not told again.
+        assert session in told or (source in ("compact", "resume") and not told)
+        return session
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         return self._do(tool=tool, arguments=arguments)
@@ -79,11 +81,11 @@ def project(app: App, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def launch(home: Path, project: Path) -> Iterator[Launch]:
+def launch(app: App, home: Path, project: Path) -> Iterator[Launch]:
     launched: list[Client] = []
 
     def one() -> Client:
-        launched.append(Client(home, project))
+        launched.append(Client(app, home, project))
         return launched[-1]
 
     yield one

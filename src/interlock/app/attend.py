@@ -275,6 +275,11 @@ def _change(
 
 def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
     publish(app, session, standing)
+    if standing.policy.profile != "light":
+        from interlock.app.notes.publish import publish_session  # noqa: PLC0415 (10 ms)
+
+        # Where that fails it is done, and said, when the next session starts.
+        publish_session(app, session)
     found = state_of(app, session)
     assert isinstance(found, SessionState), "it is attended"
     return found

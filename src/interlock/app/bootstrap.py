@@ -1,13 +1,22 @@
-"""Where a session stands, in a few lines, for an agent that has just come to it."""
+"""What an agent is told that has just come to a session: where it stands, what the project knows.
 
-from collections.abc import Sequence
+Within a budget, and saying what was left out. What a conversation was told before is not repeated,
+as long as it still remembers: after it was cleared, everything is new to it again.
+"""
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.core.notes.budget import Assembled, Item, Part, assemble
+from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
-from interlock.store.log import LogReader
+from interlock.workspace import told
 
-RUNS_MAX = 3
 LOOK_BACK = 50
-TEXT_CHARS_MAX = 4_000  # about a thousand tokens
+FORGETFUL = ("startup", "clear")
+"""Sources after which a conversation knows nothing of what it was told."""
 
 MEANING = {
     "analysis": "read and search only; nothing is edited and no command is run",
@@ -17,29 +26,76 @@ MEANING = {
 }
 
 
-def bootstrap(reader: LogReader, state: SessionState, remarks: Sequence[str] = ()) -> str:
-    """Where a session stands, in a few lines. `remarks` are about the project around it."""
-    lines = [
-        f"Interlock session {state.session_id} in {state.project}.",
-        f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).",
+def bootstrap(
+    app: App,
+    state: SessionState,
+    remarks: Sequence[str] = (),
+    *,
+    said: frozenset[str] = frozenset(),
+) -> Assembled:
+    """`remarks` are about the project around it; what was `said` is left out."""
+    # Here and not above: these are the parts of the package that only this needs.
+    from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
+    from interlock.app.notes.opened import BUDGET, OpenedNotes, Place, open_notes, place_of  # noqa: PLC0415
+
+    root = Path(state.worktree)
+    parts = [
+        Part("Interlock session", tuple(_session(state, remarks))),
+        Part("Open runs", tuple(_runs(app, state))),
+        Part("Other sessions here", tuple(_others(app, state))),
     ]
+    place = place_of(app.home, root)
+    notes = open_notes(app, root)
+    if isinstance(notes, OpenedNotes):
+        parts += knowledge(app, notes, state)
+    budget = place.budget if isinstance(place, Place) else BUDGET
+    return assemble(parts, budget=budget, told=said)
+
+
+def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation) -> str:
+    """The text for a conversation that begins or goes on; empty where it knows all of it."""
+    host, name = conversation.host, conversation.id
+    is_new = conversation.source in FORGETFUL
+    said = frozenset[str]() if is_new else told.recall(app.home, host, name)
+    found = bootstrap(app, state, remarks, said=said)
+    with suppress(OSError):  # then it is said once more
+        known = (*said, *found.shown)
+        told.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
+    return found.text
+
+
+def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[Item]:
+    yield Item("session", f"{state.session_id} in {state.project}.")
+    yield Item("mode", f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).")
     if state.active_feature or state.active_task:
-        lines.append(f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}.")
+        work = f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
+        yield Item("work", work)
     if logbook := state.protocol_start_evidence.get("logbook"):
-        lines.append(f"Logbook: {logbook}.")
-    lines += remarks
+        yield Item("logbook", f"Logbook: {logbook}.")
+    for remark in remarks:
+        yield Item(remark, remark)
+
+
+def _runs(app: App, state: SessionState) -> Iterator[Item]:
     rows = [
         row
-        for row in reader.newest_runs(limit=LOOK_BACK)
+        for row in app.reader.newest_runs(limit=LOOK_BACK)
         if row.workspace == state.worktree and row.status in ("open", "waiting")
     ]
-    for row in rows[:RUNS_MAX]:
-        lines.append(
-            f"Open run {row.run} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done}"
-            f" of {row.step_count} steps done, {row.status}."
-        )
-    if len(rows) > RUNS_MAX:
-        lines.append(f"{len(rows) - RUNS_MAX} more runs are open.")
     if rows:
-        lines.append("resume_session hands out the token with which an open run goes on.")
-    return "\n".join(lines)[:TEXT_CHARS_MAX]
+        yield Item("resume", "resume_session hands out the token with which an open run goes on.")
+    for row in rows:
+        yield Item(
+            row.run,
+            f"Open run {row.run} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done}"
+            f" of {row.step_count} steps done, {row.status}.",
+        )
+
+
+def _others(app: App, state: SessionState) -> Iterator[Item]:
+    for session in app.reader.attended_in(state.worktree):
+        stream = app.reader.stream(session)
+        attended = stream.head.attended if stream and stream.head else None
+        if session != state.session_id and attended and attended.status == "active":
+            task = f", task: {attended.task}" if attended.task else ""
+            yield Item(session, f"{session} in mode {attended.mode}{task}.")

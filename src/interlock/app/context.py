@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -46,6 +46,8 @@ class App(msgspec.Struct, frozen=True):
         default_factory=dict[WorkflowHash, CompiledWorkflow]
     )
     """Pinned workflows by hash. They never change, so neither does an entry."""
+    notes: dict[Path, Any] = msgspec.field(default_factory=dict[Path, Any])
+    """Notes that were opened (`app.notes.opened`), by their folder."""
 
     def pinned(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.compiled:
@@ -53,6 +55,8 @@ class App(msgspec.Struct, frozen=True):
         return self.compiled[workflow_hash]
 
     def close(self) -> None:
+        for opened in self.notes.values():
+            opened.close()
         if self.reader is not self.log:
             self.reader.close()
         self.log.close()

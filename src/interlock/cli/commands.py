@@ -26,6 +26,7 @@ _COMMANDS = {
     "keys": "interlock.cli.keys:keys",
     "mcp": "interlock.cli.connect:mcp",
     "mode": "interlock.cli.attended:mode",
+    "note": "interlock.cli.note_search:note",
     "preferences": "interlock.cli.preferences:preferences",
     "run": "interlock.cli.run:run",
     "session": "interlock.cli.session:session",

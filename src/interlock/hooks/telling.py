@@ -4,10 +4,11 @@ import hashlib
 from pathlib import Path
 
 from interlock.app import attend
-from interlock.app.bootstrap import MEANING, bootstrap
+from interlock.app.bootstrap import MEANING, tell
 from interlock.app.caller import Caller, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
+from interlock.app.notes.publish import catch_up
 from interlock.app.policy import remarks
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
@@ -25,9 +26,9 @@ def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str,
         conversation = Conversation(host, payload.session_id, source)
         begun = attend.begin(app, root, conversation)
         remember_client(app, conversation)
-        said = remarks(home, root, at_ms=app.clock.now_ms())
+        said = (*remarks(home, root, at_ms=app.clock.now_ms()), *catch_up(app, root))
         to_user = "\n".join(f"Interlock: {remark}" for remark in said)
-        return bootstrap(app.reader, begun.state, said), to_user
+        return tell(app, begun.state, said, conversation), to_user
     finally:
         app.close()
 

@@ -116,8 +116,8 @@ LIST = Tool(
     arguments=ListArguments,
     answer=WorkflowList,
     cue=(
-        "what workflows there are {query?, tags?}; when the user wants to work in a structured way,"
-        " or names a kind of task (review, bug, feature)"
+        "workflows there are {query?, tags?}; for structured work, or a kind of task (review, bug,"
+        " feature)"
     ),
     is_read_only=True,
     is_idempotent=True,

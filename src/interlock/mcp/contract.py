@@ -37,13 +37,16 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """What it does and when to call it, for the model."""
     arguments: type[Arguments]
     """Field by field, with a description and an example each (`msgspec.Meta`)."""
-    answer: type[msgspec.Struct]
+    answer: type[msgspec.Struct] | None
+    """Its schema is listed, where there is one; agents pay for every byte of it."""
     cue: str
     """When to call it and with what, in one line: all that some clients show of a tool at first."""
     is_read_only: bool
     is_idempotent: bool
     """Whether the same call again, whenever it comes, changes nothing more."""
     call: Callable[[App, Arguments], ToolResult]
+    is_destructive: bool = False
+    """Whether something that a person wrote may be gone afterwards."""
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
 
@@ -65,13 +68,13 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             "title": self.title,
             "description": self.purpose,
             "inputSchema": self.input_schema,
-            "outputSchema": schema.of_answer(self.answer),
+            **({"outputSchema": schema.of_answer(self.answer)} if self.answer else {}),
             # Codex asks before every call of a tool that neither reads only nor says that it
             # destroys nothing and stays on this machine. No tool of ours removes anything that
             # was recorded, and none speaks to anybody else.
             "annotations": {
                 "readOnlyHint": self.is_read_only,
-                "destructiveHint": False,
+                "destructiveHint": self.is_destructive,
                 "idempotentHint": self.is_idempotent,
                 "openWorldHint": False,
             },

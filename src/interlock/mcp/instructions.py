@@ -12,8 +12,8 @@ from interlock.mcp.contract import Tool
 BYTES_MAX = 2_000
 
 _HEAD = """\
-Interlock records the work of agents and keeps it within what the project allows. No lost answer, \
-rewind, compaction or restart loses what was recorded."""
+Interlock records the work of agents and keeps it within what the project allows. Nothing \
+recorded is lost by a rewind, compaction or restart."""
 _WORKFLOWS = """\
 A workflow comes one step at a time. Do only the step you are shown, hand it in with notes on what \
 you did, found and decided, and the next one comes back."""

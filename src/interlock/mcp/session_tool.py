@@ -121,7 +121,7 @@ def _given(arguments: SessionArguments) -> dict[str, Json]:
 
 def _answer(app: App, state: SessionState) -> ToolResult:
     said = remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms())
-    summary = bootstrap(app.reader, state, said)
+    summary = bootstrap(app, state, said).text
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,
@@ -143,10 +143,7 @@ SESSION = Tool(
     ),
     arguments=SessionArguments,
     answer=SessionAnswer,
-    cue=(
-        "what you may do here and what the work is about {}, or change it {mode, task}; when a tool"
-        " call was denied"
-    ),
+    cue="what you may do here {}, or change it {mode, task}; when a tool call was denied",
     is_read_only=False,
     is_idempotent=False,
     call=_session,

@@ -7,6 +7,7 @@ import msgspec
 
 from interlock.mcp.catalogue_tools import INSPECT, LIST
 from interlock.mcp.contract import Tool
+from interlock.mcp.note_tools import CONTEXT, DELETE, EDIT, MOVE, READ, RECENT, SEARCH, WRITE
 from interlock.mcp.resume_tool import RESUME
 from interlock.mcp.session_tool import SESSION
 from interlock.mcp.workflow_tools import CHECKPOINT, CONTINUE, START
@@ -16,6 +17,7 @@ Tools = tuple[Tool[Any], ...]
 TOOLSETS: dict[str, Tools] = {
     "workflow": (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME),
     "session": (SESSION,),
+    "notes": (SEARCH, READ, WRITE, EDIT, CONTEXT, RECENT, MOVE, DELETE),
 }
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 

@@ -133,7 +133,7 @@ START = Tool(
     ),
     arguments=StartArguments,
     answer=Answer,
-    cue="begin one {workflowId, goal}; the answer has the first step and a continueToken",
+    cue="begin one {workflowId, goal}; you get a continueToken",
     is_read_only=False,
     is_idempotent=False,
     call=_start,
@@ -265,11 +265,8 @@ CHECKPOINT = Tool(
         " session that resume_session finds again."
     ),
     arguments=CheckpointArguments,
-    answer=Answer,
-    cue=(
-        "keep notes without handing in {continueToken?, notesMarkdown}; before something risky, or"
-        " when there is no workflow"
-    ),
+    answer=None,  # as that of the two above, which agents have paid for already
+    cue="keep notes without handing in {continueToken?, notesMarkdown}; without a workflow too",
     is_read_only=False,
     is_idempotent=False,
     call=_checkpoint,

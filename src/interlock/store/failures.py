@@ -13,6 +13,10 @@ class StoreUnusable(StoreFailure):
     """The file is damaged, foreign, read-only or out of reach."""
 
 
+class StoreDamaged(StoreUnusable):
+    """What the file holds is not a database, or not a whole one."""
+
+
 class StoreFull(StoreFailure):
     """No room to write."""
 

@@ -3,3 +3,15 @@
 
 class SettingsBroken(Exception):
     """A settings file cannot be read. Says which, and what is wrong with it."""
+
+
+class FolderFailure(Exception):
+    """A notes folder cannot do what was asked. `hint` says what a person can do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class NoteTooLarge(FolderFailure):
+    """The file is larger than a note may be. It is left alone."""

@@ -42,6 +42,12 @@ def _checked(commit: str | None) -> str | None:
     return commit if commit and _COMMIT.fullmatch(commit) else None
 
 
+def root_of(directory: Path) -> Path | None:
+    """The top of the worktree around a directory; None where there is none."""
+    here = Path(os.path.realpath(directory))
+    return next((above for above in (here, *here.parents) if (above / ".git").exists()), None)
+
+
 def _git_directory(directory: str) -> str | None:
     while True:
         found = os.path.join(directory, ".git")

@@ -13,6 +13,8 @@ from interlock.core.gate.trust import Asked
 from interlock.workspace.failures import SettingsBroken
 
 CONFIG = Path(".interlock") / "config.toml"
+NOTES = Path(".interlock") / "notes"
+"""Where the notes of a project lie, unless somebody says otherwise."""
 _BYTES_MAX = 256 * 1024  # it came with a clone, and a link in it may lead to anything
 
 

@@ -36,6 +36,25 @@ def toolsets_in(path: Path) -> tuple[str, ...] | None:
     return found.toolsets
 
 
+class NotesWish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `[notes]` says, in a project's config or in the user's."""
+
+    folder: str = ""
+    """In the project, for its notes."""
+    budget: Annotated[int, Meta(ge=200, le=20_000)] | None = None
+    """Tokens of what an agent is told when a session starts."""
+    folders: dict[str, str] = {}
+    """Only the user's counts: for a project (by its directory) a folder anywhere on the disk."""
+
+
+def notes_in(path: Path) -> NotesWish:
+    """
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    return _section(path, "notes", NotesWish)
+
+
 Bindings: TypeAlias = dict[str, str | dict[str, str]]
 
 

@@ -11,7 +11,13 @@ from typing import Any
 
 import apsw
 
-from interlock.store.failures import StoreBusy, StoreFailure, StoreFull, StoreUnusable
+from interlock.store.failures import (
+    StoreBusy,
+    StoreDamaged,
+    StoreFailure,
+    StoreFull,
+    StoreUnusable,
+)
 
 # Older ones can corrupt a WAL file that several processes write (sqlite.org, WAL-reset bug).
 SQLITE_VERSION_MIN = 3_051_003
@@ -91,7 +97,7 @@ def _translate(error: apsw.Error, path: Path) -> StoreFailure:
                 "Check that the file and its directory exist and belong to you.",
             )
         case apsw.CorruptError() | apsw.NotADBError():
-            return StoreUnusable(
+            return StoreDamaged(
                 f"`{path}` is damaged: {error}",
                 "Nothing was changed. `interlock store verify` shows what can still be read.",
             )

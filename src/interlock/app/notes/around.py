@@ -1,0 +1,117 @@
+"""What lies around a note: its neighbours to read, and the same as a graph."""
+
+from collections.abc import Iterable, Iterator
+
+from interlock.app.context import App
+from interlock.app.notes.changing import told
+from interlock.app.notes.find import find_all
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
+from interlock.app.notes.search import described
+from interlock.store.notes.rows import Filter
+
+DEPTH_MAX = 3
+LINKS_MAX = 50
+OBSERVATIONS_MAX = 12
+GRAPH_MAX = 200
+
+
+@told
+def build_context(
+    app: App,
+    notes: OpenedNotes,
+    asked: str,
+    *,
+    depth: int = 1,
+    since_ms: int = 0,
+    limit: int = 10,
+) -> Context | NoteRefusal:
+    """The notes that `asked` names, and those that they link to or that link to them.
+
+    `since_ms` narrows the neighbours only: what was asked for is shown however old it is.
+    """
+    synced = notes.refresh(app)
+    start = find_all(notes, asked, limit=limit)
+    if isinstance(start, NoSuchNote | SeveralNotes | BadName):
+        return start
+    reached = _reached(notes, [row.path for row in start], min(max(depth, 0), DEPTH_MAX))
+    found: list[Around] = []
+    left_out = 0
+    for path, distance, via in reached:
+        row = notes.index.by_path(path)
+        if row is None or (distance and row.modified_ms < since_ms):
+            continue
+        if len(found) >= limit:
+            left_out += 1
+            continue
+        said = notes.index.observations(Filter(prefix=path), limit=OBSERVATIONS_MAX)
+        found.append(
+            Around(
+                described(row),
+                distance,
+                via,
+                tuple(f"[{one.category}] {one.text}" for one in said if one.path == path),
+                tuple(_links(notes, path)),
+            )
+        )
+    return Context(tuple(found), left_out, synced.pending)
+
+
+@told
+def graph(
+    app: App, notes: OpenedNotes, asked: str = "", *, depth: int = 1, limit: int = GRAPH_MAX
+) -> Graph | NoteRefusal:
+    """The neighbourhood of what is asked for; without that, the notes that were changed last."""
+    notes.refresh(app)
+    if asked:
+        start = find_all(notes, asked, limit=limit)
+        if isinstance(start, NoSuchNote | SeveralNotes | BadName):
+            return start
+        reached = [path for path, _, _ in _reached(notes, [row.path for row in start], depth)]
+    else:
+        reached = [row.path for row in notes.index.rows(Filter(), limit=limit + 1)]
+    paths = dict.fromkeys(reached[:limit])
+    edges, unwritten = dict[Edge, None](), dict[str, None]()
+    for path in paths:
+        for link in notes.index.links_from(path):
+            if link.to is None:
+                unwritten[link.target] = None
+            if link.to is None or link.to in paths:
+                edges[Edge(path, link.to or link.target, link.kind)] = None
+    rows = (notes.index.by_path(path) for path in paths)
+    return Graph(
+        tuple(described(row) for row in rows if row),
+        tuple(unwritten),
+        tuple(edges),
+        max(0, len(reached) - limit),
+    )
+
+
+def _reached(notes: OpenedNotes, start: Iterable[str], depth: int) -> list[tuple[str, int, str]]:
+    """Each note that can be reached, with how far it is and what led there, nearest first."""
+    found = {path: (path, 0, "") for path in start}
+    edge = list(found)
+    for distance in range(1, depth + 1):
+        edge = [
+            other
+            for path in edge
+            for other in _neighbours(notes, path)
+            if found.setdefault(other, (other, distance, path)) == (other, distance, path)
+        ]
+    return list(found.values())
+
+
+def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
+    for link in notes.index.links_from(path):
+        if link.to:
+            yield link.to
+    for link in notes.index.links_to(path, limit=LINKS_MAX):
+        yield link.path
+
+
+def _links(notes: OpenedNotes, path: str) -> Iterator[Linked]:
+    for link in notes.index.links_from(path):
+        yield Linked(link.kind, link.to or link.target, is_written=link.to is not None)
+    for link in notes.index.links_to(path, limit=LINKS_MAX):
+        yield Linked(link.kind, link.path, is_backward=True)

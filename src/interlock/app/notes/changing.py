@@ -1,0 +1,116 @@
+"""Changing the files: compared, written, noted in the index; or refused, with what is different."""
+
+import difflib
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from interlock.app.context import App
+from interlock.app.notes import requests
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import BadName, NoteChanged, NoteRefusal, NotWritten
+from interlock.app.notes.results import Done, Result
+from interlock.app.requests import Asked
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.naming import permalink_of
+from interlock.core.notes.note import Note
+from interlock.workspace.confined import Outside
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.notes import Twin
+from interlock.workspace.whole_file import Found, Moved, Written
+
+VERSION_CHARS = 12
+DIFF_LINES_MAX = 60
+LINE_CHARS_MAX = 300
+
+Taken = ParamSpec("Taken")
+Outcome = TypeVar("Outcome")
+
+
+def told(use: Callable[Taken, Outcome]) -> Callable[Taken, Outcome | NotWritten]:
+    """A use case to which a disk that fails is one more reason to say no."""
+
+    @functools.wraps(use)
+    def used(*args: Taken.args, **kwargs: Taken.kwargs) -> Outcome | NotWritten:
+        try:
+            return use(*args, **kwargs)
+        except FolderFailure as failure:
+            return NotWritten(str(failure), failure.hint)
+
+    return used
+
+
+def put(
+    app: App,
+    notes: OpenedNotes,
+    path: str,
+    text: str,
+    *,
+    found: Found | None,
+    result: Result,
+    call: Asked | None = None,
+    hints: tuple[str, ...] = (),
+) -> Done | NoteRefusal:
+    """Write the file, if it still is what was `found`, and take it into the index.
+
+    The caller holds the lock. A `call` is noted first, so that it is known when it comes again.
+    """
+    note = parse(text, path=path)
+    version = version_of(digest_of(text))
+    done = Done(result, path, note.permalink or permalink_of(path), version, hints)
+    before = found.digest if found else ""
+    requests.remember(app, notes, call, done, path=path, before=before)
+    now_ms = app.clock.now_ms()
+    written = notes.folder.write(path, text, expected=before or None)
+    if isinstance(written, Moved | Twin | Outside):
+        return not_put(path, text, written)
+    take(notes, path, note, written, now_ms)
+    return done
+
+
+def take(notes: OpenedNotes, path: str, note: Note, written: Written, now_ms: int) -> None:
+    """Into the index, what was just written."""
+    notes.index.put(
+        path,
+        note,
+        digest=written.digest,
+        stamp=written.stamp,
+        is_racy=written.stamp.is_racy(now_ms),
+        now_ms=now_ms,
+    )
+
+
+def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChanged | BadName:
+    match refusal:
+        case Twin():
+            return BadName(path, f"`{refusal.path}` differs from it only in case")
+        case Outside():
+            return BadName(path, refusal.reason)
+        case Moved():
+            there = refusal.current
+            version = version_of(there.digest) if there else ""
+            return NoteChanged(path, version, diff_of(there.text if there else "", text))
+
+
+def version_of(digest: str) -> str:
+    return digest[:VERSION_CHARS]
+
+
+def is_version(version: str, digest: str) -> bool:
+    """Whether `version`, as the caller has it, names the text with this digest."""
+    return len(version) >= VERSION_CHARS and digest.startswith(version.casefold())
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:
+    lines = list(
+        difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=2)
+    )
+    shown = [line[:LINE_CHARS_MAX] for line in lines[:DIFF_LINES_MAX]]
+    if len(lines) > DIFF_LINES_MAX:
+        shown.append(f"… {len(lines) - DIFF_LINES_MAX} more lines")
+    return "\n".join(shown)

@@ -1,0 +1,81 @@
+"""Change a part of a note, or what its frontmatter says."""
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.notes import requests
+from interlock.app.notes.changing import diff_of, is_version, put, told, version_of
+from interlock.app.notes.find import find
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import (
+    BadName,
+    FrontUnreadable,
+    NoSuchNote,
+    NoteChanged,
+    NoteRefusal,
+    NothingAsked,
+    SeveralNotes,
+    VersionWanted,
+)
+from interlock.app.notes.results import Done
+from interlock.app.requests import Asked
+from interlock.core.notes import edits, front
+from interlock.core.notes.edits import Edit, EditRefusal
+from interlock.core.notes.front import Unreadable
+from interlock.core.notes.note import Metadata
+from interlock.workspace.confined import Outside
+
+
+class Change(msgspec.Struct, frozen=True):
+    edit: Edit | None
+    metadata: Metadata = {}
+    """To set in the frontmatter; None removes a key."""
+    version: str | None = None
+    """As the caller has read it. What replaces a section must say it."""
+
+
+@told
+def edit(
+    app: App, notes: OpenedNotes, asked: str, change: Change, call: Asked | None = None
+) -> Done | NoteRefusal:
+    """What is added goes to the note as it is; what replaces text needs the text it has seen."""
+    notes.refresh(app)
+    with notes.lock.held():
+        if (before := requests.repeated(app, notes, call)) is not None:
+            return before
+        row = find(notes, asked)
+        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
+            return row
+        found = notes.folder.read(row.path)
+        if found is None:
+            return NoSuchNote(asked, ())
+        if isinstance(found, Outside):
+            return BadName(row.path, found.reason)
+        version = version_of(found.digest)
+        text = _changed(found.text, change)
+        if isinstance(text, Unreadable):
+            return FrontUnreadable(row.path, text.problem)
+        if not isinstance(text, str):
+            return text
+        if change.version and not is_version(change.version, found.digest):
+            return NoteChanged(row.path, version, diff_of(found.text, text))
+        if not change.version and isinstance(change.edit, edits.ReplaceSection):
+            return VersionWanted(row.path, version, "replace_section")
+        if text == found.text:
+            return Done("unchanged", row.path, row.permalink, version)
+        return put(app, notes, row.path, text, found=found, result="changed", call=call)
+
+
+def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | NothingAsked:
+    if change.edit is None and not change.metadata:
+        return NothingAsked()
+    if change.edit is not None:
+        edited = edits.edit(text, change.edit)
+        if not isinstance(edited, str):
+            return edited
+        text = edited
+    if not change.metadata:
+        return text
+    before, body = front.read(text)
+    after = front.with_values(before, change.metadata)
+    return after if isinstance(after, Unreadable) else after.text + body

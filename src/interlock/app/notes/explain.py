@@ -1,0 +1,175 @@
+"""Refusals about notes, in words."""
+
+from typing import assert_never
+
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
+from interlock.app.notes.refusals import (
+    BadName,
+    FolderOutside,
+    FrontUnreadable,
+    LooksLike,
+    NoProject,
+    NoSuchNote,
+    NoteChanged,
+    NoteExists,
+    NoteRefusal,
+    NothingAsked,
+    NotWritten,
+    SeveralNotes,
+    Unsettled,
+    VersionWanted,
+)
+from interlock.app.refusals import NoSuchDirectory, RequestReused
+from interlock.core.notes.edits import (
+    EditRefusal,
+    FrontmatterInTheWay,
+    NoSuchSection,
+    NotFound,
+    NothingToFind,
+    OtherCount,
+    SeveralSections,
+)
+
+
+def explain_note(refusal: NoteRefusal) -> Explanation:
+    match refusal:
+        case NoSuchDirectory() | RequestReused():
+            return explain(refusal)
+        case NoProject() | FolderOutside():
+            return _place(refusal)
+        case Unsettled():
+            hint = "Correct the file, or move it away; an agent asks the user to."
+            return Explanation("settings_broken", refusal.why, hint)
+        case NoSuchNote() | SeveralNotes():
+            return _missing(refusal)
+        case NoteExists() | LooksLike() | NoteChanged() | VersionWanted():
+            return _conflict(refusal)
+        case BadName():
+            return Explanation(
+                "note_refused",
+                f"`{refusal.name}` cannot be a note: {refusal.why}",
+                "Choose a path below the notes folder, such as `decisions/use-sqlite.md`.",
+            )
+        case NotWritten():
+            return Explanation("note_not_written", refusal.why, refusal.hint)
+        case FrontUnreadable():
+            return Explanation(
+                "note_refused",
+                f"The frontmatter of `{refusal.path}` cannot be read: {refusal.why}",
+                "It was left as it is. Correct the block between the two `---` lines first.",
+            )
+        case NothingAsked():
+            return Explanation(
+                "invalid_arguments",
+                "The edit names neither an operation nor metadata",
+                "Say what to change.",
+            )
+        case _:
+            return _edit(refusal)
+
+
+def _place(refusal: NoProject | FolderOutside) -> Explanation:
+    if isinstance(refusal, NoProject):
+        return Explanation(
+            "no_project",
+            f"`{refusal.path}` is in no project, and notes belong to one",
+            "Go to a directory of the project (or name it as workspacePath). `interlock init`, or"
+            " `git init`, makes a directory a project.",
+        )
+    return Explanation(
+        "no_project",
+        f"The project's config puts its notes into `{refusal.folder}`, which is not in the project",
+        "Only the user can do that: in config.toml of the data home, under [notes.folders], the"
+        " project's directory = the folder.",
+    )
+
+
+def _missing(refusal: NoSuchNote | SeveralNotes) -> Explanation:
+    if isinstance(refusal, SeveralNotes):
+        return Explanation(
+            "several_notes",
+            f"{len(refusal.paths)} notes are called `{refusal.asked}`",
+            "Name one by its path.",
+            refusal.paths,
+        )
+    return Explanation(
+        "unknown_note",
+        f"There is no note `{refusal.asked}`",
+        "Name one of those, or search for it." if refusal.close else "Search for it.",
+        refusal.close,
+    )
+
+
+def _conflict(refusal: NoteExists | LooksLike | NoteChanged | VersionWanted) -> Explanation:
+    match refusal:
+        case NoteExists():
+            return Explanation(
+                "note_exists",
+                f"`{refusal.path}` is there already, and nothing was written. From it to yours:"
+                f"\n{refusal.diff}\n",
+                f"Edit it (append, replace_section, …). To write over it, say so with version"
+                f" {refusal.version}.",
+            )
+        case LooksLike():
+            return Explanation(
+                "note_exists",
+                f"`{refusal.path}` (“{refusal.title}”) is about the same, and nothing was written",
+                "Read it and edit it. If yours is about something else, say that it is separate.",
+            )
+        case NoteChanged():
+            return Explanation(
+                "note_changed",
+                f"`{refusal.path}` is not what you have read: somebody changed it, and nothing was"
+                f" written. The difference:\n{refusal.diff}\n",
+                f"Bring the two together, and send it again with version {refusal.version}."
+                if refusal.version
+                else "It is gone. Write it anew if it is still wanted.",
+            )
+        case VersionWanted():
+            return Explanation(
+                "note_refused",
+                f"{refusal.what} replaces what is there, so it needs the version you have read",
+                f"Read `{refusal.path}`, and send the version that comes with it.",
+            )
+        case _:
+            assert_never(refusal)
+
+
+def _edit(refusal: EditRefusal) -> Explanation:
+    match refusal:
+        case NothingToFind():
+            error, hint = "find_replace was given nothing to find", "Say which text is replaced."
+        case NotFound():
+            error = f"The note does not contain `{_short(refusal.find)}`"
+            hint = "Read the note and copy the text as it stands there."
+            if refusal.closest:
+                hint = f"Line {refusal.line} is like it: `{_short(refusal.closest)}`. Copy it."
+        case OtherCount():
+            places = ", ".join(map(str, refusal.lines))
+            error = f"The text is there {refusal.found} times (lines {places})"
+            hint = f"Send expectedReplacements {refusal.found} to change all, or more of the text."
+        case NoSuchSection():
+            known = ", ".join(f"“{name}”" for name in refusal.known[:_NAMES_MAX])
+            error = f"The note has no section “{_short(refusal.section)}”"
+            hint = f"It has {known}." if known else "It has no sections; append to it."
+            closest = (refusal.closest,) if refusal.closest else ()
+            return Explanation("note_refused", error, hint, closest)
+        case SeveralSections():
+            places = ", ".join(map(str, refusal.lines))
+            error = f"Several sections are called “{_short(refusal.section)}” (lines {places})"
+            hint = "Name it with its hashes (`## Name`), or use find_replace."
+        case FrontmatterInTheWay():
+            error = "The text would become frontmatter, or make some of what is there"
+            hint = "Leave the `---` lines out; frontmatter is changed by metadata."
+        case _:
+            assert_never(refusal)
+    return Explanation("note_refused", error, hint)
+
+
+_NAMES_MAX = 12
+_TEXT_MAX = 120
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"

@@ -1,0 +1,112 @@
+"""The notes of a project, opened: its files, their index, and the lock around both."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.notes.refusals import FolderOutside, NoProject, Unsettled
+from interlock.app.notes.sync import Synced, sync
+from interlock.app.refusals import NoSuchDirectory
+from interlock.store.lock import WriteLock
+from interlock.store.notes.index import NoteIndex
+from interlock.workspace import git, project
+from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.notes import Folder
+from interlock.workspace.settings import notes_in
+
+BUDGET = 1_500
+FRESH_SECONDS = 1.0  # looking at 10,000 files takes 50 ms: not again for every call in a row
+CALL_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
+NAME_CHARS = 24
+
+
+class OpenedNotes:
+    """What is asked here is answered from the index, which is brought up to date first."""
+
+    def __init__(self, root: Path, folder: Folder, home: Path) -> None:
+        self.root = root
+        """Of the project."""
+        self.folder = folder
+        place = home / "notes"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[:NAME_CHARS]
+        self.lock = WriteLock(place / f"{name}.lock")
+        self.index = NoteIndex(place / f"{name}.db", self.lock)
+        self.synced = Synced(0, 0, 0, ())
+        self._fresh_until = 0.0
+
+    def refresh(
+        self,
+        app: App,
+        *,
+        seconds_max: float | None = CALL_SECONDS_MAX,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Synced:
+        """Bring the index up to date with the files. What was read a moment ago is not again."""
+        now = time.monotonic()
+        if now < self._fresh_until and not self.synced.pending:
+            return self.synced
+        deadline = None if seconds_max is None else now + seconds_max
+        self.synced = sync(
+            self.folder,
+            self.index,
+            self.lock,
+            now_ms=app.clock.now_ms(),
+            deadline=deadline,
+            progress=progress,
+        )
+        self._fresh_until = time.monotonic() + FRESH_SECONDS
+        return self.synced
+
+    def close(self) -> None:
+        self.index.close()
+        self.lock.close()
+
+
+NoPlace: TypeAlias = NoProject | Unsettled | FolderOutside | NoSuchDirectory
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the notes of a project lie."""
+
+    root: Path
+    folder: Path
+    budget: int
+    """Tokens of what an agent is told at the start."""
+
+
+def place_of(home: Path, workspace: Path) -> Place | NoPlace:
+    if not workspace.is_dir():
+        return NoSuchDirectory(str(workspace))
+    root = project.root_of(workspace) or git.root_of(workspace)
+    if root is None:
+        return NoProject(str(workspace))
+    try:
+        asked, user = notes_in(root / project.CONFIG), notes_in(home / "config.toml")
+    except SettingsBroken as broken:
+        return Unsettled(str(broken))
+    budget = asked.budget or user.budget or BUDGET
+    # A project names only what lies in it: it came with a clone, and the disk is the user's.
+    if chosen := user.folders.get(str(root)):
+        return Place(root, Path(chosen).expanduser(), budget)
+    folder = root / (asked.folder or project.NOTES)
+    inside = Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
+    return (
+        Place(root, folder, budget) if inside else FolderOutside(asked.folder or str(project.NOTES))
+    )
+
+
+def open_notes(app: App, workspace: Path) -> OpenedNotes | NoPlace:
+    """The notes of the project around `workspace`; opened once in a process."""
+    place = place_of(app.home, workspace)
+    if not isinstance(place, Place):
+        return place
+    if place.folder not in app.notes:
+        app.notes[place.folder] = OpenedNotes(place.root, Folder(place.folder), app.home)
+    return app.notes[place.folder]

@@ -1,0 +1,104 @@
+"""Publish what the log knows as notes of the project, under names of their own.
+
+The log is the truth and never reads them back. What cannot be written now is written later: each
+page says how many events it was made from, so that a stale one is known.
+"""
+
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.app.notes.changing import put, told
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.refusals import BadName, NoteRefusal
+from interlock.app.notes.results import Done
+from interlock.app.policy import standing
+from interlock.app.user import open_gaps
+from interlock.core.ids import SessionId
+from interlock.core.notes.grammar import compose, parse
+from interlock.core.notes.note import Metadata
+from interlock.core.session import state
+from interlock.core.session.events import decode_envelope
+from interlock.core.views.session_note import (
+    Page,
+    current_page,
+    name_of,
+    session_page,
+    with_kept,
+)
+from interlock.workspace.confined import Outside
+
+CATCH_UP_MAX = 10
+
+
+@told
+def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
+    """The session as it stands, in the notes of its project."""
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    workspace = Path(stream.head.workspace)
+    notes = open_notes(app, workspace)
+    if not isinstance(notes, OpenedNotes):
+        return notes
+    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
+    folded = state.fold(envelopes, project=workspace.name)
+    gaps = tuple(open_gap.gap for open_gap in open_gaps(app, session))
+    page = session_page(session, stream.version, stream.head, folded, gaps)
+    done = publish(app, notes, page)
+    if folded and folded.status == "active" and isinstance(done, Done):
+        publish(app, notes, current_page(session))
+    return done
+
+
+def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
+    """Write the page, unless a newer one is there. What people wrote below its line stays."""
+    path = f"{page.name}.md"
+    with notes.lock.held():
+        found = notes.folder.read(path)
+        if isinstance(found, Outside):
+            return BadName(path, found.reason)
+        known = parse(found.text, path=path) if found else None
+        if known and _version(known.front.values) > _version(page.metadata):
+            return Done("unchanged", path, page.name, "")
+        text = compose(
+            title=page.title,
+            type=str(page.metadata["type"]),
+            content=with_kept(page, known.body if known else ""),
+            tags=(),
+            metadata={key: value for key, value in page.metadata.items() if key != "type"},
+            permalink=page.name,
+        )
+        assert isinstance(text, str), "our own metadata is short and flat"
+        if found and text == found.text:
+            return Done("unchanged", path, page.name, "")
+        return put(app, notes, path, text, found=found, result="replaced" if found else "created")
+
+
+def catch_up(app: App, root: Path) -> tuple[str, ...]:
+    """Publish the sessions of the project whose notes are older than they are.
+
+    Nobody is stopped where that fails: what is returned is to be said about it.
+    """
+    if standing(app.home, root, at_ms=app.clock.now_ms()).policy.profile == "light":
+        return ()
+    notes = open_notes(app, root)
+    if not isinstance(notes, OpenedNotes):
+        return _why(notes)
+    for session in app.reader.attended_in(str(root))[:CATCH_UP_MAX]:
+        stream = app.reader.stream(session)
+        row = notes.index.by_path(f"{name_of(session)}.md")
+        if stream and (row is None or _version(row.front) < stream.version):
+            done = publish_session(app, session)
+            if not isinstance(done, Done):
+                return _why(done)
+    return ()
+
+
+def _why(refusal: NoteRefusal) -> tuple[str, ...]:
+    return (f"The note of the session was not written: {explain_note(refusal).error}.",)
+
+
+def _version(metadata: Metadata) -> int:
+    said = str(metadata.get("version", ""))
+    return int(said) if said.isascii() and said.isdigit() else 0

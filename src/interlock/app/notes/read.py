@@ -1,0 +1,57 @@
+"""Read a note, by any of its names."""
+
+from interlock.app.context import App
+from interlock.app.notes.changing import told, version_of
+from interlock.app.notes.find import find
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.results import NoteText
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.naming import permalink_of
+from interlock.workspace.confined import Outside
+
+PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
+LINKED_MAX = 20
+
+
+@told
+def read(
+    app: App, notes: OpenedNotes, asked: str, *, page: int | None = 1
+) -> NoteText | NoteRefusal:
+    """The file as it is on the disk, whatever the index says of it: a page of it, or the whole."""
+    notes.refresh(app)
+    row = find(notes, asked)
+    if isinstance(row, NoSuchNote | SeveralNotes | BadName):
+        return row
+    found = notes.folder.read(row.path)
+    if isinstance(found, Outside):
+        return BadName(row.path, found.reason)
+    if found is None:
+        return NoSuchNote(asked, ())
+    note = parse(found.text, path=row.path)
+    pages = pages_of(found.text) if page is not None else [found.text]
+    chosen = min(max(page or 1, 1), len(pages))
+    linked = dict.fromkeys(link.path for link in notes.index.links_to(row.path, limit=LINKED_MAX))
+    return NoteText(
+        row.path,
+        note.permalink or permalink_of(row.path),
+        note.title,
+        note.type,
+        version_of(found.digest),
+        pages[chosen - 1],
+        found.stamp.modified_ms,
+        chosen,
+        len(pages),
+        tuple(path for path in linked if path != row.path),
+    )
+
+
+def pages_of(text: str) -> list[str]:
+    """Cut at the ends of lines, as far as the lines are not longer than a page."""
+    pages, start = list[str](), 0
+    while len(text) - start > PAGE_CHARS:
+        cut = text.rfind("\n", start, start + PAGE_CHARS) + 1
+        end = cut if cut > start else start + PAGE_CHARS
+        pages.append(text[start:end])
+        start = end
+    return [*pages, text[start:]]

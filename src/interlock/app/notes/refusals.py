@@ -1,0 +1,113 @@
+"""Why something cannot be done with a note."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.app.refusals import NoSuchDirectory, RequestReused
+from interlock.core.notes.edits import EditRefusal
+
+
+class NoProject(msgspec.Struct, frozen=True):
+    """Notes belong to a project, and there is none around this directory."""
+
+    path: str
+
+
+class Unsettled(msgspec.Struct, frozen=True):
+    """A config cannot be read, so nobody can say where the notes lie."""
+
+    why: str
+
+
+class FolderOutside(msgspec.Struct, frozen=True):
+    """The project's config names a folder that does not lie in the project."""
+
+    folder: str
+
+
+class NoSuchNote(msgspec.Struct, frozen=True):
+    asked: str
+    close: tuple[str, ...]
+    """Addresses that look like it."""
+
+
+class SeveralNotes(msgspec.Struct, frozen=True):
+    asked: str
+    paths: tuple[str, ...]
+
+
+class NoteExists(msgspec.Struct, frozen=True):
+    """Nothing is written over unless the caller has seen what is there."""
+
+    path: str
+    version: str
+    diff: str
+    """From what is there to what was sent."""
+
+
+class LooksLike(msgspec.Struct, frozen=True):
+    """A note of nearly this title is there under another path."""
+
+    title: str
+    path: str
+
+
+class NoteChanged(msgspec.Struct, frozen=True):
+    """Somebody has written since the caller read."""
+
+    path: str
+    version: str
+    diff: str
+    """From what the caller read to what is there now, or from there to what was sent."""
+
+
+class VersionWanted(msgspec.Struct, frozen=True):
+    """What replaces text must say which text its author has seen."""
+
+    path: str
+    version: str
+    what: str
+
+
+class BadName(msgspec.Struct, frozen=True):
+    name: str
+    why: str
+
+
+class NotWritten(msgspec.Struct, frozen=True):
+    """The disk said no."""
+
+    why: str
+    hint: str
+
+
+class FrontUnreadable(msgspec.Struct, frozen=True):
+    """Its frontmatter is left alone, since nobody can say what it means."""
+
+    path: str
+    why: str
+
+
+class NothingAsked(msgspec.Struct, frozen=True):
+    """An edit that names neither an operation nor metadata."""
+
+
+NoteRefusal: TypeAlias = (
+    NoProject
+    | Unsettled
+    | FolderOutside
+    | NoSuchDirectory
+    | NoSuchNote
+    | SeveralNotes
+    | NoteExists
+    | LooksLike
+    | NoteChanged
+    | VersionWanted
+    | BadName
+    | NotWritten
+    | FrontUnreadable
+    | NothingAsked
+    | RequestReused
+    | EditRefusal
+)

@@ -1,0 +1,61 @@
+"""Delete a note that the caller has read."""
+
+from interlock.app.context import App
+from interlock.app.notes import requests
+from interlock.app.notes.changing import is_version, not_put, told, version_of
+from interlock.app.notes.find import find
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import (
+    BadName,
+    NoSuchNote,
+    NoteChanged,
+    NoteRefusal,
+    SeveralNotes,
+    VersionWanted,
+)
+from interlock.app.notes.results import Done
+from interlock.app.requests import Asked
+from interlock.workspace.confined import Outside
+from interlock.workspace.whole_file import Moved
+
+LINKS_MAX = 100
+LINKS_SHOWN_MAX = 5
+
+
+@told
+def delete(
+    app: App, notes: OpenedNotes, asked: str, version: str, call: Asked | None = None
+) -> Done | NoteRefusal:
+    notes.refresh(app)
+    with notes.lock.held():
+        if (before := requests.repeated(app, notes, call)) is not None:
+            return before
+        row = find(notes, asked)
+        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
+            return row
+        found = notes.folder.read(row.path)
+        if found is None:
+            return NoSuchNote(asked, ())
+        if isinstance(found, Outside):
+            return BadName(row.path, found.reason)
+        if not version:
+            return VersionWanted(row.path, version_of(found.digest), "deleting a note")
+        if not is_version(version, found.digest):
+            return NoteChanged(row.path, version_of(found.digest), found.text)
+        done = Done("deleted", row.path, row.permalink, "", _left(notes, row.path))
+        requests.remember(app, notes, call, done, path=row.path, before=found.digest)
+        gone = notes.folder.delete(row.path, expected=found.digest)
+        if isinstance(gone, Moved | Outside):
+            return not_put(row.path, "", gone)
+        notes.index.remove([row.path])
+        return done
+
+
+def _left(notes: OpenedNotes, path: str) -> tuple[str, ...]:
+    links = notes.index.links_to(path, limit=LINKS_MAX)
+    linking = sorted({link.path for link in links} - {path})
+    if not linking:
+        return ()
+    shown = ", ".join(linking[:LINKS_SHOWN_MAX])
+    more = f" and {len(linking) - LINKS_SHOWN_MAX} more" if len(linking) > LINKS_SHOWN_MAX else ""
+    return (f"{shown}{more} still link to it",)

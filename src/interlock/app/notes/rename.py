@@ -1,0 +1,68 @@
+"""Give a note another path. Its permalink stays, and with it every link to that."""
+
+from interlock.app.context import App
+from interlock.app.notes import requests
+from interlock.app.notes.changing import not_put, take, told, version_of
+from interlock.app.notes.find import find
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.results import Done
+from interlock.app.requests import Asked
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.keys import key_of, keys_of
+from interlock.store.notes.rows import Row
+from interlock.workspace.confined import Outside
+from interlock.workspace.notes import Twin
+from interlock.workspace.whole_file import Moved
+
+LINKS_MAX = 20
+
+
+@told
+def rename(
+    app: App, notes: OpenedNotes, asked: str, to: str, call: Asked | None = None
+) -> Done | NoteRefusal:
+    """`to` is a path, or a folder if it ends with a slash."""
+    notes.refresh(app)
+    with notes.lock.held():
+        if (before := requests.repeated(app, notes, call)) is not None:
+            return before
+        row = find(notes, asked)
+        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
+            return row
+        path = _path(row.path, to)
+        found = notes.folder.read(row.path)
+        if found is None:
+            return NoSuchNote(asked, ())
+        if isinstance(found, Outside):
+            return BadName(row.path, found.reason)
+        version = version_of(found.digest)
+        done = Done("moved", path, row.permalink, version, _hints(notes, row, path))
+        if path == row.path:
+            return done
+        requests.remember(app, notes, call, done, path=path, before="")
+        now_ms = app.clock.now_ms()
+        moved = notes.folder.move(row.path, path, expected=found.digest)
+        if isinstance(moved, Moved | Twin | Outside):
+            return not_put(path, found.text, moved)
+        with notes.index.transaction():
+            notes.index.remove([row.path])
+            note = parse(found.text, path=path)
+            take(notes, path, note, moved, now_ms)
+        return done
+
+
+def _path(before: str, to: str) -> str:
+    name = before.rpartition("/")[2]
+    to = to.strip()
+    if to.endswith("/"):
+        return f"{to.strip('/')}/{name}" if to.strip("/") else name
+    return to if to.endswith(".md") else f"{to}.md"
+
+
+def _hints(notes: OpenedNotes, row: Row, path: str) -> tuple[str, ...]:
+    """Links that named the old path, and not the title or the permalink, lead nowhere now."""
+    kept = keys_of(path, title=row.title, permalink=row.permalink)
+    linking = notes.index.links_to(row.path, limit=LINKS_MAX)
+    lost = sorted({link.path for link in linking if key_of(link.target) not in kept})
+    return (f"links to the old name stand in {', '.join(lost)}",) if lost else ()

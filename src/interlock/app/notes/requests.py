@@ -1,0 +1,45 @@
+"""A call that changes a note, made again: answered from the first, unless that came to nothing."""
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.results import Done
+from interlock.app.refusals import RequestReused
+from interlock.app.requests import UNNAMED_VALID_MS, Asked
+from interlock.store.notes.rows import Request
+from interlock.workspace.whole_file import Found
+
+
+def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | RequestReused | None:
+    """What the same call came to before; None where it is to be carried out.
+
+    It is noted before the file is written. If the file still is as it was before then, the process
+    died in between, or somebody took the change back: either way it is carried out.
+    """
+    before = notes.index.request(call.key) if call else None
+    if call is None or before is None:
+        return None
+    if before.arguments != call.arguments:
+        return RequestReused()
+    if not call.is_named and app.clock.now_ms() - before.at_ms > UNNAMED_VALID_MS:
+        return None
+    done = msgspec.json.decode(before.answer, type=Done)
+    return None if _digest(notes, before.path) == before.before else done
+
+
+def remember(
+    app: App, notes: OpenedNotes, call: Asked | None, done: Done, *, path: str, before: str
+) -> None:
+    """`before` is the digest of the file at `path` that is about to be changed; empty for none."""
+    if call is None:
+        return
+    request = Request(
+        call.key, call.arguments, app.clock.now_ms(), path, before, msgspec.json.encode(done)
+    )
+    notes.index.put_request(request)
+
+
+def _digest(notes: OpenedNotes, path: str) -> str:
+    found = notes.folder.read(path)
+    return found.digest if isinstance(found, Found) else ""

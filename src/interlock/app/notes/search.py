@@ -1,0 +1,107 @@
+"""Search the notes: by words, or by what kind of note is wanted; and the newest of them."""
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.notes.changing import told
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.results import Described, Hit, Hits, Recent, Why
+from interlock.core.notes import front, ranking, words
+from interlock.core.notes.ranking import Ranked
+from interlock.store.notes.rows import Filter, Row
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.whole_file import Found
+
+LIMIT_MAX = 50
+NEWEST_FIRST = Why(0, 0, 0, "no words were asked for, so the newest come first")
+RANKED_MIN = 50
+"""At least so many of the best by their words are ranked by everything else as well."""
+
+
+class Search(msgspec.Struct, frozen=True):
+    query: str = ""
+    wanted: Filter = Filter()
+    limit: int = 10
+    page: int = 1
+    is_explained: bool = False
+
+
+@told
+def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
+    """The best notes first; where none has all the words, those that have some.
+
+    Without words: what the rest of the question allows, the newest first.
+    """
+    synced = notes.refresh(app)
+    limit = min(max(asked.limit, 1), LIMIT_MAX)
+    first = (max(asked.page, 1) - 1) * limit
+    end = first + limit
+    if words.expression(asked.query) is None:
+        rows = notes.index.rows(asked.wanted, limit=end + 1)
+        hits = [
+            Hit(described(row), 0.0, "", NEWEST_FIRST if asked.is_explained else None)
+            for row in rows[first:end]
+        ]
+        return Hits(tuple(hits), has_more=len(rows) > end, pending=synced.pending)
+    ranked, is_loose = _ranked(app, notes, asked, depth=max(RANKED_MIN, end + 1))
+    hits = [_hit(notes, row, one, asked) for row, one in ranked[first:end]]
+    return Hits(tuple(hits), is_loose, has_more=len(ranked) > end, pending=synced.pending)
+
+
+@told
+def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recent | NoteRefusal:
+    synced = notes.refresh(app)
+    limit = min(max(limit, 1), LIMIT_MAX)
+    rows = notes.index.rows(wanted, limit=limit + 1)
+    return Recent(
+        tuple(described(row) for row in rows[:limit]),
+        has_more=len(rows) > limit,
+        pending=synced.pending,
+    )
+
+
+def described(row: Row) -> Described:
+    return Described(row.path, row.title, row.type, row.status, row.modified_ms, row.tags)
+
+
+def _ranked(
+    app: App, notes: OpenedNotes, asked: Search, *, depth: int
+) -> tuple[list[tuple[Row, Ranked]], bool]:
+    """The notes found, in their order, and whether they have only some of the words."""
+    all_of = words.expression(asked.query)
+    found = notes.index.search(all_of, asked.wanted, limit=depth) if all_of else []
+    is_loose = not found
+    if is_loose:
+        some = words.expression(asked.query, all_of=False)
+        found = notes.index.search(some, asked.wanted, limit=depth) if some else []
+    rows = {hit.row.path: hit.row for hit in found}
+    linked = notes.index.backlinks(tuple(rows))
+    total = len(words.wanted(asked.query))
+    hits = (
+        ranking.Hit(
+            hit.row.path,
+            hit.row.title,
+            -hit.score,
+            hit.row.modified_ms,
+            linked.get(hit.row.path, 0),
+            words.count(_text(notes, hit.row), asked.query) if is_loose else total,
+        )
+        for hit in found
+    )
+    ranked = ranking.rank(hits, asked.query, now_ms=app.clock.now_ms())
+    return [(rows[one.hit.path], one) for one in ranked], is_loose
+
+
+def _hit(notes: OpenedNotes, row: Row, one: Ranked, asked: Search) -> Hit:
+    why = Why(one.text, one.recency, one.links, one.why) if asked.is_explained else None
+    return Hit(described(row), one.score, words.excerpt(_text(notes, row), asked.query), why)
+
+
+def _text(notes: OpenedNotes, row: Row) -> str:
+    """What the note says, without its frontmatter; nothing if it cannot be read just now."""
+    try:
+        found = notes.folder.read(row.path)
+    except FolderFailure:
+        return ""
+    return front.read(found.text)[1] if isinstance(found, Found) else ""

@@ -1,0 +1,154 @@
+"""Write a note: a new one, or over one that the caller has seen."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.caller import Caller, resolve_caller
+from interlock.app.context import App
+from interlock.app.notes import requests
+from interlock.app.notes.changing import diff_of, is_version, put, told, version_of
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import (
+    BadName,
+    FrontUnreadable,
+    LooksLike,
+    NoteChanged,
+    NoteExists,
+    NoteRefusal,
+)
+from interlock.app.notes.results import Done
+from interlock.app.requests import Asked
+from interlock.core.notes.front import Unreadable
+from interlock.core.notes.grammar import compose, parse
+from interlock.core.notes.naming import canonical, file_name, permalink_of
+from interlock.core.notes.note import Metadata, Note
+from interlock.core.notes.typed import TYPES, plain_title, suggest, type_of_name
+from interlock.core.notes.words import expression
+from interlock.core.session.logbook import day_of
+from interlock.core.session.state import timestamp
+from interlock.store.notes.rows import Filter
+from interlock.workspace.confined import Outside
+from interlock.workspace.whole_file import Found
+
+ALIKE_MAX = 20
+TAKEN_MAX = 10_000
+
+
+class Draft(msgspec.Struct, frozen=True):
+    title: str
+    content: str
+    folder: str | None = None
+    """From the notes folder on; None where the type of the note says it."""
+    type: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Metadata = {}
+    overwrite: bool = False
+    version: str | None = None
+    """Of the note that is written over, as the caller has read it."""
+    is_separate: bool = False
+    """The caller knows of the note with nearly this title, and means another."""
+
+
+@told
+def write(
+    app: App, notes: OpenedNotes, draft: Draft, workspace: Path, call: Asked | None = None
+) -> Done | NoteRefusal:
+    """
+    Where a note of this name is there already, nothing is written unless the caller says so and
+    names the version it has seen. The same text again is no change.
+    """
+    notes.refresh(app, seconds_max=None)
+    origin = _origin(app, workspace)
+    with notes.lock.held():
+        if (before := requests.repeated(app, notes, call)) is not None:
+            return before
+        path, hints = _path(app, notes, draft)
+        found = notes.folder.read(path)
+        if isinstance(found, Outside):
+            return BadName(path, found.reason)
+        if found is not None:
+            return _replace(app, notes, path, found, draft=draft, call=call)
+        if not draft.is_separate and (alike := _alike(notes, draft)):
+            return alike
+        made = {"created": timestamp(app.clock.now_ms()), **origin}
+        text = _composed(draft, path, {**made, **draft.metadata})
+        if isinstance(text, Unreadable):
+            return FrontUnreadable(path, text.problem)
+        return put(app, notes, path, text, found=None, result="created", call=call, hints=hints)
+
+
+def _replace(
+    app: App, notes: OpenedNotes, path: str, found: Found, *, draft: Draft, call: Asked | None
+) -> Done | NoteRefusal:
+    known = parse(found.text, path=path)
+    if known.front.problem:
+        return FrontUnreadable(path, known.front.problem)
+    version = version_of(found.digest)
+    # What the frontmatter says and the caller does not speak of stays.
+    text = _composed(draft, path, {**known.front.values, **draft.metadata}, known)
+    if isinstance(text, Unreadable):
+        return FrontUnreadable(path, text.problem)
+    if text == found.text:
+        return Done("unchanged", path, known.permalink or permalink_of(path), version)
+    if not draft.overwrite or draft.version is None:
+        return NoteExists(path, version, diff_of(found.text, text))
+    if not is_version(draft.version, found.digest):
+        return NoteChanged(path, version, diff_of(found.text, text))
+    return put(app, notes, path, text, found=found, result="replaced", call=call)
+
+
+def _composed(
+    draft: Draft, path: str, metadata: Metadata, known: Note | None = None
+) -> str | Unreadable:
+    return compose(
+        title=draft.title,
+        type=draft.type or (known.type if known else ""),
+        content=draft.content,
+        tags=draft.tags or _tags_in(metadata),
+        metadata=metadata,
+        permalink=(known.permalink if known else "") or permalink_of(path),
+    )
+
+
+def _tags_in(metadata: Metadata) -> tuple[str, ...]:
+    tags = metadata.get("tags")
+    return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+
+
+def _path(app: App, notes: OpenedNotes, draft: Draft) -> tuple[str, tuple[str, ...]]:
+    """Where the note goes, and what is to be said about that."""
+    folder = (draft.folder or "").strip("/")
+    name = file_name(draft.title)
+    plain = f"{folder}/{name}" if folder else name
+    kind = TYPES.get(draft.type.casefold())
+    if kind is None:
+        return plain, ()
+    taken = [row.path for row in notes.index.like(f"*{kind.prefix}-*", limit=TAKEN_MAX)]
+    usual = suggest(draft.type, draft.title, taken, day_of(app.clock.now_ms())).path
+    if draft.folder is not None:
+        fits = type_of_name(name) == kind
+        return plain, () if fits else (f"a {draft.type} is usually named like `{usual}`",)
+    same = [row for row in notes.index.find(draft.title) if row.type == draft.type]
+    return (same[0].path if len(same) == 1 else usual), ()
+
+
+def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:
+    """A note whose title says the same in other words, if they are the same words."""
+    words = expression(plain_title(draft.title))
+    hits = notes.index.search(words, Filter(), limit=ALIKE_MAX) if words else []
+    for hit in hits:
+        if canonical(hit.row.title) == canonical(draft.title):
+            return LooksLike(hit.row.title, hit.row.path)
+    return None
+
+
+def _origin(app: App, workspace: Path) -> Metadata:
+    """Which session and which step of it the note comes from, where that is known."""
+    session = resolve_caller(app, Caller(workspace))
+    if not isinstance(session, str):
+        return {}
+    stream = app.reader.stream(session)
+    runs = stream.head.runs if stream and stream.head else ()
+    tip = next((run.tip for run in reversed(runs) if run.status in ("open", "waiting")), None)
+    return {"session": session, "node": tip} if tip else {"session": session}

@@ -1,0 +1,206 @@
+"""`interlock note`: read and change the notes of the project."""
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from interlock.app.context import App, open_app
+from interlock.app.home import data_home
+from interlock.app.notes.edit import Change, edit
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.read import read
+from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.remove import delete
+from interlock.app.notes.rename import rename
+from interlock.app.notes.results import Done
+from interlock.app.notes.write import Draft, write
+from interlock.cli.terminal import MISUSE, Stop, complain, print_json, refuse
+from interlock.core.notes import edits
+from interlock.core.notes.edits import Edit
+
+Outcome = TypeVar("Outcome")
+PROGRESS_FROM = 500  # fewer files are read before anybody could read that
+
+_OPERATIONS = (
+    "append",
+    "prepend",
+    "find-replace",
+    "replace-section",
+    "insert-before",
+    "insert-after",
+)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+
+
+@click.group()
+def note() -> None:
+    """Read, write and search the notes of this project"""
+
+
+@note.command("write")
+@click.argument("title")
+@click.option("--content", help="The text; default: what comes in on stdin")
+@click.option("--folder", help="Below the notes folder; default: that of the type")
+@click.option("--type", "type_name", default="", help="decision, requirement, task, feature, …")
+@click.option("--tag", "tags", multiple=True, help="May be given several times")
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="More frontmatter")
+@click.option("--overwrite", metavar="VERSION", help="Write over this version of it")
+@click.option("--separate", is_flag=True, help="It is not the one of nearly the same title")
+@as_json_option
+def write_command(title: str, content: str | None, *, as_json: bool, **options: Any) -> None:
+    """Write a note"""
+    app, notes = opened(as_json=as_json)
+    draft = Draft(
+        title,
+        _content(content),
+        options["folder"],
+        options["type_name"],
+        options["tags"],
+        _values(options["values"]),
+        overwrite=options["overwrite"] is not None,
+        version=options["overwrite"],
+        is_separate=options["separate"],
+    )
+    _say(done_or_stop(write(app, notes, draft, Path.cwd()), as_json=as_json), as_json)
+
+
+@note.command("read")
+@click.argument("name")
+@as_json_option
+def read_command(name: str, *, as_json: bool) -> None:
+    """Print a note, by its path, permalink or title"""
+    app, notes = opened(as_json=as_json)
+    found = done_or_stop(read(app, notes, name, page=None), as_json=as_json)
+    if as_json:
+        print_json(found)
+        return
+    linked = f", linked from {', '.join(found.linked_from)}" if found.linked_from else ""
+    print(f"{found.path}, version {found.version}{linked}", file=sys.stderr)
+    sys.stdout.buffer.write(found.text.encode("utf-8", "surrogateescape"))
+
+
+@note.command("edit")
+@click.argument("name")
+@click.argument("operation", type=click.Choice(_OPERATIONS), required=False)
+@click.option("--content", help="What is put in; default: what comes in on stdin")
+@click.option("--section", default="", help="The heading of the section")
+@click.option("--find", default="", help="For find-replace")
+@click.option("--expected", type=int, default=1, help="For find-replace: how many there are")
+@click.option("--subsections", is_flag=True, help="For replace-section: those too")
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE", help="Change the frontmatter")
+@click.option("--unset", "keys", multiple=True, metavar="KEY", help="Remove from the frontmatter")
+@click.option("--version", help="That you have read; replace-section needs it")
+@as_json_option
+def edit_command(name: str, operation: str | None, *, as_json: bool, **options: Any) -> None:
+    """Change a part of a note, or its frontmatter"""
+    app, notes = opened(as_json=as_json)
+    content = _content(options["content"]) if operation else ""
+    change = Change(
+        _edit(operation, content, options),
+        {**_values(options["values"]), **dict.fromkeys(options["keys"])},
+        options["version"],
+    )
+    _say(done_or_stop(edit(app, notes, name, change), as_json=as_json), as_json)
+
+
+@note.command("move")
+@click.argument("name")
+@click.argument("to")
+@as_json_option
+def move_command(name: str, to: str, *, as_json: bool) -> None:
+    """Move a note to a path, or to a folder if that ends with a slash"""
+    app, notes = opened(as_json=as_json)
+    _say(done_or_stop(rename(app, notes, name, to), as_json=as_json), as_json)
+
+
+@note.command("delete")
+@click.argument("name")
+@click.option("--version", help="That you have read; then nothing is asked")
+@as_json_option
+def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
+    """Delete a note"""
+    app, notes = opened(as_json=as_json)
+    if version is None:
+        found = done_or_stop(read(app, notes, name), as_json=as_json)
+        if as_json or not sys.stdin.isatty():
+            complain("Deleting needs the version", f"--version {found.version} deletes it.")
+            raise Stop(MISUSE)
+        click.confirm(f"Delete {found.path} ({len(found.text)} characters)?", abort=True, err=True)
+        version = found.version
+    _say(done_or_stop(delete(app, notes, name, version), as_json=as_json), as_json)
+
+
+def opened(*, as_json: bool) -> tuple[App, OpenedNotes]:
+    """The notes of the project here, read to the end, however long that takes."""
+    app = open_app(data_home())
+    notes = open_notes(app, Path.cwd())
+    if not isinstance(notes, OpenedNotes):
+        _stop(notes, as_json=as_json)
+    notes.refresh(app, seconds_max=None, progress=_progress if sys.stderr.isatty() else None)
+    return app, notes
+
+
+def done_or_stop(outcome: Outcome | NoteRefusal, *, as_json: bool) -> Outcome:
+    if isinstance(outcome, NoteRefusal):
+        _stop(outcome, as_json=as_json)
+    return outcome
+
+
+def _stop(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
+    explanation = explain_note(refusal)
+    commands = [f"interlock note read '{name}'" for name in explanation.did_you_mean]
+    refuse(explanation, as_json=as_json, commands=commands)
+
+
+def _say(done: Done, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
+    if as_json:
+        print_json(done)
+        return
+    version = f", version {done.version}" if done.version else ""
+    print(f"{done.result}: {done.path}{version}")
+    for hint in done.hints:
+        print(f"hint: {hint}", file=sys.stderr)
+
+
+def _content(given: str | None) -> str:
+    if given is not None:
+        return given
+    if sys.stdin.isatty():
+        print("Type the text, then Ctrl-D:", file=sys.stderr)
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+
+
+def _values(pairs: tuple[str, ...]) -> dict[str, Any]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.BadParameter(f"`{pair}` is not KEY=VALUE")
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _edit(operation: str | None, content: str, options: dict[str, Any]) -> Edit | None:
+    section = options["section"]
+    match operation:
+        case "append":
+            return edits.Append(content)
+        case "prepend":
+            return edits.Prepend(content)
+        case "find-replace":
+            return edits.FindReplace(options["find"], content, options["expected"])
+        case "replace-section":
+            return edits.ReplaceSection(section, content, options["subsections"])
+        case "insert-before":
+            return edits.InsertBefore(section, content)
+        case "insert-after":
+            return edits.InsertAfter(section, content)
+        case _:
+            return None
+
+
+def _progress(done: int, total: int) -> None:
+    """One line that is written over, where somebody looks and it takes a while."""
+    if total >= PROGRESS_FROM:
+        end = "\r\033[K" if done == total else ""
+        print(f"\rReading notes: {done} of {total}{end}", end="", file=sys.stderr, flush=True)

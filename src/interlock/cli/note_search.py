@@ -1,0 +1,166 @@
+"""`interlock note search`, `context`, `recent`, `graph`, `check`: look through the notes."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from interlock.app.context import App
+from interlock.app.notes.around import build_context, graph
+from interlock.app.notes.check import check
+from interlock.app.notes.results import Graph
+from interlock.app.notes.search import Filter, Search, recent, search
+from interlock.app.notes.spans import since_ms
+from interlock.cli.note import as_json_option, done_or_stop, note, opened
+from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
+from interlock.core.views.ages import ago
+
+since_option = click.option("--since", default="", help="7d, 24h, 2 weeks, or a date")
+limit_option = click.option("--limit", default=10, help="How many at most")
+
+
+@note.command("search")
+@click.argument("words", nargs=-1)
+@click.option("--type", "types", multiple=True, help="Only of this type")
+@click.option("--tag", "tags", multiple=True, help="Only with this tag")
+@click.option("--status", "statuses", multiple=True, help="open, active, blocked, done, closed")
+@click.option("--category", default="", help="Only with an observation of this category")
+@click.option("--folder", default="", help="Only below this folder")
+@since_option
+@limit_option
+@click.option("--explain", is_flag=True, help="Say why each is where it is")
+@as_json_option
+def search_command(
+    words: tuple[str, ...], *, limit: int, explain: bool, as_json: bool, **narrowed: Any
+) -> None:
+    """Search the notes"""
+    app, notes = opened(as_json=as_json)
+    folder, since = narrowed.pop("folder").strip("/"), narrowed.pop("since")
+    prefix = f"{folder}/" if folder else ""
+    wanted = Filter(**narrowed, since_ms=_since(app, since), prefix=prefix)
+    query = Search(" ".join(words), wanted, limit, is_explained=explain)
+    found = done_or_stop(search(app, notes, query), as_json=as_json)
+    if as_json:
+        print_json(found)
+        return
+    if not found.hits:
+        print("Nothing was found.")
+    elif found.is_loose:
+        print("No note has all the words; these have some of them.\n")
+    for hit in found.hits:
+        print(f"{hit.note.path}  {hit.note.title}")
+        if hit.excerpt:
+            print(f"    {hit.excerpt}")
+        if hit.why:
+            print(f"    {hit.score:.2f}: {hit.why.words}")
+    if found.has_more:
+        print(f"More than {limit}; --limit shows more.", file=sys.stderr)
+
+
+@note.command("context")
+@click.argument("name")
+@click.option("--depth", default=1, help="How many links away, up to 3")
+@since_option
+@limit_option
+@as_json_option
+def context_command(name: str, *, depth: int, since: str, limit: int, as_json: bool) -> None:
+    """Show what a note says and what lies around it. NAME may be a pattern: 'specs/*'"""
+    app, notes = opened(as_json=as_json)
+    from_ms = _since(app, since)
+    around = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
+    found = done_or_stop(around, as_json=as_json)
+    if as_json:
+        print_json(found)
+        return
+    for one in found.notes:
+        via = f"  ({one.distance} away, by {one.via})" if one.distance else ""
+        print(f"{one.note.path}  {one.note.title}{via}")
+        for said in one.observations:
+            print(f"    {said}")
+        for link in one.links:
+            arrow = "<-" if link.is_backward else "->"
+            print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
+    if found.left_out:
+        print(f"{found.left_out} more; --limit shows more.", file=sys.stderr)
+
+
+@note.command("recent")
+@click.option("--since", default="7d", help="7d, 24h, 2 weeks, or a date")
+@click.option("--type", "types", multiple=True, help="Only of this type")
+@limit_option
+@as_json_option
+def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: bool) -> None:
+    """List the notes that were changed last"""
+    app, notes = opened(as_json=as_json)
+    wanted = Filter(types=types, since_ms=_since(app, since))
+    found = done_or_stop(recent(app, notes, wanted, limit=limit), as_json=as_json)
+    if as_json:
+        print_json(found)
+        return
+    if not found.notes:
+        print("No note was changed in that time.")
+    now_ms = app.clock.now_ms()
+    print_table([(ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in found.notes])
+
+
+@note.command("graph")
+@click.argument("name", required=False, default="")
+@click.option("--depth", default=1, help="How many links away, up to 3")
+@click.option("--mermaid", "as_mermaid", is_flag=True, help="As a Mermaid diagram")
+@as_json_option
+def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
+    """Draw how notes are linked: around one of them, or the newest"""
+    app, notes = opened(as_json=as_json)
+    found = done_or_stop(graph(app, notes, name, depth=depth), as_json=as_json)
+    if as_json:
+        print_json(found)
+    elif as_mermaid:
+        print("\n".join(_mermaid(found)))
+    else:
+        print_table([(edge.source, edge.kind, edge.target) for edge in found.edges])
+        for target in found.unwritten:
+            print(f"not written: {target}")
+
+
+@note.command("check")
+@as_json_option
+def check_command(*, as_json: bool) -> None:
+    """Check names, numbers, statuses, links and frontmatter of all notes"""
+    app, notes = opened(as_json=as_json)
+    found = done_or_stop(check(app, notes), as_json=as_json)
+    grave = [finding for finding in found.findings if finding.severity != "hint"]
+    if as_json:
+        print_json(found)
+    else:
+        for finding in found.findings:
+            place = f"{finding.path}:{finding.line}" if finding.line else finding.path
+            print(f"{place}: {finding.severity}: {finding.what}; {finding.instead}")
+        for path in found.unreadable:
+            print(f"{path or notes.folder.root}: error: cannot be looked at")
+        hints = len(found.findings) - len(grave)
+        print(f"{found.notes} notes, {len(grave)} to mend, {hints} hints", file=sys.stderr)
+    if grave or found.unreadable:
+        raise Stop(REFUSED)
+
+
+def _since(app: App, text: str) -> int:
+    if not text:
+        return 0
+    found = since_ms(text, app.clock.now_ms())
+    if found is None:
+        raise click.BadParameter(f"`{text}` is no span of time; write 7d, 24h, 2 weeks or a date")
+    return found
+
+
+def _mermaid(found: Graph) -> Iterator[str]:
+    names = [*(one.path for one in found.notes), *found.unwritten]
+    numbers = {name: f"n{number}" for number, name in enumerate(names)}
+    titles = {one.path: one.title for one in found.notes}
+    yield "graph LR"
+    for name, number in numbers.items():
+        # Quotes would end the label, and brackets a node.
+        label = titles.get(name, name).replace('"', "'")
+        yield f'  {number}["{label}"]' if name in titles else f'  {number}("{label}")'
+    for edge in found.edges:
+        yield f"  {numbers[edge.source]} -->|{edge.kind}| {numbers[edge.target]}"

@@ -1,0 +1,290 @@
+"""Edits of a note: each changes one place, and everything around it stays as it is.
+
+The frontmatter is never touched. What is put in gets the newlines that the file has.
+"""
+
+import difflib
+import re
+from bisect import bisect_right
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.core.notes import front as fronts
+from interlock.core.notes import lines
+from interlock.core.notes.lines import Block
+
+LINES_COMPARED_MAX = 500  # comparing is slow, and a hint is only a hint
+LINE_CHARS_COMPARED_MAX = 200
+_HASHES = re.compile(r"(#{1,6})[ \t]+")
+
+
+class Append(msgspec.Struct, frozen=True, tag="append"):
+    """After the last line."""
+
+    content: str
+
+
+class Prepend(msgspec.Struct, frozen=True, tag="prepend"):
+    """Before the first line, after the frontmatter."""
+
+    content: str
+
+
+class FindReplace(msgspec.Struct, frozen=True, tag="find_replace"):
+    find: str
+    replacement: str
+    expected: int = 1
+    """How many places there must be. All of them are changed, or none."""
+
+
+class ReplaceSection(msgspec.Struct, frozen=True, tag="replace_section"):
+    """What is under a heading. The heading stays; `content` may begin with it again."""
+
+    section: str
+    content: str
+    with_subsections: bool = False
+
+
+class InsertBefore(msgspec.Struct, frozen=True, tag="insert_before_section"):
+    section: str
+    content: str
+
+
+class InsertAfter(msgspec.Struct, frozen=True, tag="insert_after_section"):
+    """After the section and its subsections: what is put there does not take their text over."""
+
+    section: str
+    content: str
+
+
+Edit: TypeAlias = Append | Prepend | FindReplace | ReplaceSection | InsertBefore | InsertAfter
+
+
+class NothingToFind(msgspec.Struct, frozen=True):
+    """Nothing is everywhere."""
+
+
+class NotFound(msgspec.Struct, frozen=True):
+    find: str
+    closest: str
+    """The line that is most like it; empty where none is."""
+    line: int
+    """Where that is, from 1; 0 where there is none."""
+
+
+class OtherCount(msgspec.Struct, frozen=True):
+    expected: int
+    found: int
+    lines: tuple[int, ...]
+
+
+class NoSuchSection(msgspec.Struct, frozen=True):
+    section: str
+    known: tuple[str, ...]
+    closest: str
+
+
+class SeveralSections(msgspec.Struct, frozen=True):
+    section: str
+    lines: tuple[int, ...]
+
+
+class FrontmatterInTheWay(msgspec.Struct, frozen=True):
+    """What is put in would become frontmatter, or make some of what is there."""
+
+
+EditRefusal: TypeAlias = (
+    NothingToFind | NotFound | OtherCount | NoSuchSection | SeveralSections | FrontmatterInTheWay
+)
+
+
+def edit(text: str, change: Edit) -> str | EditRefusal:
+    front, body = fronts.read(text)
+    newline = lines.newline_of(text)
+    before = len(lines.ends(front.text)) if front.text else 1
+    match change:
+        case FindReplace():
+            edited = _replaced(body, change, newline, before)
+        case Append(content):
+            edited = body + _apart(front.text + body, newline) + _finished(content, newline)
+        case Prepend(content):
+            gap = newline if _begins_underlined(body) else ""
+            edited = _apart(front.text, newline) + _finished(content, newline) + gap + body
+        case _:
+            edited = _in_section(body, change, newline or "\n", before)
+    if not isinstance(edited, str):
+        return edited
+    whole = front.text + edited
+    # What is put in may begin with a fence of frontmatter, or close one that was open.
+    if _bare(fronts.read(whole)[0].text) != _bare(front.text):
+        return FrontmatterInTheWay()
+    return whole
+
+
+def _bare(front: str) -> str:
+    return front.strip(f"{fronts.BYTE_ORDER_MARK}\r\n")
+
+
+def _begins_underlined(body: str) -> bool:
+    """A text right above such a heading would become part of it."""
+    blocks = lines.blocks(lines.split(body))[:1]
+    return any(block.kind == "heading" and block.first == 0 < block.last for block in blocks)
+
+
+def _in_section(
+    body: str, change: ReplaceSection | InsertBefore | InsertAfter, newline: str, before: int
+) -> str | EditRefusal:
+    headings = [block for block in lines.blocks(lines.split(body)) if block.kind == "heading"]
+    heading = _heading(headings, change.section, before)
+    if not isinstance(heading, Block):
+        return heading
+    starts = [0, *lines.ends(body)]
+    following = headings[headings.index(heading) + 1 :]
+    after = next((other for other in following if other.level <= heading.level), None)
+    content = _in_style(change.content, newline)
+    match change:
+        case InsertBefore():
+            return _inserted(body, starts[heading.first], content, newline)
+        case InsertAfter():
+            end = starts[after.first] if after else len(body)
+            return _inserted(body, end, content, newline)
+        case ReplaceSection(_, _, with_subsections):
+            until = after if with_subsections else next(iter(following), None)
+            start = starts[heading.last + 1]
+            end = starts[until.first] if until else len(body)
+            is_risky = until is not None and until.last > until.first
+            content = _without_heading(content, heading)
+            return _section_replaced(body, start, end, content, newline, is_risky=is_risky)
+
+
+def _heading(
+    headings: list[Block], section: str, before: int
+) -> Block | NoSuchSection | SeveralSections:
+    wanted = section.strip()
+    hashes = _HASHES.match(wanted)
+    name = wanted[hashes.end() :].strip() if hashes else wanted
+    level = len(hashes[1]) if hashes else 0
+    candidates = [heading for heading in headings if level in (0, heading.level)]
+    found = [heading for heading in candidates if _title(heading) == name]
+    if not found:
+        folded = name.casefold()
+        found = [heading for heading in candidates if _title(heading).casefold() == folded]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        return SeveralSections(section, tuple(heading.first + before for heading in found))
+    known = [f"{'#' * heading.level} {_title(heading)}" for heading in headings]
+    by_name = {
+        _title(heading).casefold(): shown for heading, shown in zip(headings, known, strict=True)
+    }
+    closest = difflib.get_close_matches(name.casefold(), list(by_name)[:LINES_COMPARED_MAX], n=1)
+    return NoSuchSection(section, tuple(known), by_name[closest[0]] if closest else "")
+
+
+def _title(heading: Block) -> str:
+    return " ".join(heading.texts).strip()
+
+
+def _without_heading(content: str, heading: Block) -> str:
+    for block in lines.blocks(lines.split(content))[:1]:
+        is_first = not content[: [0, *lines.ends(content)][block.first]].strip()
+        same = (block.kind, block.level, _title(block)) == (
+            "heading",
+            heading.level,
+            _title(heading),
+        )
+        if is_first and same:
+            return content[lines.ends(content)[block.last] :]
+    return content
+
+
+def _section_replaced(
+    body: str, start: int, end: int, content: str, newline: str, *, is_risky: bool
+) -> str:
+    """`is_risky` if what follows is underlined: a text right above it would become part of it."""
+    section = body[start:end]
+    old = section.strip("\r\n")
+    content = content.strip("\r\n")
+    if not section.strip():
+        if not content:
+            return body
+        gap = newline if is_risky and not section else ""
+        return body[:start] + _apart(body[:start], newline) + content + newline + gap + body[start:]
+    begin = start + section.index(old)
+    stop = begin + len(old)
+    if not content:
+        # One of the two gaps around it is enough.
+        return body[:start] + body[stop:].removeprefix(newline)
+    is_close = not lines.split(body[stop:end])[2:]
+    gap = newline if is_risky and is_close else ""
+    return body[:begin] + content + gap + body[stop:]
+
+
+def _inserted(body: str, position: int, content: str, newline: str) -> str:
+    """A paragraph of its own: a blank line on either side, where there is none."""
+    content = content.strip("\r\n")
+    if not content.strip():
+        return body
+    above, below = body[:position], body[position:]
+    lead = _apart(above, newline)
+    if above and (lead or lines.split(above)[-2].strip()):
+        lead += newline
+    tail = newline if not lines.split(below)[0].strip() else newline * 2
+    return above + lead + content + tail + below
+
+
+def _replaced(
+    body: str, change: FindReplace, newline: str, before: int
+) -> str | NothingToFind | NotFound | OtherCount:
+    find = change.find
+    if not find:
+        return NothingToFind()
+    if find not in body:
+        find = _in_style(find, newline)
+    found = body.count(find)
+    if not found:
+        return _not_found(body, change.find, before)
+    if found != change.expected:
+        return OtherCount(change.expected, found, _places(body, find, before))
+    return body.replace(find, _in_style(change.replacement, newline))
+
+
+def _places(body: str, find: str, before: int) -> tuple[int, ...]:
+    starts = lines.ends(body)[:-1]
+    places: list[int] = []
+    position = body.find(find)
+    while position >= 0:
+        places.append(bisect_right(starts, position) + before)
+        position = body.find(find, position + len(find))
+    return tuple(places)
+
+
+def _not_found(body: str, find: str, before: int) -> NotFound:
+    first = next((line.strip() for line in lines.split(find) if line.strip()), "")
+    compared = lines.split(body)[:LINES_COMPARED_MAX]
+    shortened = [line.strip()[:LINE_CHARS_COMPARED_MAX] for line in compared]
+    close = (
+        difflib.get_close_matches(first[:LINE_CHARS_COMPARED_MAX], shortened, n=1) if first else []
+    )
+    if not close:
+        return NotFound(find, "", 0)
+    index = shortened.index(close[0])
+    return NotFound(find, compared[index], index + before)
+
+
+def _apart(above: str, newline: str) -> str:
+    """What `above` lacks for something to follow on a line of its own."""
+    is_whole = not above.strip(fronts.BYTE_ORDER_MARK) or above.endswith(("\n", "\r"))
+    return "" if is_whole else newline or "\n"
+
+
+def _finished(content: str, newline: str) -> str:
+    content = _in_style(content, newline)
+    return content + _apart(content, newline or lines.newline_of(content))
+
+
+def _in_style(content: str, newline: str) -> str:
+    if not newline or ("\r" not in content and newline == "\n"):
+        return content
+    return content.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)

@@ -1,0 +1,152 @@
+"""The frontmatter of a note: read by YAML's rules, changed by the line, else left as it is."""
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.notes import yaml_text
+from interlock.core.notes.note import Front, Metadata
+
+if TYPE_CHECKING:
+    from interlock.core.notes.entries import Entry
+
+BYTE_ORDER_MARK = "\ufeff"
+
+_OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
+_CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """The frontmatter cannot be changed, or written, so that everything else in it stays."""
+
+    problem: str
+
+
+def read(text: str) -> tuple[Front, str]:
+    """The frontmatter and the rest. Together they are `text`, whatever it is.
+
+    A byte order mark without frontmatter counts as the front, so that whatever is put before the
+    rest still comes after it.
+    """
+    start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    parts = _parts(text, start)
+    if parts is None:
+        return Front(text[:start], {}), text[start:]
+    head, inner, tail = parts
+    end = len(head) + len(inner) + len(tail)
+    values, problem = _values(inner)
+    return Front(text[:end], values, problem), text[end:]
+
+
+def with_values(front: Front, changes: Metadata, *, newline: str = "\n") -> Front | Unreadable:
+    """`front` with other values; None removes a key. Only the lines of these keys change.
+
+    `newline` is for a block that is made here; one that is there keeps its own. The result is read
+    back before it is given out: what cannot be changed safely is not changed.
+    """
+    if front.problem:
+        return Unreadable(front.problem)
+    if yaml_text.is_too_deep(changes):
+        return Unreadable(f"the values are nested deeper than {yaml_text.DEPTH_MAX} levels")
+    changes = {key: value for key, value in changes.items() if _differs(front, key, value)}
+    if not changes:
+        return front
+    changed = _changed_text(front, changes, newline)
+    result, rest = read(changed)
+    if result.problem:
+        return Unreadable(result.problem)
+    if rest or result.values != _expected(front, changes):
+        return Unreadable("it is written in a way in which these keys cannot be changed alone")
+    return result
+
+
+def written(values: Metadata) -> str:
+    """The lines of `values`, without fences."""
+    return yaml_text.block(values, newline="\n", indent="")
+
+
+def _parts(text: str, start: int) -> tuple[str, str, str] | None:
+    """The opening fence with what is before it, the lines in between, the closing fence."""
+    opening = _OPENING.match(text, start)
+    closing = opening and _CLOSING.search(text, opening.end() - 1)
+    if not opening or not closing:
+        return None
+    begin, end = opening.end(), closing.start() + 1
+    return text[:begin], text[begin:end], text[end : closing.end()]
+
+
+def _values(inner: str) -> tuple[Metadata, str]:
+    if not inner.strip():
+        return {}, ""
+    from interlock.core.notes import entries  # noqa: PLC0415 (see there)
+
+    try:
+        return {entry.key: entry.value for entry in entries.entries(inner)}, ""
+    except entries.NotUnderstood as error:
+        return {}, str(error)
+
+
+def _differs(front: Front, key: str, value: Json) -> bool:
+    if value is None:
+        return key in front.values
+    return key not in front.values or front.values[key] != yaml_text.as_read(value)
+
+
+def _expected(front: Front, changes: Metadata) -> Metadata:
+    values = {**front.values, **{key: yaml_text.as_read(changes[key]) for key in changes}}
+    return {key: values[key] for key in values if changes.get(key, "") is not None}
+
+
+def _changed_text(front: Front, changes: Metadata, newline: str) -> str:
+    mark = BYTE_ORDER_MARK if front.text.startswith(BYTE_ORDER_MARK) else ""
+    parts = _parts(front.text, len(mark))
+    if parts is None:
+        parts = (f"{mark}---{newline}", "", f"---{newline}")
+    head, inner, tail = parts
+    newline = "\r\n" if head.endswith("\r\n") else head[-1]
+    entries = _entries(inner)
+    indent = ""
+    if entries:
+        first = entries[0].start
+        indent = inner[_line_start(inner, first) : first]
+        indent = indent if indent.isspace() else ""
+    new = {key: changes[key] for key in changes if key not in front.values}
+    lines = yaml_text.block(new, newline=newline, indent=indent)
+    for entry in reversed(entries):
+        if entry.key in changes:
+            inner = _spliced(inner, entry, changes[entry.key], indent=indent, newline=newline)
+    return head + inner + lines + tail
+
+
+def _spliced(inner: str, entry: "Entry", value: Json, *, indent: str, newline: str) -> str:
+    shown = inner[entry.start : entry.value_end].rstrip(" \t\r\n")
+    if value is not None and "\n" not in shown and "\r" not in shown:
+        # In its place: a comment behind it, and the way the key is written, stay.
+        text = yaml_text.inline(value)
+        if not inner[entry.value_start - 1].isspace():
+            text = f" {text}"
+        return inner[: entry.value_start] + text + inner[entry.value_end :]
+    start = _line_start(inner, entry.start)
+    end = _line_end(inner, entry.start + len(shown))
+    lines = "" if value is None else yaml_text.block({entry.key: value}, newline, indent)
+    return inner[:start] + lines + inner[end:]
+
+
+def _line_start(text: str, position: int) -> int:
+    return max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
+
+
+def _line_end(text: str, position: int) -> int:
+    """Behind the newline of the line in which `position` is."""
+    found = re.compile(r"\r\n|\n|\r").search(text, position)
+    return found.end() if found else len(text)
+
+
+def _entries(inner: str) -> "list[Entry]":
+    if not inner.strip():
+        return []
+    from interlock.core.notes.entries import entries  # noqa: PLC0415 (see there)
+
+    return entries(inner)

@@ -1,0 +1,111 @@
+"""What a note says: its observations, links, tags and headings; and a new note from parts.
+
+The grammar is Basic Memory's. Nothing in code, comments or frontmatter says anything.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from interlock.core.canonical import Json
+from interlock.core.notes import front as fronts
+from interlock.core.notes import inline, lines
+from interlock.core.notes.front import Unreadable
+from interlock.core.notes.note import Front, Heading, Link, Metadata, Note, Observation
+
+TYPE_DEFAULT = "note"
+
+
+def parse(text: str, *, path: str) -> Note:
+    """The note in `text`, which may be anything. `path` names it where it has no title."""
+    front, body = fronts.read(text)
+    before = len(lines.ends(front.text)) if front.text else 1
+    observations: list[Observation] = []
+    links: list[Link] = []
+    headings: list[Heading] = []
+    for block in lines.blocks(lines.split(body)):
+        line = block.first + before
+        texts = block.texts
+        if block.kind == "heading":
+            headings.append(Heading(block.level, " ".join(texts).strip(), line))
+        if block.kind == "item":
+            found, said = inline.item(texts, line)
+            links += said
+            if found:
+                observations.append(found)
+        else:
+            links += inline.links(texts, line)
+    return Note(
+        front=front,
+        body=body,
+        title=_word(front, "title") or _stem(path),
+        type=_word(front, "type") or TYPE_DEFAULT,
+        tags=_each_once([*_tags(front.values.get("tags")), *_tags_of(observations)]),
+        permalink=_word(front, "permalink"),
+        observations=tuple(observations),
+        links=tuple(links),
+        headings=tuple(headings),
+    )
+
+
+def render(note: Note) -> str:
+    """The file, byte for byte as it was read."""
+    return note.text
+
+
+def compose(
+    *,
+    title: str,
+    content: str,
+    type: str = "",  # noqa: A002 (the word of the frontmatter)
+    tags: Sequence[str] = (),
+    metadata: Metadata | None = None,
+    permalink: str = "",
+) -> str | Unreadable:
+    """A new note. What is not given is taken from frontmatter that `content` begins with.
+
+    Unreadable where the frontmatter would be too large or too deep to be read back. Frontmatter in
+    `content` that cannot be read stays where it is, as text.
+    """
+    front, body = fronts.read(content)
+    if front.problem:
+        front, body = Front("", {}), content
+    given: Metadata = {
+        "title": title,
+        "type": type or ("" if _word(front, "type") else TYPE_DEFAULT),
+        "permalink": permalink,
+        "tags": [tag for tag in map(_tag, tags) if tag],
+    }
+    changes = {key: value for key, value in given.items() if value}
+    changes |= {key: value for key, value in (metadata or {}).items() if key not in given}
+    made = fronts.with_values(front, changes, newline=lines.newline_of(content) or "\n")
+    return made if isinstance(made, Unreadable) else made.text + body
+
+
+def _word(front: Front, key: str) -> str:
+    value = front.values.get(key)
+    return value if isinstance(value, str) and value.strip() else ""
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: -len(".md")] if name.lower().endswith(".md") else name
+
+
+def _tags(value: Json) -> list[str]:
+    """A list, or words with commas between them."""
+    if isinstance(value, str):
+        value = [*value.split(",")]
+    if not isinstance(value, list):
+        return []
+    return [tag for tag in (_tag(part) for part in value if isinstance(part, str)) if tag]
+
+
+def _tag(text: str) -> str:
+    return text.strip().lstrip("#").strip()
+
+
+def _tags_of(observations: Iterable[Observation]) -> list[str]:
+    return [tag for observation in observations for tag in observation.tags]
+
+
+def _each_once(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tags))

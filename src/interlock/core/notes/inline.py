@@ -1,0 +1,221 @@
+"""What a line of a note says: links, tags, an observation, a relation.
+
+Each line is there twice: as it is, and masked, which has the same length and a mark in place of all
+that says nothing (code, comments, escaped characters). Things are found in the masked one.
+"""
+
+import re
+from bisect import bisect_right
+
+from interlock.core.notes.note import Link, Observation
+
+LINKS_TO = "links_to"
+NO_CATEGORY = "Note"
+TARGET_CHARS_MAX = 300
+
+_MASK = "\0"
+_SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<!--")
+_TICKS = re.compile(r"`+")
+# Not `\w`: that leaves out the signs that vowels are written with in many scripts.
+_NO_WORD = (
+    r"\s\0-,./:-@\[-^`{-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u060c\u061b\u061f\u0964\u0965"
+    r"\u2010-\u205e\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3d\uff5b-\uff65"
+)
+_TAG = re.compile(rf"#(?<!\S#)([^{_NO_WORD}\d_-][^{_NO_WORD.replace('./', '.')}]*)")
+_WORD = re.compile(rf"[^{_NO_WORD}]+")
+_TIME = r"\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\.?)?"
+_DATE = r"\d{4}-\d{2}-\d{2}"
+_SPAN = rf"{_TIME}(?: ?(?:-{{1,2}}>?|\u2013|\u2192) ?{_TIME})?"
+_TIMESTAMP = re.compile(rf"(?:{_DATE}(?:[T ]{_TIME}(?: ?(?:Z|[+-]\d\d:?\d\d))?)?|{_SPAN})")
+_CATEGORY_END = re.compile(r"[\[\]()]")
+
+
+def masked(texts: list[str]) -> list[str]:
+    """The lines of one paragraph: code may begin on one and end on another."""
+    whole = texts[0] if len(texts) == 1 else "\n".join(texts)
+    if "`" not in whole and "\\" not in whole and "<!--" not in whole:
+        return texts
+    ticks: dict[int, list[int]] = {}
+    for run in _TICKS.finditer(whole):
+        ticks.setdefault(run.end() - run.start(), []).append(run.start())
+    parts: list[str] = []
+    done = position = 0
+    while special := _SPECIAL.search(whole, position):
+        start, position = special.span()
+        mark = whole[start]
+        if mark == "\\":
+            start, end = start + 1, position
+        elif mark == "`":
+            length = position - start
+            places = ticks.get(length, [])
+            index = bisect_right(places, start)
+            if index == len(places):
+                continue
+            end = places[index] + length
+        else:
+            found = whole.find("-->", start + 2)
+            if found < 0:
+                # None of those that follow has an end either.
+                whole = whole[:position] + whole[position:].replace("<!--", _MASK * 4)
+                continue
+            end = found + 3
+        parts += whole[done:start], _blank(whole[start:end])
+        done = position = end
+    parts.append(whole[done:])
+    return "".join(parts).split("\n")
+
+
+def links(texts: list[str], line: int) -> list[Link]:
+    """Every `[[link]]` in a paragraph that begins at `line`."""
+    if not any("[[" in text for text in texts):
+        return []
+    return [
+        link
+        for offset, (text, mask) in enumerate(zip(texts, masked(texts), strict=True))
+        for link in _links(text, _link_places(mask), line + offset)
+    ]
+
+
+def item(texts: list[str], line: int) -> tuple[Observation | None, list[Link]]:
+    """What a list item says; an observation or relation is on its first line."""
+    if not any("[" in text or "#" in text for text in texts):
+        return None, []
+    masks = masked(texts)
+    found, said = _first_line(texts[0], masks[0], line)
+    for offset in range(1, len(texts)):
+        said += _links(texts[offset], _link_places(masks[offset]), line + offset)
+    return found, said
+
+
+def _first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[Link]]:
+    mask = mask.rstrip()
+    indent = len(mask) - len(mask.lstrip())
+    text, mask = text[indent : len(mask)], mask[indent:]
+    places = _link_places(mask)
+    said = _links(text, places, line)
+    relation = _relation(text, mask, line, places) if places else None
+    if relation:
+        return None, [relation]
+    start = 0
+    category = ""
+    if mask[:1] == "[":
+        if _is_checkbox(mask):
+            return None, said
+        category, start = _category(text, mask)
+    tags = _tags(mask, places) if "#" in mask else ()
+    if not category and not tags:
+        return None, said
+    end, context = _context(text, mask, start)
+    if end == start:
+        end, context = len(text), ""
+    return Observation(category or NO_CATEGORY, text[start:end], tags, context, line), said
+
+
+def _links(text: str, places: list[tuple[int, int]], line: int) -> list[Link]:
+    return [
+        Link(LINKS_TO, target, "", line)
+        for start, end in places
+        if (target := _target(text[start + 2 : end - 2]))
+    ]
+
+
+def _blank(text: str) -> str:
+    return "\n".join(_MASK * len(part) for part in text.split("\n"))
+
+
+def _link_places(mask: str) -> list[tuple[int, int]]:
+    places: list[tuple[int, int]] = []
+    position = 0
+    while (position := mask.find("[[", position)) >= 0:
+        end = mask.find("]]", position + 2)
+        if end < 0:
+            break
+        # Of several that begin, the last is the one that ends.
+        places.append((mask.rfind("[[", position, end), end + 2))
+        position = end + 2
+    return places
+
+
+def _target(inside: str) -> str:
+    for mark in "|#^":
+        inside = inside.partition(mark)[0]
+    # In a table the bar of an alias is written `\|`.
+    inside = inside.removesuffix("\\").strip()
+    # A matrix is no link: `[[1, 2], [3, 4]]`.
+    is_named = len(inside) <= TARGET_CHARS_MAX and "[" not in inside and "]" not in inside
+    return inside if is_named else ""
+
+
+def _relation(text: str, mask: str, line: int, places: list[tuple[int, int]]) -> Link | None:
+    start = places[0][0]
+    kind = _kind(text[:start], mask[:start])
+    if not kind:
+        return None
+    end = places[0][1]
+    target = _target(text[start + 2 : end - 2])
+    if not target:
+        return None
+    closing, context = _context(text, mask, end)
+    return Link(kind, target, context, line) if closing == end else None
+
+
+def _kind(text: str, mask: str) -> str:
+    """What stands before the target: nothing, a word, or a phrase in quotes."""
+    if not text:
+        return LINKS_TO
+    word = text.rstrip()
+    if word == text or _MASK in mask:
+        return ""
+    if word[0] == '"':
+        phrase, closing, rest = word[1:].partition('"')
+        return phrase.strip() if closing and not rest else ""
+    return word if _WORD.fullmatch(word) else ""
+
+
+def _is_checkbox(mask: str) -> bool:
+    """Any single ASCII character: people and plug-ins have given meanings to most of them."""
+    return mask[2:3] == "]" and mask[1].isascii() and mask[3:4] in {"", " ", "\t"}
+
+
+def _category(text: str, mask: str) -> tuple[str, int]:
+    """The category, and where the text behind it begins."""
+    end = _CATEGORY_END.search(mask, 1)
+    if not end or end[0] != "]" or mask[end.end() : end.end() + 1] not in {" ", "\t"}:
+        return "", 0
+    category = text[1 : end.start()].strip()
+    if category[:1] in {"", "!", "^"} or _TIMESTAMP.fullmatch(category):
+        return "", 0
+    if len(category) == 1 and category.isascii():
+        return "", 0
+    return category, len(mask) - len(mask[end.end() :].lstrip())
+
+
+def _tags(mask: str, places: list[tuple[int, int]]) -> tuple[str, ...]:
+    parts: list[str] = []
+    done = 0
+    for start, end in places:
+        parts += mask[done:start], _MASK * (end - start)
+        done = end
+    found = (tag[1].rstrip("-/") for tag in _TAG.finditer("".join(parts) + mask[done:]))
+    return tuple(dict.fromkeys(tag for tag in found if tag[:1].isalpha()))
+
+
+def _context(text: str, mask: str, start: int) -> tuple[int, str]:
+    """Where the text from `start` on ends, and what is in the parentheses behind it."""
+    whole = len(text)
+    if mask[-1:] != ")":
+        return whole, ""
+    depth = 0
+    for position in range(whole - 1, start, -1):
+        if mask[position] == ")":
+            depth += 1
+        elif mask[position] == "(":
+            depth -= 1
+            if depth == 0:
+                break
+    else:
+        return whole, ""
+    context = text[position + 1 : whole - 1].strip()
+    if not context or not mask[position - 1].isspace():
+        return whole, ""
+    return start + len(text[start:position].rstrip()), context

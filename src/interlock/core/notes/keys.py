@@ -1,0 +1,50 @@
+"""What a note is called by: the words that links and addresses name it with, folded."""
+
+import re
+import unicodedata
+from typing import Literal
+
+Rank = Literal[0, 1]
+"""0: an address, written to mean this note (its permalink, its path). 1: a name (title, file)."""
+
+_RUN = re.compile(r"[\s_-]+")
+_SCHEME = "memory://"
+_SUFFIX = ".md"
+
+
+def folded(text: str) -> str:
+    """The same for all ways in which people write one name: `Ad hoc_Notes` is `ad-hoc-notes`."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFD", text)
+    text = text.casefold()
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _RUN.sub("-", text).strip("-")
+
+
+def key_of(target: str) -> str:
+    """What a link's target or an address is looked up by."""
+    target = target.strip().removeprefix(_SCHEME).removeprefix("./").strip("/")
+    name = target[: -len(_SUFFIX)] if target.lower().endswith(_SUFFIX) else target
+    return folded(name).strip("-/")
+
+
+def place_of(path: str) -> str:
+    """The folded path, without the suffix that every note has."""
+    return folded(path.removesuffix(_SUFFIX))
+
+
+def keys_of(path: str, *, title: str, permalink: str) -> dict[str, Rank]:
+    """All keys of one note.
+
+    A file that lies in no directory has a name and no address: a link that stands beside a file
+    of the same name means its neighbour.
+    """
+    place = place_of(path)
+    stem = folded(path.rpartition("/")[2].removesuffix(_SUFFIX))
+    keys: dict[str, Rank] = {folded(title): 1, stem: 1}
+    if "/" in place:
+        keys[place] = 0
+    if permalink:
+        keys[key_of(permalink)] = 0
+    return {key: rank for key, rank in keys.items() if key}

@@ -1,0 +1,287 @@
+"""The blocks of a Markdown text: headings, list items and prose with their lines. Code is left out.
+
+A line at a time, with the containers (quotes and list items) that are open: CommonMark's way, as
+far as it matters here. One difference: inside of a list an item may be indented however deeply.
+"""
+
+import re
+from typing import Literal
+
+import msgspec
+
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_MARKER = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)")
+_FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]|$)")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
+_QUOTE = -1
+_CODE_INDENT = 4
+_RULE_MARKS_MIN = 3
+_CONTAINERS_MAX = 64  # deeper is nobody's list, and each costs time on each line
+_MEANINGFUL = frozenset(" \t>-+*_=`~#<0123456789")
+"""What a line may begin with that is more than text."""
+
+
+class Block(msgspec.Struct):
+    kind: Literal["heading", "item", "prose"]
+    """An item is the first paragraph of a list item that is in no quote."""
+    first: int
+    """Lines are those of the text, from 0."""
+    last: int
+    texts: list[str]
+    """Its lines, without what makes them part of a list, a quote or a heading."""
+    level: int = 0
+
+
+def split(text: str) -> list[str]:
+    """The lines without their ends. Python's `splitlines` knows ends that Markdown does not."""
+    return _NEWLINE.split(text) if "\r" in text else text.split("\n")
+
+
+def ends(text: str) -> list[int]:
+    """Where each line ends, behind its newline; the last one at the end of the text."""
+    return [*(found.end() for found in _NEWLINE.finditer(text)), len(text)]
+
+
+def newline_of(text: str) -> str:
+    """The kind of newline that most lines of `text` end with; empty where it has only one line."""
+    windows = text.count("\r\n")
+    unix = text.count("\n") - windows
+    old = text.count("\r") - windows
+    most = max(windows, unix, old)
+    if not most:
+        return ""
+    return "\n" if unix == most else "\r\n" if windows == most else "\r"
+
+
+def blocks(lines: list[str]) -> list[Block]:
+    scanner = _Scanner()
+    for number, line in enumerate(lines):
+        scanner.take(number, line)
+    return scanner.blocks
+
+
+class _Scanner:
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._containers: list[int] = []
+        """`_QUOTE`, or how far the lines of a list item are indented within their surroundings."""
+        self._paragraph: Block | None = None
+        """The one that the next line may continue; it is in the innermost container."""
+        self._fence = ""
+        self._in_comment = False
+        self._is_hollow = False
+        """A list item has begun with nothing in it: a blank line ends it."""
+
+    def take(self, number: int, line: str) -> None:
+        if not self._fence and not self._in_comment and self._plainly_taken(number, line):
+            return
+        if "\t" in line:
+            text = line.lstrip(" \t")
+            line = line[: len(line) - len(text)].expandtabs(4) + text
+        rest, depth = self._within(line)
+        if (self._fence or self._in_comment) and self._swallowed(number, rest, depth):
+            return
+        was_hollow, self._is_hollow = self._is_hollow, False
+        if not rest.strip(" \t"):
+            self._paragraph = None
+            if was_hollow and depth == len(self._containers):
+                depth -= 1
+            del self._containers[depth:]
+            return
+        self._block(number, rest, depth)
+
+    def _plainly_taken(self, number: int, line: str) -> bool:
+        """Most lines are one of these, and the long way takes five times as long."""
+        if not line:
+            if self._is_hollow or _QUOTE in self._containers:
+                return False
+            self._paragraph = None
+            return True
+        if line[0] not in _MEANINGFUL:
+            # It is in no container: those that are open need an indent or a mark.
+            if not self._paragraph:
+                self._containers.clear()
+            self._is_hollow = False
+            self._continue(number, line)
+            return True
+        if line[0] in "#`~":
+            self._is_hollow = False
+            self._leaf(number, line, depth=0, kind="prose")
+            return True
+        if line[0] in "-*+" and line[1:2] == " " and line[2:3] and line[2] not in _MEANINGFUL:
+            self._containers[:] = [2]
+            self._is_hollow = False
+            self._paragraph = None
+            self._continue(number, line[2:], "item")
+            return True
+        return False
+
+    def _within(self, line: str) -> tuple[str, int]:
+        """What is left of the line behind the open containers that it is in, and how many."""
+        position = 0
+        for depth, container in enumerate(self._containers):
+            text = line[position:].lstrip(" ")
+            indent = len(line) - position - len(text)
+            if container == _QUOTE:
+                if indent >= _CODE_INDENT or text[:1] != ">":
+                    return line[position:], depth
+                position += indent + (2 if text[1:2] in (" ", "\t") else 1)
+            elif indent >= container:
+                position += container
+            elif text.strip(" \t"):
+                return line[position:], depth
+        return line[position:], len(self._containers)
+
+    def _swallowed(self, number: int, rest: str, depth: int) -> bool:
+        """Is the line part of the open fence or comment?"""
+        if depth < len(self._containers):
+            # The list item or quote that it was in is over, and so is it.
+            self._fence = ""
+            self._in_comment = False
+            return False
+        if self._fence:
+            text = rest.lstrip(" ")
+            is_shallow = len(rest) - len(text) < _CODE_INDENT
+            is_bare = not text.rstrip(" \t").strip(self._fence[0])
+            if is_shallow and is_bare and text.startswith(self._fence):
+                self._fence = ""
+        elif "-->" in rest:
+            self._in_comment = False
+            self._prose(number, rest.partition("-->")[2])
+        return True
+
+    def _block(self, number: int, rest: str, depth: int) -> None:
+        paragraph = self._paragraph
+        is_inside = depth == len(self._containers)
+        if paragraph and is_inside and self._underlined(number, rest):
+            return
+        kind: Literal["item", "prose"] = "prose"
+        has_begun = False
+        while True:
+            text = rest.lstrip(" ")
+            indent = len(rest) - len(text)
+            is_deep = indent >= _CODE_INDENT
+            open_now = self._containers if has_begun else self._containers[:depth]
+            in_list = any(container != _QUOTE for container in open_now)
+            if (is_deep and not in_list) or len(open_now) >= _CONTAINERS_MAX:
+                break
+            if text[:1] == ">" and not is_deep:
+                inner, container, kind = (
+                    text[2 if text[1:2] in (" ", "\t") else 1 :],
+                    _QUOTE,
+                    "prose",
+                )
+            else:
+                marker = _MARKER.match(text)
+                interrupts = bool(paragraph and is_inside and not has_begun)
+                if (
+                    not marker
+                    or _is_rule(text)
+                    or (interrupts and not _may_interrupt(marker, text))
+                ):
+                    break
+                inner = text[marker.end() :]
+                container, inner = _item(indent + marker.end(), inner)
+                kind = "prose" if _QUOTE in open_now else "item"
+                self._is_hollow = not inner
+            if not has_begun:
+                has_begun = True
+                self._paragraph = None
+                del self._containers[depth:]
+            self._containers.append(container)
+            rest = inner
+            if not rest.strip(" \t"):
+                return
+        self._leaf(number, rest, depth=None if has_begun else depth, kind=kind)
+
+    def _leaf(
+        self, number: int, rest: str, *, depth: int | None, kind: Literal["item", "prose"]
+    ) -> None:
+        """`depth` is None where a container has begun on this line."""
+        text = rest.lstrip(" ")
+        is_deep = len(rest) - len(text) >= _CODE_INDENT
+        if not is_deep and self._begins_leaf(number, text, depth):
+            return
+        if self._paragraph:
+            # A line that could be nothing else goes on with the paragraph, wherever that is.
+            self._continue(number, text)
+            return
+        if depth is not None:
+            del self._containers[depth:]
+        if is_deep and all(container == _QUOTE for container in self._containers):
+            return
+        self._continue(number, text, kind)
+
+    def _begins_leaf(self, number: int, text: str, depth: int | None) -> bool:
+        fence = _FENCE.match(text)
+        heading = _HEADING.match(text)
+        is_comment = text.startswith("<!--")
+        if not (fence or heading or is_comment or _is_rule(text)):
+            return False
+        self._paragraph = None
+        if depth is not None:
+            del self._containers[depth:]
+        if fence:
+            self._fence = fence[1] or fence[2]
+        elif heading:
+            level = len(heading[1])
+            inner = text[level:].strip(" \t")
+            inner = _CLOSING_HASHES.sub("", inner).rstrip(" \t")
+            self.blocks.append(Block(self._heading_kind(), number, number, [inner], level))
+        elif is_comment:
+            _, found, behind = text[2:].partition("-->")
+            self._in_comment = not found
+            self._prose(number, behind)
+        return True
+
+    def _underlined(self, number: int, rest: str) -> bool:
+        text = rest.strip(" \t")
+        mark = text[:1]
+        if mark not in {"=", "-"} or text.strip(mark) or rest.startswith(" " * _CODE_INDENT):
+            return False
+        paragraph = self._paragraph
+        assert paragraph is not None, "a heading that is underlined has a text"
+        paragraph.kind = self._heading_kind()
+        paragraph.level = 1 if mark == "=" else 2
+        paragraph.last = number
+        self._paragraph = None
+        return True
+
+    def _heading_kind(self) -> Literal["heading", "prose"]:
+        """What is a heading inside of a list or a quote divides nothing."""
+        return "prose" if self._containers else "heading"
+
+    def _continue(self, number: int, text: str, kind: Literal["item", "prose"] = "prose") -> None:
+        if self._paragraph:
+            self._paragraph.texts.append(text)
+            self._paragraph.last = number
+        else:
+            self._paragraph = Block(kind, number, number, [text])
+            self.blocks.append(self._paragraph)
+
+    def _prose(self, number: int, text: str) -> None:
+        if text.strip():
+            self.blocks.append(Block("prose", number, number, [text]))
+
+
+def _item(offset: int, inner: str) -> tuple[int, str]:
+    """How far the lines of an item are indented whose marker ends at `offset`, and its first."""
+    text = inner.lstrip(" \t")
+    spaces = len(inner[: len(inner) - len(text)].expandtabs(4))
+    if not text or spaces > _CODE_INDENT:
+        return offset + 1, text
+    return offset + spaces, text
+
+
+def _may_interrupt(marker: re.Match[str], text: str) -> bool:
+    """A paragraph; "1986. A great year" at the start of a line is no list."""
+    return marker[1] in {None, "1"} and bool(text[marker.end() :].strip(" \t"))
+
+
+def _is_rule(text: str) -> bool:
+    mark = text[:1]
+    if mark not in {"-", "*", "_"}:
+        return False
+    marks = text.replace(" ", "").replace("\t", "")
+    return len(marks) >= _RULE_MARKS_MIN and not marks.strip(mark)

@@ -1,0 +1,164 @@
+"""Problems: what is wrong, or merely odd, with a note: what `interlock note check` says.
+
+An error: the note cannot be read as it was meant. A warning: it breaks a rule of its type. A hint:
+it may be a better note. What Interlock publishes itself is not judged by the rules of a type.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import msgspec
+
+from interlock.core.notes import naming
+from interlock.core.notes.naming import SUFFIX
+from interlock.core.notes.note import Note
+from interlock.core.notes.typed import TYPES, NoteType, plain_title, type_of_name
+
+Severity = Literal["error", "warning", "hint"]
+Rule = Literal["frontmatter", "name", "number", "deprecated", "folder", "type", "status", "quality"]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    rule: Rule
+    message: str
+    """What is true."""
+    suggestion: str
+    """What to do about it."""
+    severity: Severity = "warning"
+
+
+_SESSION: Final = r"session-ses[_-][0-9a-f]{16}"
+_PUBLISHED: Final = re.compile(
+    rf"sessions/(?:current-session|{_SESSION})|(?:.*/)?{_SESSION}-(?:agent-.+|summary|history.*)"
+)
+_DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DEPRECATED: Final = {
+    "session": re.compile(rf"{_DAY}-session-[0-9]+", re.IGNORECASE),
+    "skill": re.compile(r"skill-[a-z]+-[0-9]{3}", re.IGNORECASE),
+    "security": re.compile(r"tm-[0-9]{3}", re.IGNORECASE),
+    "retrospective": re.compile(_DAY),
+}
+_REST: Final = {
+    "number": re.compile(r"[0-9]{3}-(.+)"),
+    "day-number": re.compile(rf"{_DAY}_[0-9]{{2}}-(.+)"),
+    "day": re.compile(rf"{_DAY}_(.+)"),
+}
+_SPACING: Final = re.compile(r"[\s_\-]+")
+
+OBSERVATIONS: Final = (3, 10)
+RELATIONS: Final = (2, 8)
+TAGS: Final = (2, 5)
+
+
+def problems(path: str, note: Note) -> list[Problem]:
+    """All of them, the gravest first. That two notes have one number is seen by `number_of`."""
+    if note.front.problem:
+        return [
+            Problem(
+                "frontmatter",
+                f"the frontmatter cannot be read: {note.front.problem}",
+                "mend the lines between the two `---`; until then it is kept and not changed",
+                "error",
+            )
+        ]
+    if is_published(path):
+        return []
+    type_ = TYPES.get(note.type.casefold())
+    if type_ is None:
+        return [*_without_type(path, note), *_quality(note)]
+    return [
+        *_name(path, note, type_),
+        *_folder(path, type_),
+        *_status(note, type_),
+        *_quality(note),
+    ]
+
+
+def is_published(path: str) -> bool:
+    """Whether its name is one that Interlock gives to the notes of its sessions."""
+    return _PUBLISHED.fullmatch(path.removesuffix(SUFFIX)) is not None
+
+
+def _name(path: str, note: Note, type_: NoteType) -> Iterator[Problem]:
+    name = path.rpartition("/")[2]
+    stem = name.removesuffix(SUFFIX)
+    rename = f"call it `{type_.shape}`; its slug could be `{naming.slug(plain_title(note.title))}`"
+    old = _DEPRECATED.get(type_.name)
+    prefix, _, rest = stem.partition("-")
+    shape = _REST[type_.form].fullmatch(rest)
+    if old and old.match(stem):
+        yield Problem("deprecated", f"`{name}` has a form that is no longer used", rename)
+    elif prefix != type_.prefix:
+        wrong = f"`{name}` does not begin with `{type_.prefix}-`, as each {type_.name} does"
+        yield Problem("name", wrong, rename)
+    elif shape is None and type_.form == "number" and re.match(r"[0-9]+(?:-|\Z)", rest):
+        digits, _, slug = rest.partition("-")
+        if len(digits) != 3:  # noqa: PLR2004 (NNN)
+            wrong = f"the number in `{name}` has {len(digits)} digits and not three"
+            right = f"call it `{prefix}-{digits.lstrip('0').zfill(3)}-{slug or 'slug'}{SUFFIX}`"
+            yield Problem("number", wrong, right)
+        else:
+            yield Problem("name", f"`{name}` says only its number", rename)
+    elif shape is None:
+        yield Problem("name", f"`{name}` is not of the form `{type_.shape}`", rename)
+    elif not naming.is_slug(shape[1]):
+        wrong = f"`{name}` has other characters than letters, digits, hyphens and underscores"
+        yield Problem("name", wrong, f"`{naming.slug(shape[1])}` would do for its last part")
+
+
+def _folder(path: str, type_: NoteType) -> Iterator[Problem]:
+    folder = path.rpartition("/")[0]
+    if any(_lies_in(folder, good) for good in (type_.folder, *type_.also)):
+        return
+    where = f"`{folder}`" if folder else "the top folder"
+    right = f"move it to `{type_.folder.replace('*', '<subject>')}`"
+    if folder in type_.deprecated:
+        yield Problem("deprecated", f"{where} is no longer used for a {type_.name}", right)
+    else:
+        yield Problem("folder", f"a {type_.name} lies in {where}", right)
+
+
+def _lies_in(folder: str, pattern: str) -> bool:
+    parts, wanted = folder.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(
+        want in ("*", part) for part, want in zip(parts, wanted, strict=True)
+    )
+
+
+def _without_type(path: str, note: Note) -> Iterator[Problem]:
+    named = type_of_name(path)
+    if named:
+        yield Problem(
+            "type",
+            f"its name begins like that of a {named.name}, but its type is `{note.type}`",
+            f"write `type: {named.name}` into the frontmatter, or give it another name",
+        )
+
+
+def _status(note: Note, type_: NoteType) -> Iterator[Problem]:
+    written = note.front.values.get("status")
+    if not type_.statuses or not isinstance(written, str) or not written.strip():
+        return
+    if _SPACING.sub("-", written.strip().casefold()) not in type_.statuses:
+        yield Problem(
+            "status",
+            f"a {type_.name} has no status `{written}`",
+            f"use one of {', '.join(f'`{status}`' for status in type_.statuses)}",
+        )
+
+
+def _quality(note: Note) -> Iterator[Problem]:
+    relations = sum(1 for link in note.links if link.kind != "links_to")
+    for count, (least, most), what, how in (
+        (len(note.observations), OBSERVATIONS, "observation", "`- [fact] what is so`"),
+        (relations, RELATIONS, "relation", "`- relates_to [[Other Note]]`"),
+        (len(note.tags), TAGS, "tag", "`tags: [one, two]` in the frontmatter"),
+    ):
+        said = f"it has {count or 'no'} {what}{'' if count == 1 else 's'}"
+        if count < least:
+            advice = f"{least} to {most} make a note easy to find: {how}"
+            yield Problem("quality", said, advice, "hint")
+        elif count > most:
+            advice = f"{least} to {most} are usual: it may be two notes"
+            yield Problem("quality", said, advice, "hint")

@@ -1,0 +1,100 @@
+"""A session as a note of the project: what its events say, for people and for search.
+
+The note is published from the log and never read back: what a person writes into it is kept only
+below the line that says so.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock.core.ids import SessionId
+from interlock.core.notes.note import Metadata
+from interlock.core.session.events import GapRecorded
+from interlock.core.session.head import Head, RunHead
+from interlock.core.session.state import SessionState, timestamp
+
+KEPT_BELOW = "<!-- What you write below this line is kept. -->"
+CURRENT = "sessions/current-session"
+"""The note that leads to the session that began last."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What a note of ours says: `name` is its path without `.md`, and its permalink."""
+
+    name: str
+    title: str
+    metadata: Metadata
+    body: str
+
+
+def name_of(session: SessionId) -> str:
+    return f"sessions/session-{session}"
+
+
+def session_page(
+    session: SessionId,
+    version: int,
+    head: Head,
+    state: SessionState | None,
+    gaps: Sequence[GapRecorded],
+) -> Page:
+    """`version` is how many events this was made from: the page is stale when there are more."""
+    facts: dict[str, str | None] = {
+        "type": "session",
+        "status": state.status if state else _status(head.runs),
+        "session": session,
+        "version": str(version),
+        "mode": state.current_mode if state else None,
+        "branch": head.git_branch,
+        "feature": state.active_feature if state else None,
+        "task": state.active_task if state else None,
+    }
+    title = f"Session {timestamp(head.created_ms)[:10]} {session}"
+    lines = [f"# {title}", "", f"- Begun: {timestamp(head.created_ms)}", f"- In: {head.workspace}"]
+    if state and (logbook := state.protocol_start_evidence.get("logbook")):
+        lines.append(f"- Logbook: {logbook}")
+    for run in head.runs:
+        lines += ["", *_run(run)]
+    if gaps:
+        lines += ["", "## Left open", ""]
+        lines += [f"- [gap] {_line(gap.summary)} ({gap.severity})" for gap in gaps]
+    return Page(
+        name_of(session),
+        title,
+        {name: value for name, value in facts.items() if value},
+        "\n".join([*lines, "", ""]),
+    )
+
+
+def current_page(session: SessionId) -> Page:
+    body = f"# Current session\n\n- current [[{name_of(session)}]]\n\n"
+    return Page(CURRENT, "Current session", {"type": "session-pointer"}, body)
+
+
+def with_kept(page: Page, before: str) -> str:
+    """The body of the page, with what a person wrote into the one before it."""
+    _, marker, kept = before.partition(KEPT_BELOW)
+    return f"{page.body}{KEPT_BELOW}{kept if marker else chr(10)}"
+
+
+def _run(run: RunHead) -> list[str]:
+    at = f", at “{_line(run.pending_title)}”" if run.pending_title else ""
+    lines = [
+        f"## {_line(run.goal) or run.workflow_id}",
+        "",
+        f"- Run: `{run.run}` of {run.workflow_id}, {run.status}, {run.steps_done} of"
+        f" {run.step_count} steps done{at}",
+    ]
+    if run.recap:
+        quoted = "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
+        lines += ["", "Newest notes:", "", quoted]
+    return lines
+
+
+def _status(runs: Sequence[RunHead]) -> str:
+    return "active" if any(run.status in ("open", "waiting") for run in runs) else "ended"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

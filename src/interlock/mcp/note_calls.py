@@ -1,0 +1,305 @@
+"""What the tools of the toolset `notes` do."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.explanation import Explanation
+from interlock.app.notes import around
+from interlock.app.notes.edit import Change, edit
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.read import read
+from interlock.app.notes.refusals import (
+    LooksLike,
+    NoSuchNote,
+    NoteChanged,
+    NoteExists,
+    NoteRefusal,
+    SeveralNotes,
+    VersionWanted,
+)
+from interlock.app.notes.remove import delete
+from interlock.app.notes.rename import rename
+from interlock.app.notes.results import Around, Context, Described, Done, Hits, Recent
+from interlock.app.notes.search import Filter, Search, recent, search
+from interlock.app.notes.spans import since_ms
+from interlock.app.notes.write import Draft, write
+from interlock.app.requests import asked
+from interlock.core.canonical import Json
+from interlock.core.notes import edits
+from interlock.core.notes.edits import Edit
+from interlock.core.views.ages import ago
+from interlock.mcp.arguments import workspace_of
+from interlock.mcp.contract import Tool
+from interlock.mcp.note_tools import (
+    ContextArguments,
+    DeleteArguments,
+    EditArguments,
+    MoveArguments,
+    ReadArguments,
+    RecentArguments,
+    SearchArguments,
+    WriteArguments,
+)
+from interlock.mcp.results import Call, ToolResult, refused
+
+Outcome = TypeVar("Outcome")
+
+
+def _on_notes(
+    app: App, tool: Tool[Any], arguments: Any, use: Callable[[OpenedNotes], Outcome | NoteRefusal]
+) -> Outcome | ToolResult:
+    """What `use` comes to with the notes of the project that is meant; a refusal as its answer."""
+    notes = open_notes(app, workspace_of(arguments.workspace_path))
+    done = use(notes) if isinstance(notes, OpenedNotes) else notes
+    return _refuse(done, tool, arguments) if isinstance(done, NoteRefusal) else done
+
+
+def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
+    """A refusal, with a call that gets further."""
+    given = given_in(arguments)
+    call, others = None, tuple[Call, ...]()
+    match refusal:
+        case NoteExists() | NoteChanged() | VersionWanted():
+            call = Call("read_note", {"identifier": refusal.path})
+        case LooksLike():
+            call = Call("read_note", {"identifier": refusal.path})
+            others = (tool.corrected({**given, "separate": True}),)
+        case SeveralNotes():
+            others = tuple(tool.corrected({**given, "identifier": path}) for path in refusal.paths)
+        case NoSuchNote():
+            call = Call("search_notes", {"query": refusal.asked})
+            others = tuple(tool.corrected({**given, "identifier": name}) for name in refusal.close)
+        case _:
+            pass
+    return refused(explain_note(refusal), call, next_calls=others)
+
+
+def given_in(arguments: msgspec.Struct) -> dict[str, Json]:
+    """What was sent, without what was left at its default."""
+    sent: dict[str, Json] = msgspec.to_builtins(arguments)
+    usual = {it.encode_name: it.default for it in msgspec.structs.fields(type(arguments))}
+    return {name: value for name, value in sent.items() if value != usual[name]}
+
+
+def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResult:
+    draft = Draft(
+        arguments.title,
+        arguments.content,
+        arguments.folder,
+        arguments.type or "",
+        arguments.tags or (),
+        arguments.metadata or {},
+        overwrite=arguments.overwrite,
+        version=arguments.version,
+        is_separate=arguments.separate,
+    )
+    call = asked("write_note", app.caller, given_in(arguments), arguments.request_id)
+    workspace = workspace_of(arguments.workspace_path)
+    return _told(
+        _on_notes(app, tool, arguments, lambda notes: write(app, notes, draft, workspace, call))
+    )
+
+
+def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult:
+    found = _on_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes: read(app, notes, arguments.identifier, page=arguments.page),
+    )
+    if isinstance(found, ToolResult):
+        return found
+    head = f"{found.type} {found.path} ({found.permalink}): {found.title}, version {found.version}"
+    if found.pages > 1:
+        head += f", page {found.page} of {found.pages}"
+    if found.linked_from:
+        head += f", linked from {', '.join(found.linked_from)}"
+    return ToolResult(found, f"{head}\n\n{found.text}")
+
+
+def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
+    change = Change(_operation(arguments), arguments.metadata or {}, arguments.version)
+    call = asked("edit_note", app.caller, given_in(arguments), arguments.request_id)
+    return _told(
+        _on_notes(
+            app,
+            tool,
+            arguments,
+            lambda notes: edit(app, notes, arguments.identifier, change, call),
+        )
+    )
+
+
+def _operation(arguments: EditArguments) -> Edit | None:
+    content, section = arguments.content or "", arguments.section or ""
+    match arguments.operation:
+        case None:
+            return None
+        case "append":
+            return edits.Append(content)
+        case "prepend":
+            return edits.Prepend(content)
+        case "find_replace":
+            return edits.FindReplace(
+                arguments.find_text or "", content, arguments.expected_replacements
+            )
+        case "replace_section":
+            return edits.ReplaceSection(section, content, arguments.replace_subsections)
+        case "insert_before_section":
+            return edits.InsertBefore(section, content)
+        case "insert_after_section":
+            return edits.InsertAfter(section, content)
+
+
+def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
+    call = asked("move_note", app.caller, given_in(arguments), arguments.request_id)
+    return _told(
+        _on_notes(
+            app,
+            tool,
+            arguments,
+            lambda notes: rename(app, notes, arguments.identifier, arguments.to, call),
+        )
+    )
+
+
+def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
+    call = asked("delete_note", app.caller, given_in(arguments), None)
+    return _told(
+        _on_notes(
+            app,
+            tool,
+            arguments,
+            lambda notes: delete(app, notes, arguments.identifier, arguments.version, call),
+        )
+    )
+
+
+def _told(done: Done | ToolResult) -> ToolResult:
+    if isinstance(done, ToolResult):
+        return done
+    version = f", version {done.version}" if done.version else ""
+    lines = [f"{done.result}: {done.path} ({done.permalink}){version}"]
+    return ToolResult(done, "\n".join([*lines, *(f"hint: {hint}" for hint in done.hints)]))
+
+
+def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolResult:
+    since = _since(app, arguments.timeframe)
+    if since is None:
+        return _unclear(tool, arguments)
+    wanted = Filter(
+        types=arguments.types or (),
+        statuses=(arguments.status,) if arguments.status else (),
+        tags=arguments.tags or (),
+        category=arguments.category or "",
+        since_ms=since,
+        prefix=f"{arguments.folder.strip('/')}/" if arguments.folder else "",
+    )
+    query = Search(
+        arguments.query or "", wanted, arguments.limit, arguments.page, arguments.explain
+    )
+    found = _on_notes(app, tool, arguments, lambda notes: search(app, notes, query))
+    if isinstance(found, ToolResult):
+        return found
+    return ToolResult(found, _hits_text(found, app.clock.now_ms()))
+
+
+def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> ToolResult:
+    since = _since(app, arguments.timeframe)
+    if since is None:
+        return _unclear(tool, arguments)
+    found = _on_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes: around.build_context(
+            app,
+            notes,
+            arguments.identifier,
+            depth=arguments.depth,
+            since_ms=since,
+            limit=arguments.limit,
+        ),
+    )
+    return found if isinstance(found, ToolResult) else ToolResult(found, _context_text(found))
+
+
+def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> ToolResult:
+    since = _since(app, arguments.timeframe or "7d")
+    if since is None:
+        return _unclear(tool, arguments)
+    wanted = Filter(types=arguments.types or (), since_ms=since)
+    found = _on_notes(
+        app, tool, arguments, lambda notes: recent(app, notes, wanted, limit=arguments.limit)
+    )
+    if isinstance(found, ToolResult):
+        return found
+    return ToolResult(found, _recent_text(found, app.clock.now_ms()))
+
+
+def _since(app: App, timeframe: str | None) -> int | None:
+    return since_ms(timeframe, app.clock.now_ms()) if timeframe else 0
+
+
+def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
+    message = f"`{arguments.timeframe}` says no span of time"
+    hint = "Write it like `7d`, `24h`, `2 weeks` or `2026-11-01`."
+    return refused(
+        Explanation("invalid_arguments", message, hint),
+        tool.corrected({**given_in(arguments), "timeframe": "7d"}),
+    )
+
+
+def _hits_text(found: Hits, now_ms: int) -> str:
+    lines = [f"{len(found.hits)} notes{', and more' if found.has_more else ''}."]
+    if not found.hits:
+        lines.append("Nothing was found; try other words, or recent_activity.")
+    if found.is_loose:
+        lines.append("No note has all the words; these have some of them.")
+    for number, hit in enumerate(found.hits, start=1):
+        lines += ["", f"{number}. {_line(hit.note, now_ms)}"]
+        lines += [f"   {hit.excerpt}"] if hit.excerpt else []
+        lines += [f"   {hit.score:.2f}: {hit.why.words}"] if hit.why else []
+    return "\n".join([*lines, *_pending(found.pending)])
+
+
+def _recent_text(found: Recent, now_ms: int) -> str:
+    lines = [f"{len(found.notes)} notes{', and more' if found.has_more else ''}."]
+    lines += [f"- {_line(note, now_ms)}" for note in found.notes]
+    return "\n".join([*lines, *_pending(found.pending)])
+
+
+def _context_text(found: Context) -> str:
+    lines: list[str] = []
+    for one in found.notes:
+        lines += [*_described(one), ""]
+    if found.left_out:
+        lines.append(f"{found.left_out} more notes are near; ask with a higher limit.")
+    return "\n".join([*lines, *_pending(found.pending)])
+
+
+def _described(one: Around) -> list[str]:
+    note = one.note
+    via = f", {one.distance} links away by {one.via}" if one.distance else ""
+    head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
+    lines = [f"## {head}{via}", *(f"- {said}" for said in one.observations)]
+    for link in one.links:
+        arrow = "<-" if link.is_backward else "->"
+        missing = "" if link.is_written else " (not written yet)"
+        lines.append(f"- {arrow} {link.kind} {link.to}{missing}")
+    return lines
+
+
+def _line(note: Described, now_ms: int) -> str:
+    tags = "".join(f" #{tag}" for tag in note.tags)
+    status = f", {note.status}" if note.status else ""
+    at = ago(note.modified_ms, now_ms)
+    return f"{note.title} [{note.path}] {note.type}{status}, {at}{tags}"
+
+
+def _pending(count: int) -> list[str]:
+    return [f"{count} files are not read yet; the same call again goes on."] if count else []

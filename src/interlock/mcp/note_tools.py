@@ -1,0 +1,314 @@
+"""The tools of the toolset `notes`: what they take. What they do is imported at the first call."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.mcp.contract import Tool
+from interlock.mcp.results import ToolResult
+
+Operation = Literal[
+    "append",
+    "prepend",
+    "find_replace",
+    "replace_section",
+    "insert_before_section",
+    "insert_after_section",
+]
+# Short: there are eight tools, and agents pay for each byte of them in every conversation.
+Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]
+Version = Annotated[str | None, Meta(description="From read_note.")]
+Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a date.")]
+
+NAMES = {
+    "url": "identifier",
+    "permalink": "identifier",
+    "note": "identifier",
+    "name": "identifier",
+    "workspace": "workspacePath",
+    "hash": "version",
+}
+
+
+class WriteArguments(msgspec.Struct, frozen=True, rename="camel"):
+    title: Annotated[str, Meta(examples=["Use SQLite for the log"])]
+    content: Annotated[
+        str,
+        Meta(
+            description="Markdown. `- [category] fact #tag (context)` is an observation,"
+            " `- relation_type [[Other Note]]` a relation.",
+            examples=["- [decision] One file, no server #storage\n- relates_to [[Backups]]"],
+        ),
+    ]
+    folder: str | None = None
+    type: Annotated[
+        str | None,
+        Meta(description="note (default), decision, requirement, design, task, feature, …"),
+    ] = None
+    tags: tuple[str, ...] | None = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="More frontmatter.")] = None
+    overwrite: Annotated[bool, Meta(description="Needs the version that you read.")] = False
+    version: Version = None
+    separate: Annotated[bool, Meta(description="Not the note of nearly the same title.")] = False
+    request_id: str | None = None
+    workspace_path: str | None = None
+
+
+class ReadArguments(msgspec.Struct, frozen=True, rename="camel"):
+    identifier: Identifier
+    page: Annotated[int, Meta(description="Of a long note, from 1.")] = 1
+    workspace_path: str | None = None
+
+
+class EditArguments(msgspec.Struct, frozen=True, rename="camel"):
+    identifier: Identifier
+    operation: Operation | None = None
+    content: str | None = None
+    section: Annotated[str | None, Meta(description="Its heading.")] = None
+    find_text: str | None = None
+    expected_replacements: int = 1
+    replace_subsections: bool = False
+    metadata: Annotated[
+        dict[str, Any] | None, Meta(description="Frontmatter to set; null removes a key.")
+    ] = None
+    version: Version = None
+    request_id: str | None = None
+    workspace_path: str | None = None
+
+
+class MoveArguments(msgspec.Struct, frozen=True, rename="camel"):
+    identifier: Identifier
+    to: Annotated[
+        str,
+        Meta(
+            description="A path, or a folder with a slash at its end.",
+            examples=["decisions/ADR-001-use-sqlite.md"],
+        ),
+    ]
+    request_id: str | None = None
+    workspace_path: str | None = None
+
+
+class DeleteArguments(msgspec.Struct, frozen=True, rename="camel"):
+    identifier: Identifier
+    version: Annotated[str, Meta(description="From read_note.", examples=["<version>"])]
+    workspace_path: str | None = None
+
+
+class SearchArguments(msgspec.Struct, frozen=True, rename="camel"):
+    query: Annotated[str | None, Meta(description='Words, or a "phrase".')] = None
+    types: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    status: str | None = None
+    category: Annotated[str | None, Meta(description="Of an observation.")] = None
+    folder: str | None = None
+    timeframe: Timeframe = None
+    limit: int = 10
+    page: int = 1
+    explain: bool = False
+    workspace_path: str | None = None
+
+
+class ContextArguments(msgspec.Struct, frozen=True, rename="camel"):
+    identifier: Identifier
+    depth: Annotated[int, Meta(description="Links away, 0 to 3.")] = 1
+    timeframe: Timeframe = None
+    limit: int = 10
+    workspace_path: str | None = None
+
+
+class RecentArguments(msgspec.Struct, frozen=True, rename="camel"):
+    timeframe: Timeframe = None
+    types: tuple[str, ...] | None = None
+    limit: int = 20
+    workspace_path: str | None = None
+
+
+def _late(name: str) -> Callable[[App, Any], ToolResult]:
+    """A call that brings what it needs along: most conversations never ask for a note."""
+
+    def call(app: App, arguments: Any) -> ToolResult:
+        calls = import_module("interlock.mcp.note_calls")
+        return getattr(calls, name)(app, BY_NAME[name], arguments)
+
+    return call
+
+
+WRITE = Tool(
+    name="write_note",
+    title="Write a note",
+    purpose=(
+        "Keep lasting knowledge of the project (decisions, findings, constraints) as a Markdown"
+        " note that every later session finds. Search first, and rather edit than write a second"
+        " note on the same subject. Never writes over a note unless told to."
+    ),
+    arguments=WriteArguments,
+    answer=None,
+    cue="keep what should last {title, content}",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_late("write_note"),
+    aliases={
+        **NAMES,
+        "directory": "folder",
+        "dir": "folder",
+        "path": "folder",
+        "noteType": "type",
+        "text": "content",
+        "body": "content",
+        "markdown": "content",
+        "frontmatter": "metadata",
+    },
+)
+READ = Tool(
+    name="read_note",
+    title="Read a note",
+    purpose=(
+        "Read a note by its permalink, title, path or memory:// address, with its version and what"
+        " links to it."
+    ),
+    arguments=ReadArguments,
+    answer=None,
+    cue="one note {identifier}",
+    is_read_only=True,
+    is_idempotent=True,
+    call=_late("read_note"),
+    aliases={**NAMES, "title": "identifier", "path": "identifier", "id": "identifier"},
+)
+EDIT = Tool(
+    name="edit_note",
+    title="Edit a note",
+    purpose=(
+        "Change a part of a note, or its frontmatter. replace_section needs the version that you"
+        " read; if somebody wrote since, you are shown what."
+    ),
+    arguments=EditArguments,
+    answer=None,
+    cue="change a note {identifier, operation?, content?}",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_late("edit_note"),
+    aliases={
+        **NAMES,
+        "title": "identifier",
+        "path": "identifier",
+        "op": "operation",
+        "find": "findText",
+        "oldText": "findText",
+        "search": "findText",
+        "newText": "content",
+        "replace": "content",
+        "replacement": "content",
+        "text": "content",
+        "heading": "section",
+    },
+)
+MOVE = Tool(
+    name="move_note",
+    title="Move a note",
+    purpose="Give a note another name or folder. Its permalink stays, so links to that hold.",
+    arguments=MoveArguments,
+    answer=None,
+    cue="rename one {identifier, to}",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_late("move_note"),
+    aliases={
+        **NAMES,
+        "path": "identifier",
+        "destination": "to",
+        "destinationPath": "to",
+        "destinationFolder": "to",
+        "newPath": "to",
+    },
+)
+DELETE = Tool(
+    name="delete_note",
+    title="Delete a note",
+    purpose="Remove a note that you have read. It stays only in git, if it was committed.",
+    arguments=DeleteArguments,
+    answer=None,
+    cue="{identifier, version}",
+    is_read_only=False,
+    is_idempotent=True,
+    is_destructive=True,
+    call=_late("delete_note"),
+    aliases={**NAMES, "title": "identifier", "path": "identifier"},
+)
+SEARCH = Tool(
+    name="search_notes",
+    title="Search the notes",
+    purpose=(
+        "Find what the project knows: decisions, findings, constraints of earlier sessions. Search"
+        " before you ask the user or write a note."
+    ),
+    arguments=SearchArguments,
+    answer=None,
+    cue="what the project knows {query}; before you ask or write",
+    is_read_only=True,
+    is_idempotent=True,
+    call=_late("search_notes"),
+    aliases={
+        "q": "query",
+        "search": "query",
+        "text": "query",
+        "type": "types",
+        "noteTypes": "types",
+        "tag": "tags",
+        "directory": "folder",
+        "path": "folder",
+        "since": "timeframe",
+        "after": "timeframe",
+        "afterDate": "timeframe",
+        "lookback": "timeframe",
+        "pageSize": "limit",
+        "perPage": "limit",
+        "workspace": "workspacePath",
+    },
+)
+CONTEXT = Tool(
+    name="build_context",
+    title="Build context",
+    purpose=(
+        "What a note says and what lies around it: its observations, its relations and those of"
+        " its neighbours. `folder/*` takes all notes below it."
+    ),
+    arguments=ContextArguments,
+    answer=None,
+    cue="a note and what is linked {identifier}",
+    is_read_only=True,
+    is_idempotent=True,
+    call=_late("build_context"),
+    aliases={
+        **NAMES,
+        "title": "identifier",
+        "path": "identifier",
+        "since": "timeframe",
+        "maxRelated": "limit",
+    },
+)
+RECENT = Tool(
+    name="recent_activity",
+    title="Recent notes",
+    purpose="The notes that were changed last.",
+    arguments=RecentArguments,
+    answer=None,
+    cue="the newest notes {}",
+    is_read_only=True,
+    is_idempotent=True,
+    call=_late("recent_activity"),
+    aliases={
+        "since": "timeframe",
+        "lookback": "timeframe",
+        "type": "types",
+        "pageSize": "limit",
+        "workspace": "workspacePath",
+    },
+)
+BY_NAME: dict[str, Tool[Any]] = {
+    tool.name: tool for tool in (SEARCH, READ, WRITE, EDIT, CONTEXT, RECENT, MOVE, DELETE)
+}

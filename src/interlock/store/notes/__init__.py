@@ -1,0 +1,1 @@
+"""The index of one notes folder: rebuilt from the files whenever it is not to be trusted."""

@@ -1,0 +1,260 @@
+"""Keeping an index: a note's rows are put and removed together.
+
+The caller holds the folder's lock, around the change of a file as well as around the transaction.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.notes import keys, words
+from interlock.core.notes.note import Metadata, Note
+from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.status import status_of
+from interlock.store.lock import WriteLock
+from interlock.store.notes import schema
+from interlock.store.notes.reader import NoteReader, clean, directory_of, folded_tag
+from interlock.store.notes.rows import Request
+from interlock.store.sqlite.database import Value
+
+_ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
+_PARTS = ("observation", "link", "tag", "key")
+
+
+class NoteIndex(NoteReader):
+    def __init__(self, path: Path, lock: WriteLock) -> None:
+        """
+        Raises:
+            StoreFailure: it can neither be used nor be made.
+        """
+        super().__init__(schema.opened(path, lock))
+        self._lock = lock
+        self._is_changed = False
+
+    def reopen(self) -> None:
+        """Go on with the file that has the name now. The caller does not hold the lock."""
+        self.close()
+        super().__init__(schema.opened(self._db.path, self._lock))
+
+    def renew(self) -> None:
+        """Begin again with an empty index: this one is damaged. The caller does not hold the lock.
+
+        Somebody else may have found that as well; theirs is then taken.
+        """
+        self.close()
+        with self._lock.held():
+            if self.is_current:
+                schema.discard(self._db.path)
+        super().__init__(schema.opened(self._db.path, self._lock))
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All of it or nothing. Inside of another one it is a part of that."""
+        if self._db.is_in_transaction:
+            yield
+            return
+        self._db.run("BEGIN IMMEDIATE")
+        self._is_changed = False
+        try:
+            yield
+            if self._is_changed:
+                self._db.run("UPDATE mark SET value = value + 1")
+            self._db.run("COMMIT")
+        except BaseException:
+            # A full disk may have rolled it back already.
+            if self._db.is_in_transaction:
+                self._db.run("ROLLBACK")
+            raise
+
+    def put(
+        self,
+        path: str,
+        note: Note,
+        *,
+        digest: str,
+        stamp: Stamp,
+        is_racy: bool,
+        now_ms: int,
+        problem: str = "",
+    ) -> None:
+        """What the file says now, in the place of what it said before.
+
+        Args:
+            path: Below the folder.
+            note: What was read from it.
+            digest: Of its bytes; empty if it was not read.
+            stamp: From before it was read.
+            is_racy: Whether that says nothing about the content, so that it is read again.
+            now_ms: When it was read.
+            problem: Why it was not. Then it has a title, and no words.
+        """
+        front, fault = _front(note.front.values)
+        row: tuple[Value, ...] = (
+            path,
+            directory_of(path),
+            keys.place_of(path),
+            clean(note.title),
+            clean(note.type),
+            status_of(note),
+            clean(note.permalink),
+            clean(keys.key_of(note.permalink)),
+            clean(_word(note.front.values.get("created"))),
+            front,
+            _list(note.tags),
+            clean(problem or note.front.problem or fault),
+            len(note.text),
+            digest,
+            stamp.size,
+            stamp.modified_ms,
+            now_ms,
+            stamp.mtime_ns,
+            stamp.ctime_ns,
+            stamp.ino,
+            int(is_racy),
+        )
+        with self.transaction():
+            self._is_changed = True
+            id_ = self._emptied(path)
+            if id_ is not None:
+                self._db.run("DELETE FROM note WHERE id = ?", (id_,))
+            id_ = self._db.scalar(
+                f"INSERT INTO note VALUES (?, {_marks(len(row))}) RETURNING id", (id_, *row)
+            )
+            self._put_parts(id_, path, note)
+            if not problem:
+                self._put_words(id_, note)
+
+    def restamp(self, path: str, stamp: Stamp, *, digest: str, is_racy: bool) -> bool:
+        """The file was read again and has that digest still; False if the row is of another."""
+        with self.transaction():
+            before = self._db.row(
+                "SELECT modified_ms FROM note WHERE path = ? AND digest = ?", (path, digest)
+            )
+            if before is None:
+                return False
+            self._is_changed = self._is_changed or before[0] != stamp.modified_ms
+            self._db.run(
+                "UPDATE note SET mtime_ns = ?, ctime_ns = ?, size = ?, ino = ?, is_racy = ?,"
+                " modified_ms = ? WHERE path = ?",
+                (
+                    stamp.mtime_ns,
+                    stamp.ctime_ns,
+                    stamp.size,
+                    stamp.ino,
+                    int(is_racy),
+                    stamp.modified_ms,
+                    path,
+                ),
+            )
+            return True
+
+    def remove(self, paths: Iterable[str]) -> None:
+        with self.transaction():
+            for path in paths:
+                id_ = self._emptied(path)
+                if id_ is not None:
+                    self._is_changed = True
+                    self._db.run("DELETE FROM note WHERE id = ?", (id_,))
+
+    def put_request(self, request: Request) -> None:
+        """Remember the call."""
+        with self.transaction():
+            self._db.run(
+                "INSERT OR REPLACE INTO request (key, arguments, at_ms, path, before, answer)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                msgspec.structs.astuple(request),
+            )
+
+    def forget_requests(self, *, before_ms: int) -> None:
+        with self.transaction():
+            self._db.run("DELETE FROM request WHERE at_ms < ?", (before_ms,))
+
+    def _emptied(self, path: str) -> int | None:
+        """The number of the note's row, of which nothing but the row is left."""
+        id_ = self._db.scalar("SELECT id FROM note WHERE path = ?", (path,))
+        if id_ is not None:
+            for table in _PARTS:
+                self._db.run(f"DELETE FROM {table} WHERE note = ?", (id_,))
+            self._db.run("DELETE FROM words WHERE rowid = ?", (id_,))
+        return id_
+
+    def _put_parts(self, id_: int, path: str, note: Note) -> None:
+        self._insert(
+            "observation",
+            [
+                (id_, nr, it.line, clean(it.category), clean(it.text), _list(it.tags), context)
+                for nr, it in enumerate(note.observations)
+                for context in (clean(it.context),)
+            ],
+        )
+        self._insert(
+            "link",
+            [
+                (id_, nr, it.line, clean(it.kind), target, keys.key_of(target), clean(it.context))
+                for nr, it in enumerate(note.links)
+                for target in (clean(it.target),)
+            ],
+        )
+        tags = {folded_tag(clean(tag)) for tag in note.tags} - {""}
+        self._insert("tag", [(tag, id_) for tag in sorted(tags)])
+        names = keys.keys_of(path, title=clean(note.title), permalink=clean(note.permalink))
+        self._insert("key", [(key, id_, rank) for key, rank in sorted(names.items())])
+
+    def _put_words(self, id_: int, note: Note) -> None:
+        texts = (note.title, " ".join(note.tags), note.body)
+        self._db.run(
+            "INSERT INTO words (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
+            (id_, *(words.indexed(clean(text)) for text in texts)),
+        )
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Value]]) -> None:
+        """All rows with as few statements as SQLite's limit on variables allows."""
+        for first in range(0, len(rows), _ROWS_MAX):
+            chunk = rows[first : first + _ROWS_MAX]
+            marks = ", ".join([f"({_marks(len(chunk[0]))})"] * len(chunk))
+            values = [value for row in chunk for value in row]
+            self._db.run(f"INSERT INTO {table} VALUES {marks}", values)
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(tags: Sequence[str]) -> str:
+    return msgspec.json.encode([clean(tag) for tag in tags]).decode()
+
+
+def _front(values: Metadata) -> tuple[str, str]:
+    """The frontmatter as JSON, or none and why."""
+    try:
+        return msgspec.json.encode(values).decode(), ""
+    except UnicodeEncodeError:
+        return _front_cleaned(values)
+    except RecursionError:
+        return "{}", "its frontmatter is nested too deeply"
+
+
+def _front_cleaned(values: Metadata) -> tuple[str, str]:
+    try:
+        return msgspec.json.encode(_cleaned(values)).decode(), ""
+    except RecursionError:
+        return "{}", "its frontmatter is nested too deeply"
+
+
+def _cleaned(value: Json) -> Json:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(item) for item in value]
+        case dict():
+            return {clean(key): _cleaned(item) for key, item in value.items()}
+        case _:
+            return value

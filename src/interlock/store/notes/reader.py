@@ -1,0 +1,313 @@
+"""Reading an index: notes by any name, links and what links to them, words."""
+
+import os
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from interlock.core.notes.keys import folded, key_of
+from interlock.core.notes.stamp import Stamp
+from interlock.store.notes.rows import (
+    Counts,
+    Filter,
+    Hit,
+    Known,
+    LinkRow,
+    ObservationRow,
+    Order,
+    Request,
+    Row,
+    Title,
+)
+from interlock.store.sqlite.database import Database, Value
+
+_ROW = (
+    "n.path, n.title, n.type, n.status, n.permalink, n.created, n.front, n.tags, n.problem,"
+    " n.length, n.digest, n.size, n.modified_ms, n.indexed_ms"
+)
+# Whom a link means: an address before a name, then the neighbour, then who lies highest.
+_ORDER = "k.rank, t.directory != n.directory, length(t.path), t.path"
+_LINK = (
+    "n.path, l.line, l.kind, l.target, l.context, (SELECT t.path FROM key k"
+    f" JOIN note t ON t.id = k.note WHERE k.key = l.key ORDER BY {_ORDER} LIMIT 1) AS leads"
+)
+_ORDERS: dict[Order, str] = {
+    "newest": "n.modified_ms DESC, n.path",
+    "path": "n.path",
+    "title": "n.title, n.path",
+}
+_PATTERN_LENGTH_MAX = 1_000
+# Halves of characters stand for bytes that are not UTF-8, and SQLite takes neither them nor NUL.
+_FOUL = re.compile("[\0\ud800-\udfff]")
+
+
+class NoteReader:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._file = _identity(db)
+
+    def close(self) -> None:
+        self._db.close()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether others still see this file, or somebody put another in its place."""
+        return _identity(self._db) == self._file
+
+    @contextmanager
+    def snapshot(self) -> Generator[None]:
+        """All that is read inside is of one moment."""
+        if self._db.is_in_transaction:
+            yield
+            return
+        self._db.run("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.run("COMMIT")
+
+    def stamps(self) -> dict[str, Known]:
+        rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, ino, digest, is_racy FROM note")
+        return {
+            path: Known(Stamp(mtime, ctime, size, ino), digest, bool(is_racy))
+            for path, mtime, ctime, size, ino, digest, is_racy in rows
+        }
+
+    def known(self, path: str) -> Known | None:
+        row = self._one(
+            "SELECT mtime_ns, ctime_ns, size, ino, digest, is_racy FROM note WHERE path = ?",
+            (path,),
+        )
+        return Known(Stamp(*row[:4]), row[4], bool(row[5])) if row else None
+
+    def by_path(self, path: str) -> Row | None:
+        row = self._one(f"SELECT {_ROW} FROM note n WHERE n.path = ?", (path,))
+        return _row(*row) if row else None
+
+    def find(self, key: str, *, near: str = "") -> list[Row]:
+        """Every note that is called so, the one first that a link in the note `near` means."""
+        rows = self._rows(
+            f"SELECT {_ROW} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?"
+            " ORDER BY k.rank, n.directory != ?, length(n.path), n.path",
+            (key_of(key), directory_of(near)),
+        )
+        return [_row(*row) for row in rows]
+
+    def like(self, pattern: str, *, limit: int) -> list[Row]:
+        """Notes whose permalink or path the pattern fits; `*` stands for anything, also for `/`."""
+        if len(pattern) > _PATTERN_LENGTH_MAX:
+            return []
+        parts = pattern.removeprefix("memory://").split("*")
+        glob = "*".join(_literal(part) for part in parts)
+        rows = self._rows(
+            f"SELECT {_ROW} FROM note n WHERE n.place GLOB ? OR n.permalink_key GLOB ?"
+            " ORDER BY n.path LIMIT ?",
+            (glob, glob, limit),
+        )
+        return [_row(*row) for row in rows]
+
+    def rows(self, wanted: Filter, *, limit: int, order: Order = "newest") -> list[Row]:
+        conditions, values = _conditions(wanted)
+        rows = self._rows(
+            f"SELECT {_ROW} FROM note n WHERE {conditions} ORDER BY {_ORDERS[order]} LIMIT ?",
+            (*values, limit),
+        )
+        return [_row(*row) for row in rows]
+
+    def search(self, expression: str, wanted: Filter, *, limit: int) -> list[Hit]:
+        """The best first. The expression is one that `core.notes.words` made."""
+        conditions, values = _conditions(wanted)
+        # In this order: SQLite would rather ask for the words once for each note.
+        rows = self._rows(
+            f"SELECT {_ROW}, w.rank FROM words w CROSS JOIN note n ON n.id = w.rowid"
+            f" WHERE words MATCH ? AND {conditions} ORDER BY w.rank, n.path LIMIT ?",
+            (expression, *values, limit),
+        )
+        return [Hit(_row(*row[:-1]), -row[-1]) for row in rows]
+
+    def links_from(self, path: str) -> list[LinkRow]:
+        return self._links("n.path = ? ORDER BY l.nr", (path,))
+
+    def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
+        """Links that lead to the note, wherever they are written; also those older than it."""
+        return self._links(
+            "l.key IN (SELECT k.key FROM key k JOIN note t ON t.id = k.note WHERE t.path = ?)"
+            " AND leads = ? ORDER BY n.path, l.nr LIMIT ?",
+            (path, path, limit),
+        )
+
+    def backlinks(self, paths: Sequence[str]) -> dict[str, int]:
+        """How many other notes name each of these, as far as any does."""
+        rows = self._db.rows(
+            "SELECT t.path, count(DISTINCT l.note) FROM note t JOIN key k ON k.note = t.id"
+            " JOIN link l ON l.key = k.key AND l.note != t.id"
+            f" WHERE t.path IN ({_marks(paths)}) GROUP BY t.id",
+            tuple(paths),
+        )
+        return dict(rows)
+
+    def unresolved(self, *, limit: int) -> list[LinkRow]:
+        return self._links(
+            "NOT EXISTS (SELECT 1 FROM key k WHERE k.key = l.key) ORDER BY n.path, l.nr LIMIT ?",
+            (limit,),
+        )
+
+    def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
+        """Those of the notes wanted, the newest notes first; of one category, if that is said."""
+        conditions, values = _conditions(wanted)
+        if wanted.category:
+            conditions, values = f"o.category = ? AND {conditions}", [wanted.category, *values]
+        rows = self._rows(
+            "SELECT n.path, n.title, n.modified_ms, o.line, o.category, o.text, o.tags, o.context"
+            f" FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}"
+            " ORDER BY n.modified_ms DESC, n.path, o.nr LIMIT ?",
+            (*values, limit),
+        )
+        return [
+            ObservationRow(path, title, modified, line, category, text, _words(tags), context)
+            for path, title, modified, line, category, text, tags, context in rows
+        ]
+
+    def titles(self) -> list[Title]:
+        rows = self._rows("SELECT path, title, permalink FROM note ORDER BY path")
+        return [Title(*row) for row in rows]
+
+    def counts(self) -> Counts:
+        row = self._one(
+            "SELECT (SELECT count(*) FROM note), (SELECT count(*) FROM observation),"
+            " (SELECT count(*) FROM link), (SELECT count(*) FROM link l"
+            " WHERE NOT EXISTS (SELECT 1 FROM key k WHERE k.key = l.key)),"
+            " (SELECT count(DISTINCT tag) FROM tag),"
+            " (SELECT count(*) FROM note WHERE problem != '')"
+        )
+        assert row is not None, "counting always gives a row"
+        return Counts(*row)
+
+    def mark(self) -> int:
+        """Another one whenever a note was put or removed since, by whichever process."""
+        return self._db.scalar("SELECT value FROM mark")
+
+    def request(self, key: str) -> Request | None:
+        row = self._one(
+            "SELECT key, arguments, at_ms, path, before, answer FROM request WHERE key = ?", (key,)
+        )
+        return Request(*row) if row else None
+
+    def dump(self) -> dict[str, Any]:
+        """All that the files say, in an order that does not depend on how it came here."""
+        self._db.run(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
+            " USING fts5vocab ('main', 'words', 'instance')"
+        )
+        queries = {
+            "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
+            " created, front, tags, problem, length, digest, size, modified_ms FROM note n",
+            "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
+            " FROM observation o JOIN note n ON n.id = o.note",
+            "link": f"SELECT {_LINK}, l.nr, l.key FROM link l JOIN note n ON n.id = l.note",
+            "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
+            "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
+            "words": "SELECT n.path, i.col, i.offset, i.term FROM temp.instance i"
+            " JOIN note n ON n.id = i.doc",
+            # What belongs to no note must not be there.
+            "stray": "SELECT 'observation', note FROM observation UNION SELECT 'link', note"
+            " FROM link UNION SELECT 'tag', note FROM tag UNION SELECT 'key', note FROM key"
+            " UNION SELECT 'words', doc FROM temp.instance"
+            " EXCEPT SELECT t.column1, n.id FROM note n, (VALUES ('observation'), ('link'),"
+            " ('tag'), ('key'), ('words')) t",
+        }
+        with self.snapshot():
+            return {name: sorted(self._rows(query)) for name, query in queries.items()}
+
+    def _rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
+        return self._db.rows(sql, [clean(it) if isinstance(it, str) else it for it in values])
+
+    def _one(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
+        first, *_ = (*self._rows(sql, values), None)
+        return first
+
+    def _links(self, chosen: str, values: Sequence[Value]) -> list[LinkRow]:
+        rows = self._rows(
+            f"SELECT {_LINK} FROM link l JOIN note n ON n.id = l.note WHERE {chosen}", values
+        )
+        return [LinkRow(*row) for row in rows]
+
+
+def clean(text: str) -> str:
+    return text if text.isascii() and "\0" not in text else _FOUL.sub("\ufffd", text)
+
+
+def directory_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _identity(db: Database) -> tuple[int, int] | None:
+    try:
+        seen = os.stat(db.path)
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino
+
+
+def _row(*values: Any) -> Row:
+    path, title, type_, status, permalink, created, front, tags, problem, *figures = values
+    length, digest, size, modified_ms, indexed_ms = figures
+    return Row(
+        path=path,
+        title=title,
+        type=type_,
+        status=status,
+        permalink=permalink,
+        created=created,
+        front=msgspec.json.decode(front),
+        tags=_words(tags),
+        problem=problem,
+        length=length,
+        digest=digest,
+        size=size,
+        modified_ms=modified_ms,
+        indexed_ms=indexed_ms,
+    )
+
+
+def _words(stored: str) -> tuple[str, ...]:
+    return tuple(msgspec.json.decode(stored, type=list[str]))
+
+
+def _literal(text: str) -> str:
+    """Folded, and without what GLOB reads something into."""
+    # Folding strips what separates words at the ends, which are none before and after a wildcard.
+    text = folded(f"/{text}/")[1:-1]
+    return text.replace("[", "[[]").replace("?", "[?]")
+
+
+def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
+    conditions, values = list[str](), list[Value]()
+    for column, among in (("type", wanted.types), ("status", wanted.statuses)):
+        if among:
+            conditions.append(f"n.{column} IN ({_marks(among)})")
+            values += among
+    for tag in wanted.tags:
+        conditions.append("n.id IN (SELECT note FROM tag WHERE tag = ?)")
+        values.append(folded_tag(tag))
+    if wanted.category:
+        conditions.append("n.id IN (SELECT note FROM observation WHERE category = ?)")
+        values.append(wanted.category)
+    if wanted.since_ms:
+        conditions.append("n.modified_ms >= ?")
+        values.append(wanted.since_ms)
+    if wanted.prefix:
+        conditions.append("n.path >= ? AND n.path < ?")
+        values += [wanted.prefix, wanted.prefix + "\U0010ffff"]
+    return " AND ".join(conditions) or "true", values
+
+
+def folded_tag(tag: str) -> str:
+    return folded(tag.removeprefix("#"))
+
+
+def _marks(values: Sequence[Value]) -> str:
+    return ", ".join("?" * len(values))

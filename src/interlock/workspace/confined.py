@@ -1,0 +1,134 @@
+"""Names below a directory, opened part by part, so that none of them leads out of it."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+NAME_BYTES_MAX = 255  # what every file system takes
+PARTS_MAX = 32  # nobody files notes deeper than this, and a walk must end
+
+# Control characters, those that turn the direction of writing and so make a name look like another,
+# halves of characters (names that are not UTF-8), and what separates names on Windows.
+_FOUL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\\]")
+_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
+    f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"
+}
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Outside(msgspec.Struct, frozen=True):
+    """A path that is not one of a note in the folder. Nothing was read or written."""
+
+    path: str
+    reason: str
+
+
+def name_fault(name: str) -> str:
+    """Why nothing in the folder may be called so; empty if it may."""
+    if name in {"", ".", ".."}:
+        return "it has an empty part, `.` or `..` in it"
+    if _FOUL.search(name):
+        return "it has a character in it that names must not have"
+    if name.startswith("."):
+        return f"`{name}` is a hidden name"
+    if len(name.encode()) > NAME_BYTES_MAX:
+        return f"a name in it has more than {NAME_BYTES_MAX} bytes"
+    if name.partition(".")[0].rstrip().casefold() in _DEVICES:
+        return f"`{name}` is the name of a device on Windows"
+    return ""
+
+
+def path_fault(path: str, *, suffix: str) -> str:
+    """Why it is not a path of a file below the directory, by its words alone; empty if it is."""
+    if path.startswith("/"):
+        return "it is absolute"
+    parts = path.split("/")
+    if len(parts) > PARTS_MAX:
+        return f"it has more than {PARTS_MAX} parts"
+    for part in parts:
+        if fault := name_fault(part):
+            return fault
+    return "" if path.endswith(suffix) else f"it does not end with `{suffix}`"
+
+
+def link_among(root: Path, parts: Sequence[str]) -> str:
+    """The first part that is a link, as a path below the root; empty if none is."""
+    for count in range(1, len(parts) + 1):
+        path = "/".join(parts[:count])
+        try:
+            found = os.lstat(os.path.join(root, path))
+        except OSError:  # not there, or not to be looked at: opening it says so
+            return ""
+        if stat.S_ISLNK(found.st_mode):
+            return path
+    return ""
+
+
+def opened(root: Path, parts: Sequence[str], *, is_made: bool = False) -> int:
+    """The directory, for the caller to close. The root may be reached through links, no part may.
+
+    Whoever puts a link in the place of a part in the meantime gets `NotADirectoryError`.
+
+    Args:
+        root: Where the parts begin.
+        parts: Names that were found sound.
+        is_made: Make what is not there, and see to it that it stays after a power failure.
+
+    Raises:
+        OSError: it is not there, is none, or cannot be opened.
+    """
+    if is_made:
+        root.mkdir(parents=True, exist_ok=True)
+    file = os.open(root, _OPEN)
+    for part in parts:
+        try:
+            if is_made:
+                _make(part, file)
+            inner = os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=file)
+        finally:
+            os.close(file)
+        file = inner
+    return file
+
+
+@contextmanager
+def directory(root: Path, parts: Sequence[str], *, is_made: bool = False) -> Generator[int]:
+    """The same, closed at the end.
+
+    Raises:
+        OSError: as above.
+    """
+    file = opened(root, parts, is_made=is_made)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def remove_empty(root: Path, parts: Sequence[str]) -> None:
+    """Remove the directory and those around it, as long as they are empty; never the root."""
+    for count in range(len(parts), 0, -1):
+        try:
+            with directory(root, parts[: count - 1]) as around:
+                os.rmdir(parts[count - 1], dir_fd=around)
+        except OSError:  # not empty, or not ours to remove
+            return
+
+
+def is_absence(error: OSError) -> bool:
+    """Whether it says that there is no such file, rather than that nobody can tell."""
+    return error.errno in {errno.ENOENT, errno.ENOTDIR}
+
+
+def _make(name: str, around: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=around)
+    except FileExistsError:
+        return
+    os.fsync(around)

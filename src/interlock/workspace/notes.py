@@ -1,0 +1,305 @@
+"""The files of one notes folder: read, written whole or not at all, and never outside of it.
+
+Interlock's processes do not disturb each other as long as each holds the folder's lock around a
+change and the look before it; the lock lies in the data home, and the caller holds it, for as long
+as the index is written as well. Editors and git know nothing of it. What they write in the moment
+between the last look and the rename is lost; a new name is never taken from them.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import unicodedata
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from interlock.core.notes.stamp import Stamp
+from interlock.workspace import confined, whole_file
+from interlock.workspace.confined import Outside
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.whole_file import Found, Moved, Written
+
+SUFFIX = ".md"
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    digest: str
+
+
+class Twin(msgspec.Struct, frozen=True):
+    """A name that differs only in case from the one asked for: one file, on many disks."""
+
+    path: str
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """What lies in the folder, as far as it could be looked at."""
+
+    files: dict[str, Stamp]
+    unreadable: tuple[str, ...] = ()
+    """Directories and files about which nothing can be said, nor of what is below them; the folder
+    itself is an empty string."""
+    skipped: tuple[str, ...] = ()
+    """Links, and names that no note may have."""
+    drafts: tuple[str, ...] = ()
+    """What writers leave that are at work, or were killed."""
+    is_absent: bool = False
+    """There is no folder."""
+
+
+class Folder:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def located(self, path: str) -> Path | Outside:
+        """Where the note lies, or would. The file is opened part by part all the same."""
+        if fault := confined.path_fault(path, suffix=SUFFIX):
+            return Outside(path, fault)
+        if link := confined.link_among(self.root, path.split("/")):
+            return Outside(path, f"`{link}` is a link")
+        return self.root / path
+
+    def read(self, path: str) -> Found | Outside | None:
+        """
+        Raises:
+            NoteTooLarge: it has more than `BYTES_MAX`.
+            FolderFailure: it is there, but cannot be read.
+        """
+        if isinstance(located := self.located(path), Outside):
+            return located
+        with _saying(located, "read"), self._place_or_none(path) as place:
+            return None if place is None else whole_file.found_in(place, _name(path), located)
+
+    def write(
+        self, path: str, text: str, *, expected: str | None
+    ) -> Written | Moved | Twin | Outside:
+        """Make the note, or put the text in the place of the one with the digest `expected`.
+
+        Raises:
+            NoteTooLarge: it would have more than `BYTES_MAX`.
+            FolderFailure: it cannot be written. It is as it was.
+        """
+        if isinstance(located := self.located(path), Outside):
+            return located
+        content = whole_file.encoded(text, located)
+        with _saying(located, "written"):
+            if expected is None:
+                if twin := self._twin(path):
+                    return Twin(twin)
+                with confined.directory(self.root, _parts(path), is_made=True) as place:
+                    return whole_file.replaced(place, _name(path), content, None, located)
+            with self._place_or_none(path) as place:
+                if place is None:
+                    return Moved(None)
+                return whole_file.replaced(place, _name(path), content, expected, located)
+
+    def move(self, path: str, to: str, *, expected: str) -> Written | Moved | Twin | Outside:
+        """Give the note another path; what has that path already is `Moved`.
+
+        Raises:
+            FolderFailure: it cannot be moved. It is where it was, or, if the machine fails at the
+                wrong moment, at both places.
+        """
+        for asked in (path, to):
+            if isinstance(located := self.located(asked), Outside):
+                return located
+        with _saying(self.root / path, "moved"), self._place_or_none(path) as old:
+            found = old is not None and whole_file.found_in(old, _name(path), self.root / path)
+            if old is None or not found or found.digest != expected:
+                return Moved(found or None)
+            twin = self._twin(to)
+            if twin and twin != path:
+                return Twin(twin)
+            with confined.directory(self.root, _parts(to), is_made=True) as new:
+                if twin:  # only the case changes; on some disks that is one file already
+                    os.rename(_name(path), _name(to), src_dir_fd=old, dst_dir_fd=new)
+                elif not whole_file.claimed(old, _name(path), new, _name(to)):
+                    return Moved(whole_file.found_in(new, _name(to), self.root / to))
+                os.fsync(new)
+                os.fsync(old)
+                seen = os.stat(_name(to), dir_fd=new, follow_symlinks=False)
+        confined.remove_empty(self.root, _parts(path))
+        return Written(expected, whole_file.stamp(seen))
+
+    def delete(self, path: str, *, expected: str) -> Deleted | Moved | Outside:
+        """
+        Raises:
+            FolderFailure: it cannot be deleted.
+        """
+        if isinstance(located := self.located(path), Outside):
+            return located
+        with _saying(located, "deleted"), self._place_or_none(path) as place:
+            found = place is not None and whole_file.found_in(place, _name(path), located)
+            if place is None or not found or found.digest != expected:
+                return Moved(found or None)
+            os.unlink(_name(path), dir_fd=place)
+            os.fsync(place)
+        confined.remove_empty(self.root, _parts(path))
+        return Deleted(expected)
+
+    def scan(self) -> Scan:
+        """Every note's stamp. What cannot be looked at is said, and stops nothing else."""
+        found = _Findings()
+        waiting = [""]
+        while waiting:
+            place = waiting.pop()
+            try:
+                with (
+                    confined.directory(self.root, place.split("/") if place else ()) as opened,
+                    os.scandir(opened) as entries,
+                ):
+                    for entry in entries:
+                        if found.look(entry, f"{place}/{entry.name}" if place else entry.name):
+                            waiting.append(f"{place}/{entry.name}" if place else entry.name)
+            except OSError as error:
+                if not place and error.errno == errno.ENOENT:
+                    return Scan({}, () if self._is_surely_absent() else ("",), is_absent=True)
+                # A directory that has become something else meanwhile is no directory of notes.
+                if not place or not confined.is_absence(error):
+                    found.unreadable.append(place)
+        return found.scan()
+
+    def stamp(self, path: str) -> Stamp | None:
+        """How the note looks now; nothing, if there is none or nobody can tell."""
+        with suppress(OSError), self._place_or_none(path) as place:
+            if place is not None:
+                seen = os.stat(_name(path), dir_fd=place, follow_symlinks=False)
+                return whole_file.stamp(seen) if stat.S_ISREG(seen.st_mode) else None
+        return None
+
+    def lacks(self, path: str) -> bool:
+        """Whether there is surely no such note: what cannot be looked at may well be there."""
+        try:
+            with confined.directory(self.root, _parts(path)) as place:
+                seen = os.stat(_name(path), dir_fd=place, follow_symlinks=False)
+                # A disk that does not tell cases apart finds it under the name it had before.
+                return not stat.S_ISREG(seen.st_mode) or _name(path) not in os.listdir(place)
+        except OSError as error:
+            if not confined.is_absence(error):
+                return False
+            return os.path.isdir(self.root) or self._is_surely_absent()
+
+    def sweep(self, drafts: tuple[str, ...]) -> int:
+        """Remove the drafts whose writers are dead, and say how many there were."""
+        return sum(self._swept(path) for path in drafts)
+
+    def _swept(self, path: str) -> bool:
+        with suppress(OSError), confined.directory(self.root, _parts(path)) as place:
+            file = os.open(_name(path), whole_file.READ, dir_fd=place)
+            try:
+                # A writer holds it for as long as it lives, on whichever side of a container.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(_name(path), dir_fd=place)
+            finally:
+                os.close(file)
+            return True
+        return False
+
+    def _is_surely_absent(self) -> bool:
+        """Not so on a disk that is not mounted: there, what should hold the folder is missing."""
+        try:
+            os.scandir(self.root.parent).close()
+        except OSError:
+            return False
+        return not os.path.lexists(self.root)
+
+    @contextmanager
+    def _place_or_none(self, path: str) -> Generator[int | None]:
+        """The directory of the note."""
+        try:
+            place = confined.opened(self.root, _parts(path))
+        except (FileNotFoundError, NotADirectoryError):
+            yield None
+            return
+        try:
+            yield place
+        finally:
+            os.close(place)
+
+    def _twin(self, path: str) -> str:
+        """What is there under the same name in another case, directories too; empty if nothing."""
+        parts = path.split("/")
+        for depth, part in enumerate(parts):
+            try:
+                with confined.directory(self.root, parts[:depth]) as place:
+                    names = os.listdir(place)
+            except (FileNotFoundError, NotADirectoryError):
+                return ""
+            if part not in names:
+                wanted = _caseless(part)
+                twins = [name for name in names if _caseless(name) == wanted]
+                return "/".join([*parts[:depth], min(twins)]) if twins else ""
+        return ""
+
+
+class _Findings:
+    """What a scan has found so far."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Stamp] = {}
+        self.unreadable: list[str] = []
+        self.skipped: list[str] = []
+        self.drafts: list[str] = []
+
+    def look(self, entry: os.DirEntry[str], path: str) -> bool:
+        """Take the entry down; whether it is a directory to look into."""
+        name = entry.name
+        if name.startswith("."):
+            if name.startswith(whole_file.DRAFT) and name.endswith(whole_file.DRAFT_SUFFIX):
+                self.drafts.append(path)
+            return False
+        try:
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if not is_directory and not name.endswith(SUFFIX):
+                return False
+            if entry.is_symlink() or confined.name_fault(name):
+                self.skipped.append(path)
+            elif is_directory:
+                if path.count("/") < confined.PARTS_MAX - 2:
+                    return True
+                self.skipped.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                self.files[path] = whole_file.stamp(entry.stat(follow_symlinks=False))
+        except FileNotFoundError:
+            pass  # gone since it was listed
+        except OSError:
+            self.unreadable.append(path)
+        return False
+
+    def scan(self) -> Scan:
+        return Scan(
+            self.files,
+            unreadable=tuple(sorted(self.unreadable)),
+            skipped=tuple(sorted(self.skipped)),
+            drafts=tuple(sorted(self.drafts)),
+        )
+
+
+def _parts(path: str) -> list[str]:
+    return path.split("/")[:-1]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _caseless(name: str) -> str:
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+
+
+@contextmanager
+def _saying(path: Path, what: str) -> Generator[None]:
+    """Failures of the disk, in words."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderFailure(
+            f"`{path}` cannot be {what}: {error.strerror or error}",
+            "Check that the folder exists, belongs to you and has room.",
+        ) from error

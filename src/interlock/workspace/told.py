@@ -1,0 +1,51 @@
+"""What a conversation was told already: a small file for each, so that nothing is said twice.
+
+It may be lost: then something is said once more.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+DIRECTORY = "told"
+KEPT_MS = 30 * 86_400_000
+ENTRIES_MAX = 2_000
+
+
+def recall(home: Path, host: str, conversation: str) -> frozenset[str]:
+    try:
+        content = _path(home, host, conversation).read_bytes()
+        return frozenset(msgspec.json.decode(content, type=list[str]))
+    except (OSError, msgspec.MsgspecError):
+        return frozenset()
+
+
+def remember(home: Path, host: str, conversation: str, told: Iterable[str], *, now_ms: int) -> None:
+    """This was told, and nothing else is remembered.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = _path(home, host, conversation)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.write_bytes(msgspec.json.encode(list(told)[-ENTRIES_MAX:]))
+    draft.replace(path)
+    for old in path.parent.glob("*.json"):
+        if _is_old(old, now_ms - KEPT_MS):
+            old.unlink(missing_ok=True)
+
+
+def _path(home: Path, host: str, conversation: str) -> Path:
+    name = hashlib.sha256(f"{host}\0{conversation}".encode()).hexdigest()[:32]
+    return home / DIRECTORY / f"{name}.json"
+
+
+def _is_old(path: Path, oldest_ms: int) -> bool:
+    try:
+        return path.stat().st_mtime * 1_000 < oldest_ms
+    except OSError:
+        return False  # another one tidied up

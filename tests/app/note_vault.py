@@ -1,0 +1,107 @@
+"""A notes folder with its index, as tests of notes need it."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.app.notes.sync import Synced, sync
+from interlock.core.notes.stamp import Stamp
+from interlock.store.lock import WriteLock
+from interlock.store.notes.index import NoteIndex
+from interlock.workspace.notes import Folder, Scan
+from interlock.workspace.whole_file import Found, Written
+from tests.unprivileged import nobody
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Vault:
+    """A folder with its index and its lock."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.root = base / "notes"
+        self.folder = Folder(self.root)
+        self.lock = WriteLock(base / "k.lock")
+        self.index = NoteIndex(base / "k.db", self.lock)
+
+    def sync(self, **options: Any) -> Synced:
+        return sync(self.folder, self.index, self.lock, now_ms=now_ms(), **options)
+
+    def put(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def rebuilt(self) -> dict[str, Any]:
+        """What an index says that knows nothing but the files."""
+        with tempfile.TemporaryDirectory() as directory:
+            lock = WriteLock(Path(directory) / "k.lock")
+            fresh = NoteIndex(Path(directory) / "k.db", lock)
+            sync(self.folder, fresh, lock, now_ms=now_ms())
+            dump = fresh.dump()
+            fresh.close()
+            lock.close()
+        return dump
+
+    def paths(self) -> set[str]:
+        return set(self.index.stamps())
+
+    def close(self) -> None:
+        self.index.close()
+        self.lock.close()
+
+
+def _coarse(stamp: Stamp) -> Stamp:
+    step = 2_000_000_000
+    mtime_ns, ctime_ns = (ns // step * step for ns in (stamp.mtime_ns, stamp.ctime_ns))
+    return msgspec.structs.replace(stamp, mtime_ns=mtime_ns, ctime_ns=ctime_ns)
+
+
+class Coarse(Folder):
+    """The folder on a disk whose clock ticks every two seconds, as that of FAT does."""
+
+    def scan(self) -> Scan:
+        scan = super().scan()
+        files = {path: _coarse(stamp) for path, stamp in scan.files.items()}
+        return msgspec.structs.replace(scan, files=files)
+
+    def read(self, path: str) -> Any:
+        return self._seen(super().read(path))
+
+    def write(self, path: str, text: str, *, expected: str | None) -> Any:
+        return self._seen(super().write(path, text, expected=expected))
+
+    def stamp(self, path: str) -> Stamp | None:
+        stamp = super().stamp(path)
+        return stamp and _coarse(stamp)
+
+    def _seen(self, outcome: Any) -> Any:
+        if not isinstance(outcome, Found | Written):
+            return outcome
+        return msgspec.structs.replace(outcome, stamp=_coarse(outcome.stamp))
+
+
+class Unprivileged(Folder):
+    """The folder as somebody sees it whom permissions bind."""
+
+    def scan(self) -> Scan:
+        with nobody():
+            return super().scan()
+
+    def read(self, path: str) -> Any:
+        with nobody():
+            return super().read(path)
+
+    def lacks(self, path: str) -> bool:
+        with nobody():
+            return super().lacks(path)
+
+
+class CoarseUnprivileged(Unprivileged, Coarse):
+    """Both."""

@@ -1,0 +1,31 @@
+"""Notes for tests, made from their parts and not by the grammar."""
+
+from interlock.core.notes.note import Front, Link, Metadata, Note, Observation
+
+
+def note(
+    title: str = "Use SQLite",
+    type_: str = "note",
+    *,
+    values: Metadata | None = None,
+    body: str = "",
+    tags: int = 3,
+    observations: int = 4,
+    relations: int = 3,
+    prose_links: int = 0,
+    problem: str = "",
+) -> Note:
+    return Note(
+        front=Front("", values or {}, problem),
+        body=body,
+        title=title,
+        type=type_,
+        tags=tuple(f"tag{n}" for n in range(tags)),
+        permalink="",
+        observations=tuple(Observation("fact", "x", (), "", n) for n in range(observations)),
+        links=(
+            *(Link("relates_to", f"T{n}", "", n) for n in range(relations)),
+            *(Link("links_to", f"P{n}", "", n) for n in range(prose_links)),
+        ),
+        headings=(),
+    )

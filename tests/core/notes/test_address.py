@@ -1,0 +1,111 @@
+"""Addresses: what names a note, and what never does."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from interlock.core.notes.address import Address, NoAddress, address, glob_of
+from interlock.core.notes.keys import key_of
+from interlock.store.sqlite.database import Database
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("memory://decisions/use-sqlite", Address("decisions/use-sqlite", "decisions/use-sqlite")),
+        ("memory://Title With Spaces", Address("Title With Spaces", "title-with-spaces")),
+        ("memory://Title%20With%20Spaces", Address("Title With Spaces", "title-with-spaces")),
+        ("MEMORY://%E7%B4%A2%E5%BC%95", Address("索引", "索引")),
+        ("memory://folder/*", Address("folder/*", "folder/*", "folder/*")),
+        ("memory://folder/**", Address("folder/**", "folder/**", "folder/*")),
+        ("folder/ADR-*", Address("folder/ADR-*", "folder/adr-*", "folder/adr-*")),
+        ("a/b.md", Address("a/b.md", "a/b")),
+        ("a\\b.md", Address("a/b.md", "a/b")),
+        ("Use SQLite", Address("Use SQLite", "use-sqlite")),
+        ("100%25 sure", Address("100%25 sure", "100%25-sure")),
+        ("[[Use SQLite]]", Address("Use SQLite", "use-sqlite")),
+        ("[[Use SQLite#Context|that one]]", Address("Use SQLite", "use-sqlite")),
+        ("[[C#]]", Address("C#", "c#")),
+        ("C# notes", Address("C# notes", "c#-notes")),
+        ("Café", Address("Café", "café")),
+        ("a..b", Address("a..b", "a..b")),
+        ("What: if", Address("What: if", "what:-if")),
+    ],
+)
+def test_every_way_to_name_a_note_is_understood(text: str, meant: Address) -> None:
+    assert address(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "memory://../x",
+            "memory://a/../../x",
+            "memory://%2e%2e/x",
+            "memory://..%2Fx",
+            "../x",
+            "..",
+        ),
+        *("a\\..\\x", "memory://..%5Cx", "./x", "a/ .. /b", "[[../x]]"),
+        *("/etc/passwd", "memory:///etc/passwd", "C:/x", "c:\\x", "\\\\host\\share"),
+        *("", "   ", "memory://", "[[]]", "[[ | ]]", "---", ".md", "memory://%20"),
+        *("a\0b", "memory://a%00b", "a\nb", "memory://a%0Ab", "\ud800", "x" * 1_001, "*a" * 9),
+    ],
+)
+def test_what_leaves_the_notes_or_names_nothing_is_refused(text: str) -> None:
+    refused = address(text)
+
+    assert isinstance(refused, NoAddress)
+    assert refused.reason
+
+
+hostile = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["memory://", "..", "/", "%2e", "%", "*", "[[", "]]", "|", "#", "\\", ".md"]
+        ),
+        st.text(st.characters(), max_size=5),
+    )
+).map("".join)
+
+
+@given(hostile)
+@example("memory://%ff%fe")
+@example("[[" * 400)
+def test_any_text_is_an_address_or_none(text: str) -> None:
+    found = address(text)
+
+    if isinstance(found, Address):
+        assert found.key
+        assert ".." not in found.text.split("/")
+        assert not found.text.startswith("/")
+        assert bool(found.glob) == ("*" in found.key)
+
+
+def globbed(pattern: str, *keys: str) -> list[str]:
+    db = Database.read_write(Path(":memory:"))
+    found = [key for key in keys if db.scalar("SELECT ? GLOB ?", (key, pattern))]
+    db.close()
+    return found
+
+
+def test_a_wildcard_takes_what_lies_in_the_folder_and_below() -> None:
+    keys = ("folder/a", "folder/b/c", "folder-2/a", "folder", "other/folder/a")
+
+    assert globbed(glob_of("folder/*"), *keys) == ["folder/a", "folder/b/c"]
+
+
+def test_only_the_star_is_special() -> None:
+    assert globbed(glob_of("What? [draft] *"), "what?-[draft]-x", "whatx-d-x") == [
+        "what?-[draft]-x"
+    ]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="*\0"), min_size=1))
+def test_a_pattern_without_a_star_finds_just_itself(text: str) -> None:
+    key = key_of(text)
+
+    assert globbed(glob_of(text), key, f"{key}x", f"x{key}") == [key]

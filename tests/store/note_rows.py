@@ -1,0 +1,18 @@
+"""Putting notes into an index without files."""
+
+from pathlib import Path
+
+from interlock.core.notes import grammar
+from interlock.core.notes.stamp import Stamp
+from interlock.store.lock import WriteLock
+from interlock.store.notes.index import NoteIndex
+
+
+def opened(directory: Path) -> NoteIndex:
+    return NoteIndex(directory / "k.db", WriteLock(directory / "k.lock"))
+
+
+def put(index: NoteIndex, path: str, text: str = "", *, at_ms: int = 1) -> None:
+    stamp = Stamp(at_ms * 1_000_000, 0, len(text), 0)
+    note = grammar.parse(text, path=path)
+    index.put(path, note, digest=text[:9], stamp=stamp, is_racy=False, now_ms=at_ms)

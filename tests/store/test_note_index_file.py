@@ -1,0 +1,149 @@
+"""An index as a file: shared by processes, thrown away when it is damaged."""
+
+import multiprocessing
+import sqlite3
+from collections.abc import Iterator
+from multiprocessing.context import SpawnContext
+from pathlib import Path
+
+import pytest
+
+from interlock.core.notes.stamp import Stamp
+from interlock.store.failures import StoreDamaged
+from interlock.store.lock import WriteLock
+from interlock.store.notes.index import NoteIndex
+from interlock.store.notes.rows import Request
+from tests.store.note_rows import opened, put
+
+SPAWN: SpawnContext = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[NoteIndex]:
+    made = opened(tmp_path)
+    yield made
+    made.close()
+
+
+def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
+    index: NoteIndex, tmp_path: Path
+) -> None:
+    other = opened(tmp_path)
+    marks = [other.mark()]
+    put(index, "n.md", "text")
+    marks.append(other.mark())
+    put(other, "m.md", "text")
+    marks.append(other.mark())
+    index.remove(["n.md"])
+    marks.append(other.mark())
+    index.restamp("m.md", Stamp(8_000_000, 0, 4, 0), digest="text", is_racy=False)
+    marks.append(other.mark())
+
+    assert len(set(marks)) == 5
+    index.restamp("m.md", Stamp(8_000_000, 1, 4, 0), digest="text", is_racy=False)
+    index.remove(["n.md"])
+    index.put_request(Request("k", "a", 1, "a.md", "", b""))
+    assert other.mark() == marks[-1] == index.mark()
+    other.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
+    put(index, "n.md", "text")
+    before, mark = index.dump(), index.mark()
+
+    def fail() -> None:
+        with index.transaction():
+            put(index, "n.md", "other")
+            put(index, "m.md", "more")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert (index.dump(), index.mark()) == (before, mark)
+
+
+def test_a_call_is_remembered_until_it_is_forgotten(index: NoteIndex) -> None:
+    first = Request("key", "arguments", 5, "a.md", "", b"begun")
+    index.put_request(first)
+    assert index.request("key") == first
+    done = Request("key", "arguments", 5, "a.md", "", b"done")
+    index.put_request(done)
+    index.forget_requests(before_ms=5)
+    assert index.request("key") == done
+    index.forget_requests(before_ms=6)
+    assert index.request("key") is None
+
+
+def test_a_file_of_another_version_or_none_at_all_gives_way(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    for content in (b"", b"this is no database, and has never been one\n" * 99):
+        path.write_bytes(content)
+        index = opened(tmp_path)
+        put(index, "n.md", "text")
+        index.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 999")
+    db.close()
+
+    index = opened(tmp_path)
+
+    assert index.stamps() == {}
+    put(index, "n.md", "text")
+    index.close()
+    again = opened(tmp_path)
+    assert set(again.stamps()) == {"n.md"}
+    again.close()
+
+
+def test_damage_that_shows_later_is_told_and_mended_by_beginning_again(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    for number in range(300):
+        put(index, f"n{number}.md", f"text {number}")
+    index.close()
+    content = bytearray((tmp_path / "k.db").read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    (tmp_path / "k.db").write_bytes(content)
+    index, other = opened(tmp_path), opened(tmp_path)
+
+    with pytest.raises(StoreDamaged):
+        index.stamps()
+    index.renew()
+
+    assert index.stamps() == {}
+    put(index, "n.md", "text")
+    assert index.is_current
+    assert not other.is_current
+    other.reopen()
+    assert other.is_current
+    assert set(other.stamps()) == {"n.md"}
+    other.close()
+    index.close()
+
+
+def open_and_put(directory: Path, number: int) -> None:
+    lock = WriteLock(directory / "k.lock")
+    index = NoteIndex(directory / "k.db", lock)
+    for round_ in range(20):
+        with lock.held():
+            put(index, f"{number}-{round_}.md", "text")
+            put(index, "shared.md", f"- [fact] {number}")
+    index.close()
+
+
+@pytest.mark.slow
+def test_processes_that_begin_at_once_share_one_index(tmp_path: Path) -> None:
+    (tmp_path / "k.db").write_bytes(b"damaged" * 999)
+
+    writers = [SPAWN.Process(target=open_and_put, args=(tmp_path, n)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert [writer.exitcode for writer in writers] == [0] * 4
+    index = opened(tmp_path)
+    assert index.counts().notes == 81
+    assert index.counts().observations == 1
+    assert index.dump()["stray"] == []
+    index.close()

@@ -1,0 +1,22 @@
+"""Reading and writing notes where a test wants it to succeed."""
+
+from pathlib import Path
+
+from interlock.workspace.notes import Folder
+from interlock.workspace.whole_file import Found, Written
+
+
+def written(folder: Folder, path: str, text: str, expected: str | None = None) -> Written:
+    done = folder.write(path, text, expected=expected)
+    assert isinstance(done, Written), done
+    return done
+
+
+def found(folder: Folder, path: str) -> Found:
+    read = folder.read(path)
+    assert isinstance(read, Found), read
+    return read
+
+
+def tree(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*")}

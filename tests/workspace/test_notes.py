@@ -1,0 +1,389 @@
+"""The files of a notes folder: whole, where they belong, and never behind anybody's back."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.core.notes.stamp import Stamp
+from interlock.workspace import confined, whole_file
+from interlock.workspace.failures import FolderFailure, NoteTooLarge
+from interlock.workspace.notes import Deleted, Folder, Twin
+from interlock.workspace.whole_file import BYTES_MAX, Found, Moved, Written
+from tests.unprivileged import nobody
+from tests.workspace.note_files import found, tree, written
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    (tmp_path / "notes").mkdir()
+    return Folder(tmp_path / "notes")
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that others may look into, as they may not into pytest's."""
+    made = Path(tempfile.mkdtemp(prefix="interlock-notes-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b"a\r\nb\rc\n", b"\xef\xbb\xbf# x", "你好\n".encode()]
+)
+def test_every_file_comes_back_byte_for_byte(folder: Folder, content: bytes) -> None:
+    (folder.root / "n.md").write_bytes(content)
+    read = found(folder, "n.md")
+
+    written(folder, "copy.md", read.text)
+    done = written(folder, "n.md", read.text, expected=read.digest)
+
+    assert (folder.root / "n.md").read_bytes() == content
+    assert (folder.root / "copy.md").read_bytes() == content
+    assert done.digest == read.digest == found(folder, "n.md").digest
+
+
+def test_what_is_too_large_for_a_note_is_neither_read_nor_written(folder: Folder) -> None:
+    (folder.root / "n.md").write_bytes(b"x" * (BYTES_MAX + 1))
+    written(folder, "most.md", "x" * BYTES_MAX)
+
+    with pytest.raises(NoteTooLarge):
+        folder.read("n.md")
+    with pytest.raises(NoteTooLarge):
+        folder.write("other.md", "x" * (BYTES_MAX + 1), expected=None)
+    assert set(folder.scan().files) == {"most.md", "n.md"}
+
+
+def test_half_a_character_cannot_be_written(folder: Folder) -> None:
+    with pytest.raises(FolderFailure, match="half"):
+        folder.write("n.md", "\ud800", expected=None)
+
+
+@pytest.mark.timeout(10)
+def test_what_is_not_a_file_is_not_read(folder: Folder) -> None:
+    os.mkfifo(folder.root / "pipe.md")
+    (folder.root / "directory.md").mkdir()
+
+    for path in ("pipe.md", "directory.md"):
+        with pytest.raises(FolderFailure, match="not a file"):
+            folder.read(path)
+    assert folder.scan().files == {}
+    assert folder.read("directory.md/n.md") is None
+
+
+def test_a_note_is_made_once(folder: Folder) -> None:
+    first = written(folder, "a/b/n.md", "one")
+
+    again = folder.write("a/b/n.md", "two", expected=None)
+
+    assert again == Moved(Found("one", first.digest, first.stamp))
+    assert found(folder, "a/b/n.md").text == "one"
+    assert tree(folder.root) == {"a", "a/b", "a/b/n.md"}
+
+
+def test_who_has_read_something_else_is_told_what_is_there(folder: Folder) -> None:
+    first = written(folder, "n.md", "one")
+    second = written(folder, "n.md", "two", expected=first.digest)
+
+    for done in (
+        folder.write("n.md", "three", expected=first.digest),
+        folder.delete("n.md", expected=first.digest),
+        folder.move("n.md", "m.md", expected=first.digest),
+    ):
+        assert done == Moved(Found("two", second.digest, second.stamp))
+    for path in ("gone.md", "gone/n.md"):
+        assert folder.write(path, "three", expected=first.digest) == Moved(None)
+        assert folder.delete(path, expected=first.digest) == Moved(None)
+        assert folder.move(path, "m.md", expected=first.digest) == Moved(None)
+    assert tree(folder.root) == {"n.md"}
+
+
+@pytest.mark.parametrize("before", ["one", None])
+def test_what_an_editor_saves_while_ours_is_on_its_way_to_the_disk_is_kept(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    first = written(folder, "n.md", before) if before else None
+    sync = os.fsync
+
+    def slowly(file: int) -> None:
+        (folder.root / "n.md").write_text("by hand")
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", slowly)
+    done = folder.write("n.md", "two", expected=first.digest if first else None)
+
+    assert isinstance(done, Moved)
+    assert done.current == found(folder, "n.md")
+    assert found(folder, "n.md").text == "by hand"
+    assert tree(folder.root) == {"n.md"}
+
+
+def test_the_stamp_of_what_was_written_is_the_one_that_a_scan_finds(folder: Folder) -> None:
+    made = written(folder, "n.md", "one")
+    assert folder.scan().files == {"n.md": made.stamp}
+
+    changed = written(folder, "n.md", "two", expected=made.digest)
+    assert folder.scan().files == {"n.md": changed.stamp} == {"n.md": folder.stamp("n.md")}
+
+    moved = folder.move("n.md", "a/m.md", expected=changed.digest)
+    assert isinstance(moved, Written)
+    assert folder.scan().files == {"a/m.md": moved.stamp}
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "twin"),
+    [
+        ("a/Note.md", "a/note.md", "a/Note.md"),
+        ("Specs/a.md", "specs/b.md", "Specs"),
+        ("é.md", "E\u0301.md", "é.md"),
+        ("straße.md", "STRASSE.md", "straße.md"),
+    ],
+)
+def test_names_that_many_disks_cannot_tell_apart_are_not_both_given(
+    folder: Folder, there: str, wanted: str, twin: str
+) -> None:
+    written(folder, there, "one")
+    other = written(folder, "other.md", "two")
+
+    assert folder.write(wanted, "x", expected=None) == Twin(twin)
+    assert folder.move("other.md", wanted, expected=other.digest) == Twin(twin)
+    assert set(folder.scan().files) == {there, "other.md"}
+
+
+def test_a_note_may_change_the_case_of_its_own_name(folder: Folder) -> None:
+    made = written(folder, "a/Note.md", "one")
+
+    assert isinstance(folder.move("a/Note.md", "a/note.md", expected=made.digest), Written)
+    assert tree(folder.root) == {"a", "a/note.md"}
+
+
+def test_a_note_keeps_its_mode_and_a_read_only_one_its_content(folder: Folder) -> None:
+    first = written(folder, "n.md", "one")
+    (folder.root / "n.md").chmod(0o640)
+    second = written(folder, "n.md", "two", expected=first.digest)
+    assert (folder.root / "n.md").stat().st_mode & 0o7777 == 0o640
+
+    (folder.root / "n.md").chmod(0o444)
+    with pytest.raises(FolderFailure, match="read-only"):
+        folder.write("n.md", "three", expected=second.digest)
+    assert found(folder, "n.md").text == "two"
+
+
+def test_a_move_never_replaces_what_is_there(folder: Folder) -> None:
+    one = written(folder, "a/one.md", "one")
+    two = written(folder, "two.md", "two")
+
+    assert folder.move("a/one.md", "two.md", expected=one.digest) == Moved(
+        Found("two", two.digest, two.stamp)
+    )
+    assert set(folder.scan().files) == {"a/one.md", "two.md"}
+
+
+def test_directories_that_are_left_empty_go_and_others_stay(folder: Folder) -> None:
+    one = written(folder, "a/b/c/one.md", "one")
+    two = written(folder, "a/two.md", "two")
+
+    assert isinstance(folder.move("a/b/c/one.md", "one.md", expected=one.digest), Written)
+    assert tree(folder.root) == {"a", "a/two.md", "one.md"}
+    assert folder.delete("a/two.md", expected=two.digest) == Deleted(two.digest)
+    assert folder.delete("one.md", expected=one.digest) == Deleted(one.digest)
+    assert tree(folder.root) == set()
+    assert folder.root.is_dir()
+
+
+def test_a_scan_leaves_out_what_is_hidden_and_names_what_it_skips(folder: Folder) -> None:
+    written(folder, "a/n.md", "one")
+    for directory in (".git", ".obsidian", "a/.trash"):
+        (folder.root / directory).mkdir()
+        (folder.root / directory / "x.md").touch()
+    (folder.root / "picture.png").touch()
+    (folder.root / "aux.md").touch()
+    (folder.root / "link.md").symlink_to("a/n.md")
+    (folder.root / "around").symlink_to(".")
+    os.close(os.open(os.fsencode(folder.root) + b"/\xff.md", os.O_CREAT))
+
+    scan = folder.scan()
+
+    assert set(scan.files) == {"a/n.md"}
+    assert scan.unreadable == ()
+    assert set(scan.skipped) == {"aux.md", "link.md", "\udcff.md"}
+
+
+@pytest.mark.parametrize("bits", [0o000, 0o444, 0o111])
+def test_a_directory_that_cannot_be_looked_into_is_said_and_stops_nothing(
+    public: Path, bits: int
+) -> None:
+    folder = Folder(public / "notes")
+    for path in ("a/one.md", "b/two.md", "b/c/three.md", "d/four.md"):
+        written(folder, path, path)
+    (folder.root / "b").chmod(bits)
+
+    with nobody():
+        scan = folder.scan()
+        lacking = [path for path in ("b/two.md", "b/c/three.md", "b/no.md") if folder.lacks(path)]
+
+    assert set(scan.files) == {"a/one.md", "d/four.md"}
+    if bits == 0o444:  # the names are known, and nothing else
+        assert scan.unreadable == ("b/c", "b/two.md")
+    else:
+        assert scan.unreadable == ("b",)
+    assert lacking == []
+    (folder.root / "b").chmod(0o755)
+
+
+def test_a_file_that_cannot_be_read_is_a_failure_and_not_an_absence(public: Path) -> None:
+    folder = Folder(public)
+    written(folder, "n.md", "one")
+    (public / "n.md").chmod(0)
+
+    with nobody(), pytest.raises(FolderFailure, match="Permission denied"):
+        folder.read("n.md")
+
+
+def test_a_folder_that_is_not_there_is_empty_only_if_that_can_be_known(public: Path) -> None:
+    absent = Folder(public / "notes").scan()
+    assert (absent.files, absent.unreadable, absent.is_absent) == ({}, (), True)
+
+    unmounted = Folder(public / "disk" / "notes").scan()
+    assert (unmounted.unreadable, unmounted.is_absent) == (("",), True)
+    assert not Folder(public / "disk" / "notes").lacks("n.md")
+    assert Folder(public / "notes").lacks("n.md")
+
+    (public / "notes").symlink_to("nowhere")
+    assert Folder(public / "notes").scan().unreadable == ("",)
+    (public / "locked").mkdir()
+    (public / "locked").chmod(0)
+    with nobody():
+        assert Folder(public / "locked" / "notes").scan().unreadable == ("",)
+        assert Folder(public / "locked").scan().unreadable == ("",)
+    (public / "locked").chmod(0o755)
+
+
+def test_what_took_the_place_of_a_note_is_no_note(folder: Folder) -> None:
+    for path in ("file.md", "directory.md", "link.md", "a/n.md", "b/n.md"):
+        written(folder, path, "one")
+    (folder.root / "directory.md").unlink()
+    (folder.root / "directory.md").mkdir()
+    (folder.root / "link.md").unlink()
+    (folder.root / "link.md").symlink_to("file.md")
+    shutil.rmtree(folder.root / "a")
+    (folder.root / "a").symlink_to("b")
+
+    lacking = {
+        path
+        for path in ("file.md", "directory.md", "link.md", "a/n.md", "b/n.md", "c/n.md")
+        if folder.lacks(path)
+    }
+
+    assert lacking == {"directory.md", "link.md", "a/n.md", "c/n.md"}
+
+
+APPEND = """
+import sys
+from pathlib import Path
+from interlock.store.lock import WriteLock
+from interlock.workspace.notes import Folder
+from interlock.workspace.whole_file import Written
+
+folder, lock = Folder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
+for number in range(25):
+    while True:
+        found = folder.read("log.md")
+        with lock.held():
+            line = f"{sys.argv[3]} {number}\\n"
+            done = folder.write("log.md", found.text + line, expected=found.digest)
+        if isinstance(done, Written):
+            break
+"""
+
+
+def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
+    folder: Folder, tmp_path: Path
+) -> None:
+    written(folder, "log.md", "")
+
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", APPEND, folder.root, tmp_path / "lock", str(number)]
+        )
+        for number in range(8)
+    ]
+
+    assert [writer.wait(100) for writer in writers] == [0] * 8
+    lines = found(folder, "log.md").text.splitlines()
+    assert len(lines) == 200
+    assert set(lines) == {f"{writer} {number}" for writer in range(8) for number in range(25)}
+    assert tree(folder.root) == {"log.md"}
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from interlock.workspace.notes import Folder
+
+folder = Folder(Path(sys.argv[1]))
+digest = folder.read("n.md").digest
+print("begun", flush=True)
+while True:
+    for letter in "ab":
+        digest = folder.write("n.md", letter * 300_000, expected=digest).digest
+        new = folder.write(f"{letter}/new.md", letter * 300_000, expected=None)
+        folder.delete(f"{letter}/new.md", expected=new.digest)
+"""
+
+
+@pytest.mark.slow
+def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: Folder) -> None:
+    chance = random.Random(int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000)))
+    written(folder, "n.md", "a" * 300_000)
+    swept = 0
+    for _ in range(15):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITE, folder.root], stdout=subprocess.PIPE
+        )
+        assert writer.stdout
+        assert writer.stdout.readline() == b"begun\n"
+        time.sleep(chance.uniform(0, 0.03))
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+
+        for path in folder.scan().files:
+            text = found(folder, path).text
+            assert text in {"a" * 300_000, "b" * 300_000}, f"{path}: {len(text)} characters"
+        swept += folder.sweep(folder.scan().drafts)
+        for path in ("a/new.md", "b/new.md"):
+            if isinstance(left := folder.read(path), Found):
+                folder.delete(path, expected=left.digest)
+        assert {path for path in tree(folder.root) if "." in path} == {"n.md"}
+    assert swept, "no writer was killed in the middle of anything"
+
+
+def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: Folder) -> None:
+    with confined.directory(folder.root, ()) as place:
+        with whole_file.drafted(place, b"text", None) as (draft, _):
+            assert folder.scan().drafts == (draft,)
+            assert folder.sweep((draft,)) == 0
+            assert tree(folder.root) == {draft}
+        (folder.root / draft).touch()
+        assert folder.sweep((draft,)) == 1
+        assert tree(folder.root) == set()
+
+
+def test_a_stamp_is_relied_on_only_when_it_is_old_enough() -> None:
+    second = 1_000_000_000
+
+    assert Stamp(0, 0, 0, 0).is_racy(1_000)
+    assert not Stamp(7 * second, 8 * second, 0, 0).is_racy(10_000)
+    assert Stamp(0, 8 * second + 1, 0, 0).is_racy(10_000), "people set mtime back"
+    assert Stamp(8 * second + 1, 0, 0, 0).is_racy(10_000)
+    assert Stamp(99 * second, 0, 0, 0).is_racy(10_000), "another clock"

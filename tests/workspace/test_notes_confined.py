@@ -1,0 +1,233 @@
+"""No path and no link leads out of a notes folder."""
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from interlock.workspace.confined import Outside
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.notes import Folder
+from interlock.workspace.whole_file import Found, Moved, Written
+from tests.workspace.note_files import found, tree, written
+
+SECRET = "what lies outside"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    (tmp_path / "notes").mkdir()
+    return Folder(tmp_path / "notes")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory beside the folder, with a note in it that is none of ours."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "n.md").write_text(SECRET)
+    return tmp_path / "outside"
+
+
+NOT_IN_IT = [
+    "",
+    "/etc/passwd.md",
+    "//x.md",
+    "../n.md",
+    "a/../../n.md",
+    "a/../n.md",
+    "./n.md",
+    "a//n.md",
+    "a/",
+    "n.md/",
+    "n.md\0.md",
+    "a\nb.md",
+    "a\x1b[2Jb.md",
+    "a\u202etxt.md",
+    "..\\n.md",
+    ".hidden.md",
+    ".git/n.md",
+    "a/.obsidian/n.md",
+    ".md",
+    "n.txt",
+    "n",
+    "n.MD",
+    "con.md",
+    "a/AUX.md",
+    "nul .md",
+    "lpt1.old.md",
+    "com¹/n.md",
+    "\udc80.md",
+    "x" * 253 + ".md",
+    "ä" * 127 + ".md",
+    "/".join(["d"] * 40) + "/n.md",
+]
+
+
+@pytest.mark.parametrize("path", NOT_IN_IT, ids=ascii)
+def test_a_path_that_is_not_one_of_a_note_in_the_folder_is_refused(
+    folder: Folder, outside: Path, path: str
+) -> None:
+    digest = found(Folder(outside), "n.md").digest
+    written(folder, "ours.md", "ours")
+    before = tree(folder.root.parent)
+
+    assert isinstance(folder.located(path), Outside)
+    assert isinstance(folder.read(path), Outside)
+    assert isinstance(folder.write(path, "x", expected=None), Outside)
+    assert isinstance(folder.write(path, "x", expected=digest), Outside)
+    assert isinstance(folder.delete(path, expected=digest), Outside)
+    assert isinstance(folder.move(path, "new.md", expected=digest), Outside)
+    mine = found(folder, "ours.md").digest
+    assert isinstance(folder.move("ours.md", path, expected=mine), Outside)
+    assert tree(folder.root.parent) == before
+    assert (outside / "n.md").read_text() == SECRET
+
+
+@pytest.mark.parametrize("path", ["Ω/你好 мир.md", "a b/c-d_e.f.md", "👩‍💻.md", "x" * 252 + ".md"])
+def test_a_name_in_any_script_is_a_name(folder: Folder, path: str) -> None:
+    written(folder, path, "text")
+
+    assert found(folder, path).text == "text"
+    assert set(folder.scan().files) == {path}
+
+
+class Trusting(Folder):
+    """As if every link was put there just after the look at the path."""
+
+    def located(self, path: str) -> Path | Outside:
+        return self.root / path
+
+
+def link_the_file(root: Path, outside: Path) -> None:
+    (root / "a").mkdir()
+    (root / "a" / "n.md").symlink_to(outside / "n.md")
+
+
+def link_the_directory(root: Path, outside: Path) -> None:
+    (root / "a").symlink_to(outside)
+
+
+def link_relatively(root: Path, outside: Path) -> None:
+    (root / "a").symlink_to(Path("..") / outside.name)
+
+
+def link_within_the_folder(root: Path, outside: Path) -> None:
+    (root / "b").mkdir()
+    shutil.copy(outside / "n.md", root / "b" / "n.md")
+    (root / "a").symlink_to("b")
+
+
+def link_to_nothing(root: Path, outside: Path) -> None:
+    (root / "a").mkdir()
+    (root / "a" / "n.md").symlink_to(outside / "new.md")
+
+
+LINKS = [
+    link_the_file,
+    link_the_directory,
+    link_relatively,
+    link_within_the_folder,
+    link_to_nothing,
+]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_is_refused(
+    folder: Folder, outside: Path, link: Callable[[Path, Path], None]
+) -> None:
+    digest = found(Folder(outside), "n.md").digest
+    written(folder, "ours.md", "ours")
+    mine = found(folder, "ours.md").digest
+    link(folder.root, outside)
+    before = tree(folder.root.parent)
+
+    assert isinstance(folder.read("a/n.md"), Outside)
+    assert isinstance(folder.write("a/n.md", "x", expected=digest), Outside)
+    assert isinstance(folder.write("a/n.md", "x", expected=None), Outside)
+    assert isinstance(folder.delete("a/n.md", expected=digest), Outside)
+    assert isinstance(folder.move("a/n.md", "c.md", expected=digest), Outside)
+    assert isinstance(folder.move("ours.md", "a/n.md", expected=mine), Outside)
+    assert tree(folder.root.parent) == before
+    assert set(folder.scan().files) <= {"ours.md", "b/n.md"}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_that_is_put_there_between_the_look_and_the_use_leads_nowhere(
+    folder: Folder, outside: Path, link: Callable[[Path, Path], None]
+) -> None:
+    digest = found(Folder(outside), "n.md").digest
+    trusting = Trusting(folder.root)
+    written(folder, "ours.md", "ours")
+    mine = found(folder, "ours.md").digest
+    link(folder.root, outside)
+
+    for act in (
+        lambda: trusting.read("a/n.md"),
+        lambda: trusting.write("a/n.md", "x", expected=digest),
+        lambda: trusting.write("a/n.md", "x", expected=None),
+        lambda: trusting.write("a/new.md", "x", expected=None),
+        lambda: trusting.delete("a/n.md", expected=digest),
+        lambda: trusting.move("a/n.md", "c.md", expected=digest),
+        lambda: trusting.move("ours.md", "a/n.md", expected=mine),
+    ):
+        try:
+            done = act()
+        except FolderFailure:
+            continue
+        assert done is None or done == Moved(None) or isinstance(done, Written), done
+    assert tree(outside) == {"n.md"}
+    assert (outside / "n.md").read_text() == SECRET
+
+
+def test_no_link_that_comes_and_goes_is_ever_followed(folder: Folder, outside: Path) -> None:
+    """A directory and a link to another one change places as fast as they can."""
+    written(folder, "a/n.md", "ours")
+    digest = found(folder, "a/n.md").digest
+    (folder.root / "link").symlink_to(outside)
+    is_over = threading.Event()
+
+    def swap() -> None:
+        root = folder.root
+        while not is_over.is_set():
+            os.rename(root / "a", root / "kept")
+            os.rename(root / "link", root / "a")
+            os.rename(root / "a", root / "link")
+            os.rename(root / "kept", root / "a")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    read = refused = 0
+    try:
+        for number in range(3_000):
+            try:
+                text = Trusting(folder.root).read("a/n.md")
+                if number % 10 == 0:
+                    Trusting(folder.root).write("a/n.md", "ours", expected=digest)
+            except FolderFailure:
+                refused += 1
+                continue
+            refused += not isinstance(text, Found)
+            if isinstance(text, Found):
+                read += 1
+                assert text.text == "ours"
+    finally:
+        is_over.set()
+        swapping.join()
+
+    assert read
+    assert refused
+    assert tree(outside) == {"n.md"}
+    assert (outside / "n.md").read_text() == SECRET
+
+
+def test_the_folder_itself_may_be_reached_through_a_link(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "vault").symlink_to(folder.root)
+    vault = Folder(tmp_path / "vault")
+
+    written(vault, "a/n.md", "text")
+
+    assert found(vault, "a/n.md").text == "text"
+    assert set(vault.scan().files) == {"a/n.md"}
