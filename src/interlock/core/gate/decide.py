@@ -148,8 +148,9 @@ def _protected(call: Call, analysis: Analysis | None, policy: Policy, home: str)
 
 def _patterns(text: str, analysis: Analysis) -> tuple[str, ...]:
     """What a shell would fill in, here and where a `cd` leads: it may be what is written."""
-    found = paths.patterns(text) if analysis.effect != "reads" else []
-    folders = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
+    found = list(dict.fromkeys(paths.patterns(text))) if analysis.effect != "reads" else []
+    moves = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
+    folders = list(dict.fromkeys(moves))
     moved = [f"{folder.rstrip('/')}/{path}" for folder in folders for path in found]
     return (*found, *moved)
 
