@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 GLOB = "*?["
 """What makes a word a pattern for a shell."""
+PATTERN_MAX = 255  # as long as a name may be; a longer one takes too long, and may be anything
 ALWAYS = (
     ".interlock/config.toml",
     ".interlock/triggers.toml",
@@ -75,8 +76,9 @@ def could_be(name: str, part: str) -> bool:
         return True
     if not any(char in part for char in GLOB):
         return False
-    # A shell fills in names with a dot only for patterns that begin with one.
-    return part.startswith(".") >= name.startswith(".") and fnmatchcase(name, part)
+    if name.startswith(".") and not part.startswith("."):
+        return False  # a shell fills in names with a dot only for patterns that begin with one
+    return len(part) > PATTERN_MAX or fnmatchcase(name, part)
 
 
 _BREAKS = re.compile(r"[\s;&|<>()=,]+")
