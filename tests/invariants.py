@@ -199,6 +199,11 @@ INVARIANTS = (
         "ADR 0006",
     ),
     Invariant(
+        "secrets-stay-unread",
+        "No agent reads the secrets in Interlock's directory by naming them, whatever the mode.",
+        "ADR 0006",
+    ),
+    Invariant(
         "project-only-tightens",
         "A project's own config can only tighten the gate until the user trusts it.",
         "ADR 0006",

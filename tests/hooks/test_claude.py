@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app import attend, gate
+from interlock.app.access import publish_agent_bearer, secret_in
 from interlock.app.context import App
 from interlock.app.projects import opt_in
 from interlock.core.gate.state import MODES, Mode
@@ -260,6 +261,24 @@ def test_an_agent_does_not_change_its_own_rules(
         attend.change_mode(app, session, mode, by="user", task="T")
 
         assert answer(hook(tool("Bash", project, command=command))) == "deny", mode
+
+
+@pytest.mark.invariant("secrets-stay-unread")
+def test_an_agent_reads_no_secret_of_the_server(
+    app: App, hook: Hook, home: Path, project: Path
+) -> None:
+    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
+    publish_agent_bearer(home, secret_in(home))
+    for mode in ("analysis", "planning", "coding"):
+        attend.change_mode(app, session, mode, by="user", task="T")
+        for file in (home / "secret", home / "agent-secret", home / "keyring"):
+            assert file.exists()
+            assert answer(hook(tool("Read", project, file_path=str(file)))) == "deny", mode
+            assert answer(hook(tool("Bash", project, command=f"cat {file}"))) == "deny", mode
+        assert answer(hook(tool("Grep", project, pattern=".", path=str(home)))) == "deny", mode
+
+    attend.change_mode(app, session, "disabled", by="user")
+    assert answer(hook(tool("Read", project, file_path=str(home / "secret")))) == "allow"
 
 
 def test_an_agent_goes_where_the_policy_lets_it(app: App, hook: Hook, project: Path) -> None:

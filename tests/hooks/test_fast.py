@@ -14,6 +14,7 @@ from interlock.app import attend, gate
 from interlock.app.context import App
 from interlock.app.projects import opt_in
 from interlock.core.gate.paths import ALWAYS
+from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import CLASSES, HOSTS, Host, class_of
 from interlock.core.session.attend import Conversation
@@ -93,6 +94,13 @@ def scene(app: App, home: Path, tmp_path: Path) -> Scene:
 
 def inputs(kind: str, scene: Scene) -> Iterator[object]:
     yield INPUTS.get(kind, {})
+    if kind in ("read", "search", "mcp", "other"):
+        for name in SECRETS:
+            path = f"{scene.home}/{name}"
+            yield from ({"file_path": path}, {"x": [{"y": path.upper()}]}, path, [path])
+            yield {"path": f"{scene.home.parent}", "glob": f"{scene.home.name}/{name}"}
+        yield from ({"path": str(scene.home)}, {"path": f"{scene.home}/x/.."}, {"path": "."})
+        yield from ({"path": f"../{scene.home.name}"}, {"path": "secret"}, {"path": ""})
     if kind == "edit":
         for end in (*ALWAYS, str(scene.home / "gate.db"), "../.mcp.json", "a/../.MCP.json"):
             yield {"file_path": str(scene.project / end)}
@@ -241,7 +249,20 @@ def test_a_config_that_was_changed_counts_when_the_gate_was_told(scene: Scene) -
     assert scene.agrees(write)
 
 
+@pytest.mark.parametrize("tool", ["Read", "Grep", "mcp__files__read", "Brandnew"])
+def test_what_names_a_secret_is_for_the_full_hook_and_nothing_else_is(
+    scene: Scene, tool: str
+) -> None:
+    scene.goes_to("coding")
+
+    for given in ({"path": f"{scene.home}/secret"}, {"path": str(scene.home)}, {"x": "keyring"}):
+        assert not scene.is_fast(scene.payload(tool, given))
+    for path in ("<PROJECT>/secrets.py", "/work/client-secret/x", "<PROJECT>/.claude/keyring.md"):
+        assert scene.agrees(scene.payload(tool, {"path": path, "pattern": "secret: .*[a-z]"}))
+
+
 def test_the_tables_are_those_of_the_core() -> None:
+    assert fast.SECRETS == SECRETS
     for host, table in fast.TOOLS.items():
         known = {name: kind for kind, names in table.items() for name in names.split()}
         assert known == CLASSES[HOSTS[[str(name) for name in HOSTS].index(host)]]

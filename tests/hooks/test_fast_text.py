@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from interlock.core.gate import paths
 from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import decide
+from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import Policy, Row
 from interlock.hooks import fast
 from interlock.hooks.run import Event, Outcome, run
@@ -84,6 +85,7 @@ DENIED = (
     ),
     *(f"touch {end}" for end in paths.ALWAYS),
     *(f"touch {HOMES[0]}/gate-off", "cd /home/u/.local && touch share/interlock/gate.db"),
+    *("cat /data/il/secret", "cd ../il && cat keyring", "grep -r x il", "cp agent-secret x"),
     *("touch /data/il/x", "touch ../il/x", "touch il", "cd /srv/.git/x && rm -r interlock", "rm x"),
 )
 """Commands that the core denies in coding, at least in some directory and with some home."""
@@ -163,11 +165,17 @@ def test_no_respelling_of_a_protected_path_passes(old: str, new: str) -> None:
                     agrees_on(text, "/work", home)
 
 
-PARTS = [part for end in (*paths.ALWAYS, *HOMES) for part in end.split("/")]
+PARTS = [part for end in (*paths.ALWAYS, *HOMES, *SECRETS) for part in end.split("/")]
 SEPARATORS = st.sampled_from(["/", "//", "/./", "/../", "/x/../", "\\"])
 PART = st.sampled_from(
     [*PARTS, "..", ".", "", "a", "x y", ".gitignore", ".mcp.json\u212a", "~", "C:"]
 )
+
+
+NAMED = [
+    *(f"<HOME>{end}" for end in ("", "/", "/x/..", *(f"/{name}" for name in SECRETS))),
+    *(*SECRETS, *(name.upper() for name in SECRETS), "il/secret", "w", "\u017fecret", "~/il"),
+]
 
 
 @st.composite
@@ -186,6 +194,23 @@ def test_no_spelling_of_a_path_passes_that_the_core_protects(
     path: str, cwd: str, home: str
 ) -> None:
     agrees_on(path, cwd, home)
+
+
+@pytest.mark.invariant("fast-allows-less")
+@settings(max_examples=300)
+@given(
+    st.lists(written_paths() | st.text() | st.sampled_from(NAMED), max_size=3),
+    st.sampled_from(["Read", "Grep", "Glob", "mcp__files__read", "Brandnew"]),
+    st.sampled_from(CWDS),
+    st.sampled_from([*HOMES, '/it\'s/a "home"', "/x/\u200b", "/x/\u1e9e", "/x/a\\b"]),
+)
+def test_no_spelling_of_a_secret_passes_that_the_core_keeps(
+    texts: list[str], tool: str, cwd: str, home: str
+) -> None:
+    texts = [text.replace("<HOME>", home) for text in texts]
+    look: dict[str, object] = {"path": texts[:1], **dict(zip("ab", texts[1:], strict=False))}
+    if fast.is_free_look(look, cwd, home):
+        assert is_allowed(tool, look, cwd, home), (look, cwd, home)
 
 
 @pytest.mark.invariant("fast-allows-less")

@@ -29,6 +29,7 @@ MCP = ("mcp__", "mcp_", "MCP:")
 EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
 """How a part of every protected path begins."""
+SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
 EXPANDED = frozenset("$`\\{}*?[")
 """With these a shell makes words that do not stand in the command."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
@@ -47,10 +48,7 @@ class Unsure(Exception):
 
 def main(host: str, event: str, home: str, *flags: str) -> int:
     """The exit code. `flags` are those with which this interpreter finds Interlock."""
-    parts: list[bytes] = []
-    while part := posix.read(0, 1 << 16):
-        parts.append(part)
-    content = b"".join(parts)
+    content = b"".join(iter(lambda: posix.read(0, 1 << 16), b""))
     try:
         is_done = run(host, event, home, content)
     except Exception:  # noqa: BLE001 (what goes wrong here is for the full hook to say)
@@ -73,17 +71,15 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return _is_spooled(host, event, home, session, tool)
     kind = class_of(host, tool)
     if kind in ("own", "read", "search"):
-        return True
-    if not tool:
-        return False
-    mode = _mode(host, home, session, config)
+        return kind == "own" or is_free_look(given, cwd, home)
+    mode = _mode(host, home, session, config) if tool else ""
     if mode == "disabled" or (mode and kind in ("web", "ask", "agent")):
         return True
     if kind == "edit":
         return mode == "coding" and is_free_edit(given, home)
     if kind == "shell":
         return mode == "coding" and is_free_command(given.get("command"), cwd, home)
-    return mode == "coding"
+    return mode == "coding" and is_free_look(given, cwd, home)
 
 
 def class_of(host: str, tool: str) -> str:
@@ -93,6 +89,15 @@ def class_of(host: str, tool: str) -> str:
     if tool.startswith((*OWN, "MCP:interlock ")):
         return "own"
     return "mcp" if tool.startswith(MCP) else "other"
+
+
+def is_free_look(given: object, cwd: str, home: str) -> bool:
+    """Whether no part of a path in it is called like a secret of ours or like our directory."""
+    text = repr((cwd, given, home)).casefold()
+    for mark in "\\'\"":
+        text = text.replace(mark, "/")
+    *parts, ours, _ = text.split("/")
+    return not {ours, *SECRETS} & set(parts)
 
 
 def is_free_edit(given: dict[str, object], home: str) -> bool:
@@ -139,8 +144,7 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
     if is_odd or not all(isinstance(found.get(key, ""), str) for key in _TEXTS):
         raise Unsure
     cwd, session, tool = (found.get(key, "") for key in _TEXTS[:3])
-    given: dict[str, object] = found.get("tool_input")
-    return cwd, session, tool, given if type(given) is dict else {}
+    return cwd, session, tool, found.get("tool_input")  # an object, or the full hook is asked
 
 
 def _number(text: str) -> int:
@@ -201,13 +205,10 @@ def _mode(host: str, home: str, session: str, config: str) -> str:
     import _sqlite3  # noqa: PLC0415 (most calls read, and need no state)
 
     place = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    uri = f"file:{place}/gate.db?mode=ro"
-    db = _sqlite3.connect(uri, timeout=BUSY_SECONDS, isolation_level=None, uri=True)
-    asked = (
-        "SELECT mode, is_started, is_simple, config FROM gate WHERE (host, host_session) = (?, ?)"
-    )
+    db = _sqlite3.connect(f"file:{place}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
+    sql = "SELECT mode, is_started, is_simple, config FROM gate WHERE (host, host_session) = (?, ?)"
     try:
-        row = db.execute(asked, (host, session)).fetchone()
+        row = db.execute(sql, (host, session)).fetchone()
     finally:
         db.close()
     is_known = row and row[0] in ("analysis", "planning", "coding", "disabled")

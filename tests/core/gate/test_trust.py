@@ -142,7 +142,7 @@ def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: State, name: s
 
 
 def test_the_rules_that_bind_the_agent_are_firm() -> None:
-    firm = {"user.only", "path.protected", "state.unknown", "protocol.start"}
+    firm = {"user.only", "path.protected", "secret.read", "state.unknown", "protocol.start"}
 
     assert firm <= set(RULES) - set(OPENABLE)
     assert set(firm_among(dict.fromkeys(RULES, "advisory"))) == set(RULES) - set(OPENABLE)

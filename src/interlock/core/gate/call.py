@@ -8,6 +8,7 @@ from interlock.core.gate.tools import Host, ToolClass, class_of
 
 _PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
 _COMMAND_KEYS = ("command", "cmd", "script")
+_READING = ("read", "search", "mcp", "other")
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -20,6 +21,8 @@ class Call(msgspec.Struct, frozen=True):
     """Of a shell; empty where the tool is none, or says nothing that can be read."""
     paths: tuple[str, ...] = ()
     """What an editing tool would write, as far as it says so."""
+    named: tuple[str, ...] = ()
+    """Everything that may name what another tool reads: each text that it is given."""
 
 
 def call_of(host: Host, tool: str, tool_input: Any, cwd: str) -> Call:
@@ -27,7 +30,8 @@ def call_of(host: Host, tool: str, tool_input: Any, cwd: str) -> Call:
     given = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
     command = _command(given) if kind == "shell" else ""
     paths = _paths(given, tool_input) if kind == "edit" else ()
-    return Call(host, tool, kind, cwd, command, paths)
+    named = _texts(tool_input) if kind in _READING else ()
+    return Call(host, tool, kind, cwd, command, paths, named)
 
 
 def _command(given: dict[str, Any]) -> str:
@@ -39,6 +43,20 @@ def _command(given: dict[str, Any]) -> str:
             parts = cast("list[Any]", value)
             return " ".join(_quoted(part) for part in parts if isinstance(part, str))
     return ""
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    found: list[str] = []
+    left = [given]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, dict):
+            left += cast("dict[str, Any]", one).values()
+        elif isinstance(one, list):
+            left += cast("list[Any]", one)
+    return tuple(dict.fromkeys(found))
 
 
 def _quoted(word: str) -> str:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.gate import paths, verbs
+from interlock.core.gate import paths, secret_files, verbs
 from interlock.core.gate.call import Call
 from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse
@@ -39,7 +39,7 @@ _MODE_RULES: dict[Mode, Rule] = {
 
 
 def decide(state: State, policy: Policy, call: Call, *, home: str) -> Decision:
-    """`home` is Interlock's own directory, which no agent writes."""
+    """`home` is Interlock's own directory, which no agent writes, and not all of which it reads."""
     return _opened(_ruled(state, policy, call, home), policy)
 
 
@@ -61,11 +61,19 @@ def _ruled(state: State, policy: Policy, call: Call, home: str) -> Decision:
         return Decision("allow", "mode.disabled")
     if call.kind == "own":
         return Decision("allow", "own.tool")
-    if call.kind in ("read", "search"):
-        return Decision("allow", "tool.reads")
     analysis = analyse(call.command) if call.kind == "shell" else None
     if denied := _protected(call, analysis, policy, home):
         return denied
+    if secret := secret_files.read_by(call, analysis, home):
+        return Decision(
+            "deny",
+            "secret.read",
+            f"`{secret}` holds secrets with which anybody would be the user (`{home}`)",
+            "You need none of them: the tools and commands of Interlock do without. Leave them"
+            " out, or ask the user to look.",
+        )
+    if call.kind in ("read", "search"):
+        return Decision("allow", "tool.reads")
     if analysis and (ruled := _own_command(analysis, state, policy)):
         return ruled
     if isinstance(state, Unknown):

@@ -32,13 +32,20 @@ def normal(path: str, cwd: str) -> str:
     path = path.replace("\\", "/")
     if not path.startswith("/") and not re.match(r"[A-Za-z]:/", path):
         path = f"{cwd.replace(chr(92), '/')}/{path}"
-    parts: list[str] = []
+    kept: list[str] = []
     for part in path.split("/"):
         if part == "..":
-            parts[-1:] = []
+            kept[-1:] = []
         elif part not in ("", "."):
-            parts.append(part)
-    return "/" + "/".join(parts)
+            kept.append(part)
+    return "/" + "/".join(kept)
+
+
+def parts(path: str, cwd: str) -> list[str]:
+    """Those of the normal path, in small letters; `~` comes first where it begins so."""
+    if path.startswith("~"):  # whose home that is, is not known here
+        return ["~", *normal(path, "").casefold().split("/")[2:]]
+    return normal(path, cwd).casefold().split("/")[1:]
 
 
 def protected(path: str, cwd: str, home: str, more: Iterable[str] = ()) -> str | None:
@@ -46,28 +53,26 @@ def protected(path: str, cwd: str, home: str, more: Iterable[str] = ()) -> str |
 
     A path may be a pattern that a shell fills in: what it could stand for counts.
     """
-    parts = normal(path, cwd).casefold().split("/")[1:]
-    if path.startswith("~"):  # whose home that is, is not known here
-        parts = ["~", *normal(path, "").casefold().split("/")[2:]]
-    if _is_below(parts, home.casefold().split("/")[1:]):
+    found = parts(path, cwd)
+    if _is_below(found, home.casefold().split("/")[1:]):
         return home
     for end in (*ALWAYS, *more):
         wanted = end.strip("/").casefold().split("/")
-        if any(_fits(parts[at:], wanted) for at in range(len(parts))):
+        if any(_fits(found[at:], wanted) for at in range(len(found))):
             return end
     return None
 
 
-def _is_below(parts: list[str], home: list[str]) -> bool:
-    if parts[:1] == ["~"]:
-        return any(_fits(parts[1:], home[at:]) for at in range(1, len(home)))
-    return _fits(parts, home)
+def _is_below(found: list[str], home: list[str]) -> bool:
+    if found[:1] == ["~"]:
+        return any(_fits(found[1:], home[at:]) for at in range(1, len(home)))
+    return _fits(found, home)
 
 
-def _fits(parts: list[str], wanted: list[str]) -> bool:
+def _fits(found: list[str], wanted: list[str]) -> bool:
     """Whether the parts begin with those that are wanted, or could."""
-    pairs = list(zip(parts, wanted, strict=False))
-    return len(parts) >= len(wanted) and all(could_be(name, part) for part, name in pairs)
+    pairs = list(zip(found, wanted, strict=False))
+    return len(found) >= len(wanted) and all(could_be(name, part) for part, name in pairs)
 
 
 def could_be(name: str, part: str) -> bool:

@@ -12,6 +12,7 @@ Rule = Literal[
     "tool.reads",
     "user.only",
     "path.protected",
+    "secret.read",
     "state.unknown",
     "protocol.start",
     "mode.analysis",
@@ -37,7 +38,8 @@ OPENABLE: tuple[Rule, ...] = (
 """What can be made advisory or be bypassed: rules about the work. The others stay as they are.
 
 - `user.only` and `path.protected` guard what binds the agent. With one of them open, an agent
-  could open all the rest by itself.
+  could open all the rest by itself. So does `secret.read`: with the secret of the server, an agent
+  could say that it is the user.
 - `state.unknown` says that nothing is known, not even whose call it is. What was opened for a
   session cannot be meant for one that nobody knows; `interlock mode disabled --force` is the way.
 - `protocol.start` goes away by starting the session, which is one command.
