@@ -22,6 +22,7 @@ PATHS: list[tuple[str, ...]] = [path[1:] for path, _ in LEAVES(interlock, ("inte
 ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("approvals", "deny"): ("apr_1", "--reason", "no"),
     ("approvals", "grant"): ("apr_1",),
+    ("console",): ("--print",),
     ("gaps", "resolve"): ("ses_1", "gap_1", "somehow"),
     ("gate", "bypass", "add"): ("shell.unknown", "--reason", "because"),
     ("gate", "bypass", "list"): (),

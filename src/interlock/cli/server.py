@@ -16,6 +16,7 @@ from interlock.app.access import agent_file, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
 from interlock.app.serving import PORT, Running, Starting, running
+from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json
 from interlock.core.views.ages import ago
 from interlock.mcp.hosts import claude_command
@@ -109,6 +110,7 @@ def stop(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON")
 def console(*, is_printed: bool, as_json: bool) -> None:
     """Open the console in the browser, signed in"""
+    only_user("Signing in to the console")
     home = data_home()
     found = running(home)
     if found is None:

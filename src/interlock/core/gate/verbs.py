@@ -30,6 +30,7 @@ _READING = (
 )
 _USERS = {
     "approvals",
+    "console",
     "install",
     "uninstall",
     "trust",
