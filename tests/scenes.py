@@ -118,3 +118,11 @@ def noting(stream: Stream, *notes: str, blobs: dict[BlobRef, bytes] | None = Non
 
 def random_session() -> SessionId:
     return ids.session_id(os.urandom(ids.RANDOM_BYTES))
+
+
+class SettableClock:
+    def __init__(self, at_ms: int = 1_000_000) -> None:
+        self.at_ms = at_ms
+
+    def now_ms(self) -> int:
+        return self.at_ms

@@ -15,15 +15,7 @@ from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.session.answer import Answered
 from interlock.core.session.context import ContextRefused
-from tests.scenes import install, linear
-
-
-class SettableClock:
-    def __init__(self) -> None:
-        self.at_ms = 1_000_000
-
-    def now_ms(self) -> int:
-        return self.at_ms
+from tests.scenes import SettableClock, install, linear
 
 
 def begun(app: App, workspace: Path, **changes: object) -> Answered:

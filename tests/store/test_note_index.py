@@ -59,7 +59,7 @@ def test_a_row_says_what_the_file_says(index: NoteIndex) -> None:
     assert (row.title, row.type, row.status, row.permalink, row.created) == (
         "The Plan",
         "Decision",
-        "Open",
+        "open",
         "specs/the-plan",
         "2026-01-02",
     )
@@ -67,7 +67,7 @@ def test_a_row_says_what_the_file_says(index: NoteIndex) -> None:
     assert row.front["other"] == {"deep": ["1", "two"]}
     assert (row.length, row.modified_ms, row.problem) == (len(SPEC), 7, "")
     assert index.by_path("specs/other.md") is None
-    (observation,) = index.observations(EVERY, category="DECISION", limit=9)
+    (observation,) = index.observations(Filter(category="DECISION"), limit=9)
     assert (observation.path, observation.tags, observation.context) == (
         "specs/plan.md",
         ("storage",),
@@ -256,7 +256,7 @@ def test_bytes_that_are_no_characters_do_not_stop_a_note(index: NoteIndex) -> No
         assert index.by_path(name) is None
         assert index.links_to(name, limit=1) == []
         assert index.like(name, limit=1)
-        assert index.rows(Filter(types=(name,), statuses=(name,), tags=(name,)), limit=1)
+        assert index.rows(Filter(types=(name,), statuses=("active",), tags=(name,)), limit=1)
         assert index.rows(Filter(prefix=name), limit=1) == []
     row = index.by_path("n.md")
     assert row

@@ -133,7 +133,7 @@ START = Tool(
     ),
     arguments=StartArguments,
     answer=Answer,
-    cue="begin one {workflowId, goal}; you get a continueToken",
+    cue="begin one {workflowId, goal}",
     is_read_only=False,
     is_idempotent=False,
     call=_start,
@@ -206,7 +206,7 @@ CONTINUE = Tool(
     answer=Answer,
     cue=(
         "hand in the step that you did {continueToken, output: {notesMarkdown}}; without output it"
-        " shows the pending step again and changes nothing"
+        " only shows the pending step again"
     ),
     is_read_only=False,
     is_idempotent=True,
@@ -266,7 +266,7 @@ CHECKPOINT = Tool(
     ),
     arguments=CheckpointArguments,
     answer=None,  # as that of the two above, which agents have paid for already
-    cue="keep notes without handing in {continueToken?, notesMarkdown}; without a workflow too",
+    cue="keep notes without handing in {continueToken?, notesMarkdown}",
     is_read_only=False,
     is_idempotent=False,
     call=_checkpoint,

@@ -64,6 +64,10 @@ class OpenedNotes:
         self._fresh_until = time.monotonic() + FRESH_SECONDS
         return self.synced
 
+    def forget_the_time(self) -> None:
+        """Look at the files again at the next use, however short a while ago that was."""
+        self._fresh_until = 0.0
+
     def close(self) -> None:
         self.index.close()
         self.lock.close()

@@ -1,5 +1,7 @@
 """Give a note another path. Its permalink stays, and with it every link to that."""
 
+from collections.abc import Mapping
+
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import not_put, take, told, version_of
@@ -9,8 +11,8 @@ from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, Sever
 from interlock.app.notes.results import Done
 from interlock.app.requests import Asked
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.keys import key_of, keys_of
-from interlock.store.notes.rows import Row
+from interlock.core.notes.keys import Rank, key_of, keys_of
+from interlock.core.notes.naming import permalink_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.notes import Twin
 from interlock.workspace.whole_file import Moved
@@ -37,7 +39,9 @@ def rename(
         if isinstance(found, Outside):
             return BadName(row.path, found.reason)
         version = version_of(found.digest)
-        done = Done("moved", path, row.permalink, version, _hints(notes, row, path))
+        note = parse(found.text, path=path)
+        hints = _hints(notes, row.path, keys_of(path, title=note.title, permalink=note.permalink))
+        done = Done("moved", path, note.permalink or permalink_of(path), version, hints)
         if path == row.path:
             return done
         requests.remember(app, notes, call, done, path=path, before="")
@@ -47,7 +51,6 @@ def rename(
             return not_put(path, found.text, moved)
         with notes.index.transaction():
             notes.index.remove([row.path])
-            note = parse(found.text, path=path)
             take(notes, path, note, moved, now_ms)
         return done
 
@@ -60,9 +63,8 @@ def _path(before: str, to: str) -> str:
     return to if to.endswith(".md") else f"{to}.md"
 
 
-def _hints(notes: OpenedNotes, row: Row, path: str) -> tuple[str, ...]:
+def _hints(notes: OpenedNotes, before: str, names: Mapping[str, Rank]) -> tuple[str, ...]:
     """Links that named the old path, and not the title or the permalink, lead nowhere now."""
-    kept = keys_of(path, title=row.title, permalink=row.permalink)
-    linking = notes.index.links_to(row.path, limit=LINKS_MAX)
-    lost = sorted({link.path for link in linking if key_of(link.target) not in kept})
+    linking = notes.index.links_to(before, limit=LINKS_MAX)
+    lost = sorted({link.path for link in linking if key_of(link.target) not in names})
     return (f"links to the old name stand in {', '.join(lost)}",) if lost else ()

@@ -118,6 +118,9 @@ def _tags_in(metadata: Metadata) -> tuple[str, ...]:
 
 def _path(app: App, notes: OpenedNotes, draft: Draft) -> tuple[str, tuple[str, ...]]:
     """Where the note goes, and what is to be said about that."""
+    titled = [row.path for row in notes.index.find(draft.title) if row.title == draft.title]
+    if draft.overwrite and draft.folder is None and len(titled) == 1:
+        return titled[0], ()
     folder = (draft.folder or "").strip("/")
     name = file_name(draft.title)
     plain = f"{folder}/{name}" if folder else name
@@ -129,8 +132,7 @@ def _path(app: App, notes: OpenedNotes, draft: Draft) -> tuple[str, tuple[str, .
     if draft.folder is not None:
         fits = type_of_name(name) == kind
         return plain, () if fits else (f"a {draft.type} is usually named like `{usual}`",)
-    same = [row for row in notes.index.find(draft.title) if row.type == draft.type]
-    return (same[0].path if len(same) == 1 else usual), ()
+    return (titled[0] if len(titled) == 1 else usual), ()
 
 
 def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:

@@ -1,0 +1,62 @@
+"""A project with notes, and short ways to use them."""
+
+from pathlib import Path
+from typing import Any
+
+from interlock.app.context import App
+from interlock.app.notes.edit import Change, edit
+from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.read import read
+from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.results import Done, Hits, NoteText
+from interlock.app.notes.search import Search, search
+from interlock.app.notes.write import Draft, write
+from interlock.app.requests import Asked
+from interlock.core.notes.edits import Edit
+
+
+class Desk:
+    def __init__(self, app: App, root: Path) -> None:
+        self.app, self.root = app, root
+        (root / ".git").mkdir(parents=True, exist_ok=True)
+        self.folder = root / ".interlock" / "notes"
+
+    @property
+    def notes(self) -> OpenedNotes:
+        found = open_notes(self.app, self.root)
+        assert isinstance(found, OpenedNotes), found
+        # What a test does by hand is seen at once, and not after a second.
+        found.forget_the_time()
+        return found
+
+    def file(self, path: str, text: str) -> Path:
+        """Written by hand."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode("utf-8", "surrogateescape"))
+        return target
+
+    def write(self, title: str, content: str, **more: Any) -> Done | NoteRefusal:
+        call: Asked | None = more.pop("call", None)
+        return write(self.app, self.notes, Draft(title, content, **more), self.root, call)
+
+    def written(self, title: str, content: str, **more: Any) -> Done:
+        done = self.write(title, content, **more)
+        assert isinstance(done, Done), done
+        return done
+
+    def edit(self, name: str, change: Edit | None, call: Asked | None = None, **more: Any) -> Any:
+        return edit(self.app, self.notes, name, Change(change, **more), call)
+
+    def read(self, name: str) -> NoteText:
+        found = read(self.app, self.notes, name)
+        assert isinstance(found, NoteText), found
+        return found
+
+    def search(self, query: str, **more: Any) -> Hits:
+        found = search(self.app, self.notes, Search(query, **more))
+        assert isinstance(found, Hits)
+        return found
+
+    def found(self, query: str) -> list[str]:
+        return [hit.note.path for hit in self.search(query).hits]
