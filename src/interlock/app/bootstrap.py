@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.core.notes.budget import Assembled, Item, Part, assemble
+from interlock.core.notes.budget import Assembled, Part, assemble
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from interlock.workspace import told
@@ -64,38 +64,36 @@ def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Co
     return found.text
 
 
-def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[Item]:
-    yield Item("session", f"{state.session_id} in {state.project}.")
-    yield Item("mode", f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).")
+def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
+    yield (f"{state.session_id} in {state.project}.")
+    yield (f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).")
     if state.active_feature or state.active_task:
         work = f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
-        yield Item("work", work)
+        yield work
     if logbook := state.protocol_start_evidence.get("logbook"):
-        yield Item("logbook", f"Logbook: {logbook}.")
-    for remark in remarks:
-        yield Item(remark, remark)
+        yield f"Logbook: {logbook}."
+    yield from remarks
 
 
-def _runs(app: App, state: SessionState) -> Iterator[Item]:
+def _runs(app: App, state: SessionState) -> Iterator[str]:
     rows = [
         row
         for row in app.reader.newest_runs(limit=LOOK_BACK)
         if row.workspace == state.worktree and row.status in ("open", "waiting")
     ]
     if rows:
-        yield Item("resume", "resume_session hands out the token with which an open run goes on.")
+        yield ("resume_session hands out the token with which an open run goes on.")
     for row in rows:
-        yield Item(
-            row.run,
+        yield (
             f"Open run {row.run} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done}"
-            f" of {row.step_count} steps done, {row.status}.",
+            f" of {row.step_count} steps done, {row.status}."
         )
 
 
-def _others(app: App, state: SessionState) -> Iterator[Item]:
+def _others(app: App, state: SessionState) -> Iterator[str]:
     for session in app.reader.attended_in(state.worktree):
         stream = app.reader.stream(session)
         attended = stream.head.attended if stream and stream.head else None
         if session != state.session_id and attended and attended.status == "active":
             task = f", task: {attended.task}" if attended.task else ""
-            yield Item(session, f"{session} in mode {attended.mode}{task}.")
+            yield (f"{session} in mode {attended.mode}{task}.")

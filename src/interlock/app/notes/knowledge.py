@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from interlock.app.context import App
 from interlock.app.notes.opened import OpenedNotes
 from interlock.core.notes import front
-from interlock.core.notes.budget import Item, Part
+from interlock.core.notes.budget import Part
 from interlock.core.notes.words import one_line
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import SessionState
@@ -25,56 +25,62 @@ OF_SESSIONS = ("session", "session-pointer")
 def knowledge(app: App, notes: OpenedNotes, state: SessionState | None) -> Iterator[Part]:
     """The most important first."""
     synced = notes.refresh(app, seconds_max=START_SECONDS_MAX)
-    yield Part("Constraints", tuple(_constraints(notes)))
-    yield Part("Active work", tuple(_work(notes, state)))
-    yield Part("Blockers", tuple(_blockers(notes)))
-    decisions = notes.index.rows(Filter(types=("decision",)), limit=EACH_MAX)
-    yield Part("Recent decisions", tuple(_item(row) for row in decisions))
-    recent = notes.index.rows(Filter(), limit=EACH_MAX * 4)
-    shown = [row for row in recent if row.type not in (*OF_SESSIONS, "decision")]
-    yield Part("Recent notes", tuple(_item(row) for row in shown[:EACH_MAX]))
+    yield _constraints(notes)
+    yield _work(notes, state)
+    yield _blockers(notes)
+    yield _newest(notes, "Recent decisions", Filter(types=("decision",)))
+    yield _newest(notes, "Recent notes", Filter(not_types=(*OF_SESSIONS, "decision")))
     if synced.pending:
         said = f"{synced.pending} files are not read yet; search_notes goes on with them."
-        yield Part("Notes", (Item("pending", said),))
+        yield Part("Notes", (said,))
 
 
-def _constraints(notes: OpenedNotes) -> Iterator[Item]:
+def _constraints(notes: OpenedNotes) -> Part:
     named = dict.fromkeys(row.path for name in MANDATORY for row in notes.index.find(name))
-    for path in named:
-        # Line by line, so that a long one is told as far as there is room.
-        for line in _lines(notes, path):
-            yield Item(path, line)
-    for row in notes.index.rows(Filter(types=("constraint",), statuses=OPEN), limit=EACH_MAX):
-        if row.path not in named:
-            yield Item(row.path, f"{row.title} [{row.path}]")
-    wanted = Filter(statuses=OPEN, category="constraint")
-    for said in notes.index.observations(wanted, limit=EACH_MAX):
-        if said.path not in named:
-            yield Item(f"{said.path}:{said.text}", f"{_cut(said.text)} [{said.path}]")
+    # Line by line, so that a long one is told as far as there is room.
+    lines = [line for path in named for line in _lines(notes, path)]
+    wanted = Filter(types=("constraint",), statuses=OPEN)
+    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    lines += [f"{row.title} [{row.path}]" for row in rows if row.path not in named]
+    said, more = _said(notes, "constraint")
+    more += notes.index.count(wanted) - len(rows)
+    return Part("Constraints", (*lines, *said), more)
 
 
-def _work(notes: OpenedNotes, state: SessionState | None) -> Iterator[Item]:
+def _work(notes: OpenedNotes, state: SessionState | None) -> Part:
     names = (state.active_feature, state.active_task) if state else ()
     named = [row for name in names if name for row in notes.index.find(name)[:1]]
-    wanted = Filter(types=("feature", "epic", "task"), statuses=("active",))
-    going_on = [row for row in notes.index.rows(wanted, limit=EACH_MAX) if row.front.get("status")]
-    for row in {row.path: row for row in (*named, *going_on)}.values():
-        yield _item(row)
+    wanted = Filter(types=("feature", "epic", "task"), statuses=("active",), has_status=True)
+    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    shown = {row.path: _item(row) for row in (*named, *rows)}
+    return Part("Active work", tuple(shown.values()), notes.index.count(wanted) - len(rows))
 
 
-def _blockers(notes: OpenedNotes) -> Iterator[Item]:
-    for row in notes.index.rows(Filter(statuses=("blocked",)), limit=EACH_MAX):
-        if row.type not in OF_SESSIONS:
-            yield Item(row.path, f"{row.title} [{row.path}]")
-    for category in ("blocker", "blocked"):
-        wanted = Filter(statuses=OPEN, category=category)
-        for said in notes.index.observations(wanted, limit=EACH_MAX):
-            yield Item(f"{said.path}:{said.text}", f"{_cut(said.text)} [{said.path}]")
+def _blockers(notes: OpenedNotes) -> Part:
+    wanted = Filter(statuses=("blocked",), not_types=OF_SESSIONS)
+    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    said, more = _said(notes, "blocker")
+    lines = (f"{row.title} [{row.path}]" for row in rows)
+    return Part("Blockers", (*lines, *said), more + notes.index.count(wanted) - len(rows))
 
 
-def _item(row: Row) -> Item:
+def _newest(notes: OpenedNotes, heading: str, wanted: Filter) -> Part:
+    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    items = tuple(_item(row) for row in rows)
+    return Part(heading, items, notes.index.count(wanted) - len(rows))
+
+
+def _said(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
+    """Observations of this category in notes that are not done with, and how many more."""
+    wanted = Filter(statuses=OPEN, category=category)
+    found = notes.index.observations(wanted, limit=EACH_MAX)
+    more = notes.index.count_observations(wanted) - len(found)
+    return [f"{_cut(one.text)} [{one.path}]" for one in found], more
+
+
+def _item(row: Row) -> str:
     # The day and not the age: an item that reads otherwise is told again.
-    return Item(row.path, f"{row.title} [{row.path}], {day_of(row.modified_ms)}")
+    return f"{row.title} [{row.path}], {day_of(row.modified_ms)}"
 
 
 def _lines(notes: OpenedNotes, path: str) -> Iterator[str]:

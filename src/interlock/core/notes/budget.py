@@ -19,15 +19,11 @@ HEADING_TOKENS_MAX: Final = 20
 _DIGEST_CHARS: Final = 16
 
 
-class Item(msgspec.Struct, frozen=True):
-    key: str
-    """What it is about: the permalink of a note."""
-    text: str
-
-
 class Part(msgspec.Struct, frozen=True):
     heading: str
-    items: tuple[Item, ...]
+    items: tuple[str, ...]
+    more: int = 0
+    """How many there are besides, which nobody has fetched."""
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -63,7 +59,7 @@ def assemble(
     Each part gets its first item if that fits, then they take turns. What is left out is counted
     in the last line, which says how to get it.
     """
-    chosen = _choose([_Chosen(part.heading, _unique(part)) for part in parts], budget)
+    chosen = _choose([_Chosen(part.heading, _unique(part), part.more) for part in parts], budget)
     left_out = _left(chosen)
     fresh = [
         (c.heading, [(mark, line) for mark, line in c.lines if mark not in told]) for c in chosen
@@ -78,16 +74,17 @@ def assemble(
 class _Chosen:
     """What is chosen of a part, while it is being chosen."""
 
-    def __init__(self, whole_heading: str, texts: Sequence[str]) -> None:
+    def __init__(self, whole_heading: str, texts: Sequence[str], more: int) -> None:
         self.whole_heading = whole_heading
         self.heading = cut(whole_heading, HEADING_TOKENS_MAX)
         self.texts = texts
+        self.more = more
         self.lines: list[tuple[str, str]] = []
         self.is_closed = not texts
 
     @property
     def left(self) -> int:
-        return len(self.texts) - len(self.lines)
+        return len(self.texts) - len(self.lines) + self.more
 
 
 class _Size:
@@ -134,7 +131,7 @@ def _take_next(c: _Chosen, chosen: Sequence[_Chosen], size: _Size, budget: int) 
         return
     c.lines[-1] = (mark, line)
     size.add(around + line)
-    c.is_closed = c.left == 0
+    c.is_closed = len(c.lines) == len(c.texts)
 
 
 def _left(chosen: Iterable[_Chosen]) -> tuple[tuple[str, int], ...]:
@@ -142,8 +139,8 @@ def _left(chosen: Iterable[_Chosen]) -> tuple[tuple[str, int], ...]:
 
 
 def _unique(part: Part) -> list[str]:
-    """The texts of the items, each once. There may be thousands, of which few will be told."""
-    return [text for text in dict.fromkeys(item.text for item in part.items) if text.strip()]
+    """The items, each once. There may be thousands, of which few will be told."""
+    return [text for text in dict.fromkeys(part.items) if text.strip()]
 
 
 def _block(heading: str, lines: Sequence[str]) -> str:

@@ -117,6 +117,10 @@ class NoteReader:
         )
         return [_row(*row) for row in rows]
 
+    def count(self, wanted: Filter) -> int:
+        conditions, values = _conditions(wanted)
+        return self._db.scalar(f"SELECT count(*) FROM note n WHERE {conditions}", values)
+
     def search(self, expression: str, wanted: Filter, *, limit: int) -> list[Hit]:
         """The best first. The expression is one that `core.notes.words` made."""
         conditions, values = _conditions(wanted)
@@ -157,9 +161,7 @@ class NoteReader:
 
     def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
         """Those of the notes wanted, the newest notes first; of one category, if that is said."""
-        conditions, values = _conditions(wanted)
-        if wanted.category:
-            conditions, values = f"o.category = ? AND {conditions}", [wanted.category, *values]
+        conditions, values = _of_category(wanted)
         rows = self._rows(
             "SELECT n.path, n.title, n.modified_ms, o.line, o.category, o.text, o.tags, o.context"
             f" FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}"
@@ -170,6 +172,13 @@ class NoteReader:
             ObservationRow(path, title, modified, line, category, text, _words(tags), context)
             for path, title, modified, line, category, text, tags, context in rows
         ]
+
+    def count_observations(self, wanted: Filter) -> int:
+        conditions, values = _of_category(wanted)
+        return self._db.scalar(
+            f"SELECT count(*) FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}",
+            values,
+        )
 
     def titles(self) -> list[Title]:
         rows = self._rows("SELECT path, title, permalink FROM note ORDER BY path")
@@ -290,6 +299,11 @@ def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
         if among:
             conditions.append(f"n.{column} IN ({_marks(among)})")
             values += among
+    if wanted.not_types:
+        conditions.append(f"n.type NOT IN ({_marks(wanted.not_types)})")
+        values += wanted.not_types
+    if wanted.has_status:
+        conditions.append("n.front ->> 'status' != ''")
     for tag in wanted.tags:
         conditions.append("n.id IN (SELECT note FROM tag WHERE tag = ?)")
         values.append(folded_tag(tag))
@@ -303,6 +317,14 @@ def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
         conditions.append("n.path >= ? AND n.path < ?")
         values += [wanted.prefix, wanted.prefix + "\U0010ffff"]
     return " AND ".join(conditions) or "true", values
+
+
+def _of_category(wanted: Filter) -> tuple[str, list[Value]]:
+    """For observations: those of the category itself, and not all of a note that has one."""
+    conditions, values = _conditions(msgspec.structs.replace(wanted, category=""))
+    if not wanted.category:
+        return conditions, values
+    return f"o.category = ? AND {conditions}", [wanted.category, *values]
 
 
 def folded_tag(tag: str) -> str:

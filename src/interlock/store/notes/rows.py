@@ -81,8 +81,12 @@ class Filter(msgspec.Struct, frozen=True):
 
     types: tuple[str, ...] = ()
     """Any of them."""
+    not_types: tuple[str, ...] = ()
+    """None of them."""
     statuses: tuple[str, ...] = ()
     """Any of them."""
+    has_status: bool = False
+    """Its frontmatter says one."""
     tags: tuple[str, ...] = ()
     """All of them."""
     category: str = ""

@@ -1,0 +1,158 @@
+"""What a session is told of the notes: within its budget, and once."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app import attend
+from interlock.app.bootstrap import bootstrap, tell
+from interlock.app.context import App
+from interlock.app.notes.opened import BUDGET
+from interlock.app.projects import opt_in
+from interlock.app.trust import trust
+from interlock.core.notes.budget import tokens
+from interlock.core.session.attend import Conversation, Work
+from interlock.core.session.state import SessionState
+from tests.app.notes.desk import Desk
+
+CLAUDE = Conversation("claude-code", "c1", "startup")
+
+
+@pytest.fixture
+def state(app: App, desk: Desk) -> SessionState:
+    opt_in(desk.root, "standard")
+    return attend.begin(app, desk.root, CLAUDE).state
+
+
+def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
+    conversation = msgspec.structs.replace(CLAUDE, source=source)
+    assert desk.notes
+    return tell(desk.app, state, (), conversation)
+
+
+@pytest.mark.parametrize("count", [0, 10, 10_000])
+def test_it_stays_in_its_budget_and_says_what_it_left_out(
+    desk: Desk, state: SessionState, count: int
+) -> None:
+    desk.file("usage-mandatory.md", "# Always\n\n- run `make check` before you stop\n" * 20)
+    for number in range(count):
+        kind = ("decision", "note", "constraint", "task")[number % 4]
+        desk.file(
+            f"{kind}/{number}.md",
+            f"---\ntitle: The {number}th thing that matters\ntype: {kind}\nstatus: active\n---\n"
+            f"- [blocker] {number} is in the way\n- [constraint] never {number}",
+        )
+    while desk.notes.refresh(desk.app, seconds_max=None).pending:
+        pass
+
+    found = bootstrap(desk.app, state)
+
+    assert tokens(found.text) <= BUDGET
+    assert f"Mode: {state.current_mode}" in found.text
+    assert "run `make check` before you stop" in found.text
+    if count:
+        for heading in ("Active work", "Blockers", "Recent decisions"):
+            assert f"## {heading}" in found.text
+    # All that there is, is told or counted.
+    told_of = sum(line.startswith("- ") for line in found.text.splitlines())
+    left_out = sum(number for _, number in found.left_out)
+    assert ("Left out: " in found.text) == bool(left_out)
+    assert told_of + left_out >= 3 * count
+    assert left_out >= 3 * count - 60
+
+
+def test_a_budget_of_the_project_counts(desk: Desk, state: SessionState) -> None:
+    for number in range(40):
+        desk.file(f"{number}.md", f"---\ntype: decision\n---\n- [constraint] never {number} again")
+    config = desk.root / ".interlock" / "config.toml"
+    config.write_text(config.read_text() + "\n[notes]\nbudget = 300\n")
+
+    found = bootstrap(desk.app, state)
+
+    assert tokens(found.text) <= 300
+
+
+def test_the_same_is_told_once_and_then_only_what_is_new(desk: Desk, state: SessionState) -> None:
+    desk.file("one.md", "---\ntype: decision\ntitle: The first\n---\ntext")
+    first = told(desk, state)
+
+    assert "The first" in first
+    assert told(desk, state, "compact") == ""
+    assert told(desk, state, "resume") == ""
+    desk.file("two.md", "---\ntype: decision\ntitle: The second\n---\ntext")
+    delta = told(desk, state, "compact")
+    assert "The second" in delta
+    assert "The first" not in delta
+    assert "Mode:" not in delta
+    assert told(desk, state, "compact") == ""
+    assert told(desk, state, "clear").count("The ") >= 2, "it knows nothing any more"
+
+
+def test_what_the_session_is_about_comes_with_its_note(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    desk.file("planning/FEATURE-001-log.md", "---\ntype: feature\ntitle: The log\n---\ntext")
+    session = attend.SessionId(state.session_id)
+    changed = attend.change_work(app, session, Work("The log", "Write it", None))
+    assert isinstance(changed, SessionState)
+
+    text = bootstrap(app, changed).text
+
+    assert "The log [planning/FEATURE-001-log.md]" in text
+    assert "Task: Write it" in text
+
+
+def test_a_broken_config_takes_the_notes_away_and_nothing_else(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    desk.file("one.md", "---\ntype: decision\n---\ntext")
+    (app.home / "config.toml").write_text("[notes\n")
+
+    text = bootstrap(app, state).text
+
+    assert "Mode: analysis" in text
+    assert "one.md" not in text
+
+
+def test_the_session_itself_is_a_note_that_follows_the_log(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    session = attend.SessionId(state.session_id)
+    path = desk.folder / "sessions" / f"session-{session}.md"
+    assert "mode: analysis" in path.read_text()
+    assert (
+        f"[[sessions/session-{session}]]"
+        in (desk.folder / "sessions" / "current-session.md").read_text()
+    )
+    path.write_text(path.read_text() + "\nwhat a person wrote\n")
+
+    attend.change_mode(app, session, "coding", by="user", task="Write it")
+
+    text = path.read_text()
+    assert "mode: coding" in text
+    assert "task: Write it" in text
+    assert text.endswith("\nwhat a person wrote\n")
+    assert desk.read(f"sessions/session-{session}").path == f"sessions/session-{session}.md"
+
+
+def test_what_was_told_is_forgotten_with_the_file_and_never_stops_anybody(
+    desk: Desk, state: SessionState
+) -> None:
+    desk.file("one.md", "text")
+    first = told(desk, state)
+    for path in (desk.app.home / "told").iterdir():
+        path.write_text("not JSON")
+
+    assert told(desk, state, "compact") == first
+
+
+def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path) -> None:
+    root = tmp_path / "light"
+    root.mkdir()
+    opt_in(root, "light")
+    trust(app.home, root, at_ms=1)
+
+    attend.begin(app, root, CLAUDE)
+
+    assert not (root / ".interlock" / "notes").exists()
