@@ -141,9 +141,7 @@ def test_something_new_is_told_alone() -> None:
     old = [many("Decisions", 500)]
     told = frozenset(assemble(old, budget=300).shown)
 
-    made = assemble(
-        [part("Decisions", "a new one", *old[0].items)], budget=300, told=told
-    )
+    made = assemble([part("Decisions", "a new one", *old[0].items)], budget=300, told=told)
 
     assert "- a new one\n" in made.text
     assert made.shown == (digest("Decisions", "a new one"),)

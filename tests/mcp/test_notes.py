@@ -1,0 +1,208 @@
+"""The notes as an agent has them: forgiving about names, strict about what others wrote."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.context import App
+from tests.mcp.agent import Agent
+
+
+@pytest.fixture(autouse=True)
+def folder(agent: Agent) -> Path:
+    """Of the notes of the project that the agent is in."""
+    assert agent
+    Path(".git").mkdir()
+    return Path(".interlock") / "notes"
+
+
+def test_a_note_is_written_found_read_and_edited(agent: Agent, folder: Path) -> None:
+    made = agent.ok(
+        "write_note",
+        title="Use SQLite",
+        content="- [decision] one file #storage\n- relates_to [[Backups]]",
+        type="decision",
+        tags=["db"],
+    )
+    found = agent.ok("search_notes", query="one file", explain=True)
+    read = agent.ok("read_note", identifier=made["permalink"])
+    edited = agent.ok(
+        "edit_note", identifier="Use SQLite", operation="append", content="- [fact] measured"
+    )
+
+    assert made["path"] == "decisions/ADR-001-use-sqlite.md"
+    assert [hit["note"]["path"] for hit in found["hits"]] == [made["path"]]
+    assert "matches all 2 words" in found["hits"][0]["why"]["words"]
+    assert read["version"] == made["version"] != edited["version"]
+    assert (folder / made["path"]).read_text().endswith("- [fact] measured\n")
+
+
+@pytest.mark.parametrize(
+    ("tool", "sent"),
+    [
+        ("read_note", {"title": "A note"}),
+        ("read_note", {"url": "memory://a-note"}),
+        ("read_note", {"permalink": "a-note"}),
+        ("search_notes", {"q": "word", "page_size": 5}),
+        ("search_notes", {"search": "word", "tag": "x", "since": "7d"}),
+        ("build_context", {"url": "memory://a-note", "max_related": "3"}),
+        ("recent_activity", {"lookback": "2 weeks", "type": "note"}),
+        ("edit_note", {"title": "A note", "op": "find_replace", "find": "word", "replace": "v"}),
+        ("edit_note", {"note": "A note", "operation": "Append", "text": "more"}),
+        ("move_note", {"identifier": "A note", "destination_folder": "elsewhere/"}),
+        ("write_note", {"title": "B", "body": "text", "directory": "d", "note_type": "note"}),
+    ],
+)
+def test_what_agents_call_things_is_understood(agent: Agent, tool: str, sent: Any) -> None:
+    agent.ok("write_note", title="A note", content="a word #x")
+
+    result = agent.call(tool, sent)
+
+    assert not result["isError"], result["content"][0]["text"]
+    assert "warnings" not in result["structuredContent"]
+
+
+def test_the_second_of_two_writers_is_shown_what_the_first_wrote(
+    agent: Agent, folder: Path
+) -> None:
+    made = agent.ok("write_note", title="Shared", content="begin")
+    first = agent.ok(
+        "write_note", title="Shared", content="mine", overwrite=True, version=made["version"]
+    )
+
+    refused = agent.refused(
+        "write_note",
+        {"title": "Shared", "content": "yours", "overwrite": True, "version": made["version"]},
+    )
+
+    assert refused["code"] == "note_changed"
+    assert "-mine" in refused["message"]
+    assert "+yours" in refused["message"]
+    assert first["version"] in refused["details"]["hint"]
+    call = refused["details"]["correctCall"]
+    seen = agent.ok(call["tool"], **call["params"])
+    agent.ok(
+        "write_note",
+        title="Shared",
+        content="mine and yours",
+        overwrite=True,
+        version=seen["version"],
+    )
+    assert (folder / "Shared.md").read_text().endswith("mine and yours")
+
+
+def test_a_name_that_is_nearly_right_leads_to_calls_that_work(agent: Agent) -> None:
+    agent.ok("write_note", title="Event log", content="text", folder="one")
+    agent.ok("write_note", title="Event log", content="other", folder="two", separate=True)
+
+    missing = agent.refused("read_note", {"identifier": "the event logs"})
+    several = agent.refused("read_note", {"identifier": "event log"})
+
+    assert missing["code"] == "unknown_note"
+    assert several["code"] == "several_notes"
+    for refusal in (missing, several):
+        for call in refusal["details"]["nextCalls"]:
+            assert agent.ok(call["tool"], **call["params"])["title"] == "Event log"
+
+
+def test_a_note_of_nearly_the_same_title_is_named_before_a_second_one_is_made(
+    agent: Agent,
+) -> None:
+    agent.ok("write_note", title="Use SQLite", content="text")
+
+    refused = agent.refused("write_note", {"title": "use SQLite.", "content": "again"})
+
+    assert refused["code"] == "note_exists"
+    (separate,) = refused["details"]["nextCalls"]
+    assert agent.ok(separate["tool"], **separate["params"])["result"] == "created"
+
+
+def test_an_append_whose_answer_was_lost_is_made_once(agent: Agent, folder: Path) -> None:
+    agent.ok("write_note", title="A note", content="text")
+    call = {"identifier": "A note", "operation": "append", "content": "line"}
+
+    first = agent.ok("edit_note", **call)
+    again = agent.ok("edit_note", **call)
+    named = [agent.ok("edit_note", **call, requestId="r1") for _ in range(2)]
+    reused = agent.refused("edit_note", {**call, "content": "other", "requestId": "r1"})
+
+    assert (first, named[0]) == (again, named[1])
+    assert reused["code"] == "request_reused"
+    assert (folder / "A note.md").read_text().endswith("text\nline\nline\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"operation": "find_replace", "findText": "nowhere", "content": "x"}, "does not contain"),
+        ({"operation": "find_replace", "findText": "a", "content": "x"}, "3 times"),
+        ({"operation": "insert_after_section", "section": "Nix", "content": "x"}, "no section"),
+        ({"operation": "replace_section", "section": "One", "content": "x"}, "needs the version"),
+        ({}, "names neither"),
+    ],
+)
+def test_an_edit_that_does_not_fit_says_why_and_changes_nothing(
+    agent: Agent, folder: Path, change: dict[str, Any], said: str
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "n.md").write_text("# N\n\na a a\n\n## One\n\ntext\n")
+
+    refused = agent.refused("edit_note", {"identifier": "n", **change})
+
+    assert said in refused["message"]
+    assert (folder / "n.md").read_text() == "# N\n\na a a\n\n## One\n\ntext\n"
+
+
+def test_frontmatter_is_set_and_a_key_removed_and_the_rest_is_as_it_was(
+    agent: Agent, folder: Path
+) -> None:
+    folder.mkdir(parents=True)
+    path = folder / "n.md"
+    path.write_text("---\n# mine\ntitle: 'N'\nold: 1\n---\nbody\n")
+
+    agent.ok("edit_note", identifier="N", metadata={"status": "done", "old": None})
+
+    assert path.read_text() == "---\n# mine\ntitle: 'N'\nstatus: done\n---\nbody\n"
+
+
+def test_a_long_note_comes_in_pages(agent: Agent, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    lines = [f"line {number}" for number in range(12_000)]
+    (folder / "long.md").write_text("\n".join(lines))
+
+    pages = [agent.ok("read_note", identifier="long", page=page) for page in (1, 2, 3, 4)]
+
+    assert {page["pages"] for page in pages} == {4}
+    assert "".join(page["text"] for page in pages) == "\n".join(lines)
+
+
+def test_a_note_of_a_step_says_which(
+    agent: Agent, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = agent.start()
+    session = app.reader.sessions(limit=1)[0].session
+    monkeypatch.setenv("INTERLOCK_SESSION", session)
+
+    made = agent.ok("write_note", title="Found", content="text")
+
+    text = (folder / made["path"]).read_text()
+    assert f"session: {session}" in text
+    assert "node: " in text
+    assert started["continueToken"] not in text
+
+
+def test_without_a_project_the_agent_is_told_what_makes_one(agent: Agent, tmp_path: Path) -> None:
+    Path(".git").rmdir()
+
+    refused = agent.refused("search_notes", {"query": "x", "workspacePath": str(tmp_path)})
+
+    assert refused["code"] == "no_project"
+    assert "interlock init" in refused["details"]["hint"]
+
+
+def test_a_span_of_time_that_is_none_is_answered_with_one_that_is(agent: Agent) -> None:
+    refused = agent.refused("recent_activity", {"timeframe": "soonish"})
+
+    call = refused["details"]["correctCall"]
+    assert agent.ok(call["tool"], **call["params"])
