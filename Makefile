@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo test chromium check lint types layers e2e-claude prove bench docs lock clean
+.PHONY: help setup dev up demo test test-postgres chromium check lint types layers e2e-claude prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,12 @@ CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.s
 
 test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
 	@$(BIN)/python -m pytest
+
+# The contract of a store is tried with both engines by `make test`, on a cluster that the tests start
+# and throw away. Here everything else that does not depend on files is tried with PostgreSQL as well.
+test-postgres: dev  ## Run the tests of the surfaces once more, with their stores in PostgreSQL
+	@INTERLOCK_TEST_STORE=postgres INTERLOCK_LOSSY_EXAMPLES=$${INTERLOCK_LOSSY_EXAMPLES:-20} $(BIN)/python -m pytest \
+		tests/store tests/app tests/mcp tests/server/test_live.py tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
 
 # The browser tests need Chromium; without it they say so and are skipped.
 chromium:  ## Install Debian's Chromium for the browser tests, if it is missing

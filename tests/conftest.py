@@ -1,5 +1,6 @@
 """Fixtures that every test may use, and the wall between the tests and the user's own data."""
 
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -10,10 +11,13 @@ import pytest
 from hypothesis import settings
 
 from interlock.app.context import App, open_app
+from tests.postgres import IN_POSTGRES, MISSING, Cluster, binaries
 
 # Nothing timed is a test: a busy machine must not fail one.
 settings.register_profile("interlock", deadline=None)
 settings.load_profile("interlock")
+
+os.environ.pop("INTERLOCK_STORE", None)  # the user's
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +30,32 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return base / "interlock"
 
 
+@pytest.fixture(autouse=IN_POSTGRES)
+def in_postgres(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every data home of the test has its store in PostgreSQL, and all of them the same."""
+    cluster: Cluster = request.getfixturevalue("cluster")
+    url = cluster.fresh()
+    monkeypatch.setenv("INTERLOCK_STORE", url)
+    yield
+    cluster.give_back(url)
+
+
 @pytest.fixture(scope="session")
 def child() -> Iterator[int]:
     """A process that the tests started, as a client starts its server."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield process.pid
     process.communicate(b"\n")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of the tests' own, for as long as they run."""
+    if binaries() is None:
+        pytest.skip(MISSING)
+    made = Cluster()
+    yield made
+    made.remove()
 
 
 @pytest.fixture
@@ -69,6 +93,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if IN_POSTGRES and item.get_closest_marker("sqlite"):
+            item.add_marker(pytest.mark.skip("about the file of SQLite"))
     chosen = config.getoption("--invariant")
     if chosen:
         items[:] = [

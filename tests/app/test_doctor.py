@@ -298,6 +298,7 @@ def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Pat
     assert scene.problems() == {}
 
 
+@pytest.mark.sqlite
 def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
     (scene.home / "interlock.db").write_bytes(b"not a database, " * 100)
 

@@ -26,8 +26,8 @@ from interlock.core.session.decide import RunWaits
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.store.failures import StoreUnusable
-from interlock.store.sqlite.database import Database
 from tests.scenes import handed_in, install, linear, output, started
+from tests.stores import place_of
 
 
 def begun(app: App, workspace: Path, goal: str, **more: Any) -> Answered:
@@ -162,9 +162,10 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     gone, damaged = started(app, tmp_path), started(app, tmp_path)
-    db = Database.read_write(home / "interlock.db")
-    db.run("UPDATE event SET body = x'00' WHERE stream = 2 AND seq = 1")
-    db.close()
+    place_of(home).run(
+        "UPDATE event SET body = digest WHERE seq = 1 AND stream = (SELECT id FROM stream"
+        f" WHERE session = '{damaged.answer.session}')"
+    )
 
     assert user.delete(app, gone.answer.session) == gone.answer.session
     assert user.delete(app, damaged.answer.session) == damaged.answer.session
@@ -222,6 +223,7 @@ def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path)
     assert shapes[0]["capability"] == "delegation"
 
 
+@pytest.mark.sqlite
 def test_a_keyring_that_is_gone_is_named(app: App, home: Path, tmp_path: Path) -> None:
     first = begun(app, tmp_path, "g", request_id="r1")
     (home / "keyring").unlink()

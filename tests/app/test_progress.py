@@ -24,10 +24,9 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import Mangled, Token
-from interlock.store.keyring import Keyring
-from interlock.store.sqlite.database import Database
-from interlock.store.sqlite.reader import SqliteReader
+from interlock.store.keyring import FileKeyring
 from tests.scenes import handed_in, install, linear, output, started
+from tests.stores import place_of
 
 
 def shown(app: App, token: str) -> Answered:
@@ -93,20 +92,15 @@ def test_a_replay_from_another_process_much_later_is_the_same(
 
 
 @pytest.mark.invariant("replay-is-identical")
-def test_a_replay_keeps_the_token_of_a_key_that_was_since_retired(
-    app: App, home: Path, tmp_path: Path
-) -> None:
+def test_a_replay_keeps_the_token_of_a_key_that_was_since_retired(app: App, tmp_path: Path) -> None:
     first = started(app, tmp_path)
     second = handed_in(app, first, "one")
-    keyring = (home / "keyring").read_text()
-    retired = keyring.replace("current", "retired").removesuffix("]}")
-    fresh = '{"id":1,"secret":"' + "ab" * 32 + '","state":"current"}'
-    (home / "keyring").write_text(f"{retired},{fresh}]}}")
+    fresh = app.keyring.rotate()
 
     assert handed_in(app, first, "one") == second
     third = handed_in(app, second, "two")
     assert isinstance(tokens.read(third.answer.continue_token, app.keyring.keys()), Token)
-    assert app.keyring.current().id == 1
+    assert app.keyring.current() == fresh
 
 
 @pytest.mark.invariant("rewind-branches")
@@ -159,7 +153,7 @@ def test_rehydrating_works_on_a_store_that_nobody_can_write(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     second = handed_in(app, started(app, tmp_path))
-    reader = SqliteReader(Database.read_only(home / "interlock.db"))
+    reader = place_of(home).reader()
     assert not hasattr(reader, "append")
 
     answered = rehydrate(
@@ -271,9 +265,9 @@ def test_a_session_with_a_damaged_end_is_not_built_upon(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     first = started(app, tmp_path)
-    db = Database.read_write(home / "interlock.db")
-    db.run("UPDATE event SET body = CAST(replace(body, 'Step 1', 'Step X') AS BLOB) WHERE seq = 4")
-    db.close()
+    place_of(home).run(
+        "UPDATE event SET body = (SELECT e.body FROM event e WHERE e.seq = 3) WHERE seq = 4"
+    )
 
     refusal = advance(app, first.answer.continue_token, output("x"))
 
@@ -288,11 +282,10 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     kept, broken = started(app, tmp_path), handed_in(app, started(app, tmp_path))
-    db = Database.read_write(home / "interlock.db")
     prompt = nodes_of(app, broken)[1].prompt
     assert prompt is not None
-    db.run("DELETE FROM blob WHERE hash = ?", (bytes.fromhex(prompt.removeprefix("sha256:")),))
-    db.close()
+    hashed = bytes.fromhex(prompt.removeprefix("sha256:"))
+    place_of(home).run("UPDATE blob SET content = hash WHERE hash = ?", hashed)
 
     health = dict(verify_all(app))
 
@@ -322,7 +315,7 @@ def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
 
 
 def test_tokens_of_another_store_are_told_apart(app: App, tmp_path: Path) -> None:
-    elsewhere = Keyring(tmp_path / "other", lambda count: b"\x05" * count)
+    elsewhere = FileKeyring(tmp_path / "other", lambda count: b"\x05" * count)
     token = tokens.mint(
         Token(ids.node_id(b"12345678"), ids.attempt_id(b"12345")), elsewhere.current()
     )

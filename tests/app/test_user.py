@@ -158,6 +158,7 @@ def test_tokens_survive_a_change_of_keys_until_the_old_one_is_revoked(
     assert handed_in(app, second).answer.kind == "ok"
 
 
+@pytest.mark.sqlite
 def test_a_keyring_that_cannot_be_written_says_so(app: App, home: Path) -> None:
     (home / "keyring.lock").unlink()
     (home / "keyring.lock").mkdir()

@@ -24,7 +24,7 @@ from interlock.core.session.answer import Answered
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.session.plan import Plan, Stream
 from interlock.store.failures import StoreFailure, StoreFull, StoreUnusable
-from interlock.store.keyring import Keyring
+from interlock.store.keyring import FileKeyring
 from interlock.store.sqlite.database import Database
 from interlock.store.sqlite.reader import SqliteReader
 from interlock.store.sqlite.writer import SqliteLog
@@ -264,7 +264,7 @@ def test_a_store_that_is_made_on_a_failing_disk_is_refused_or_in_wal_mode(
 
 def test_a_keyring_for_which_there_is_no_room_is_a_failure_of_the_store(tmp_path: Path) -> None:
     with file_size_limit(10), pytest.raises(StoreFailure):
-        Keyring(tmp_path / "keyring", bytes)
+        FileKeyring(tmp_path / "keyring", bytes)
 
 
 CUTS, ADVANCES = 500, 60

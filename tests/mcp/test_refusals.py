@@ -17,8 +17,8 @@ from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.tokens import Key, Token
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
-from interlock.store.sqlite.database import Database
 from tests.mcp.agent import Agent
+from tests.stores import place_of
 
 
 def mend(problem: dict[str, Any], known: dict[str, str]) -> tuple[str, dict[str, Any]]:
@@ -235,9 +235,7 @@ def test_each_fault_of_a_token_has_its_own_code_and_a_way_on(app: App, agent: Ag
 def test_a_damaged_session_is_refused_as_unhealthy(app: App, agent: Agent, home: Path) -> None:
     assert app.reader
     token = agent.start()["continueToken"]
-    db = Database.read_write(home / "interlock.db")
-    db.run("UPDATE event SET digest = zeroblob(32) WHERE seq = 4")
-    db.close()
+    place_of(home).run("UPDATE event SET digest = ? WHERE seq = 4", bytes(32))
 
     problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "n"})
 

@@ -135,6 +135,7 @@ def test_a_home_that_cannot_be_used_is_explained_on_stderr(
     assert b"hint: " in ended.stderr
 
 
+@pytest.mark.sqlite
 def test_a_run_needs_no_network_at_all(home: Path) -> None:
     """The server cannot even open a socket here, and nothing misses it."""
     program = (

@@ -8,10 +8,22 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from interlock.app.context import open_app
+from tests.postgres import IN_POSTGRES, Cluster
 from tests.server.calling import Up, project_in
 from tests.server.serving import Server
 from tests.server.stage import perform, project_at
 from tests.server.visiting import QUIET, Visitor
+
+
+@pytest.fixture(scope="module", autouse=IN_POSTGRES)
+def in_postgres(request: pytest.FixtureRequest) -> Iterator[None]:
+    """One store for a module, whose server outlives its tests."""
+    cluster: Cluster = request.getfixturevalue("cluster")
+    url = cluster.fresh()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTERLOCK_STORE", url)
+        yield
+    cluster.give_back(url)
 
 
 class Staged:
@@ -24,6 +36,8 @@ class Staged:
 @pytest.fixture(scope="session")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
     """Made once: those who change it copy it."""
+    if IN_POSTGRES:
+        pytest.skip("the stage is a file that is copied")
     home = tmp_path_factory.mktemp("home")
     project = project_at(tmp_path_factory.mktemp("project") / "bundles")
     app = open_app(home)

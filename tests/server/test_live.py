@@ -2,6 +2,7 @@
 # pyright: reportPrivateUsage=false
 
 import asyncio
+import os
 import selectors
 import subprocess
 import sys
@@ -118,6 +119,7 @@ def test_what_other_processes_change_is_told(shared: Up, tmp_path: Path) -> None
                 check=True,
                 capture_output=True,
                 env={
+                    "INTERLOCK_STORE": os.environ.get("INTERLOCK_STORE", ""),
                     "PYTHONPATH": ":".join(sys.path),
                     "HOME": str(tmp_path),
                     "INTERLOCK_HOME": str(shared.home),

@@ -169,6 +169,7 @@ def test_what_is_printed_connects_a_client(place: Path) -> None:
     assert json.loads(answer)["result"] == {}
 
 
+@pytest.mark.sqlite
 def test_a_home_that_cannot_be_used_is_told_at_the_start(place: Path) -> None:
     (place / "interlock.db").write_bytes(b"not a database" * 1_000)
 

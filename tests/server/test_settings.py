@@ -146,7 +146,7 @@ def test_a_command_is_right_for_a_home_with_a_space_in_it(tmp_path: Path) -> Non
     home = tmp_path / "Application Support"
     home.mkdir()
     (home / "logs").mkdir()
-    (log,) = [one for one in kept.kept(home) if one.kind.name == "Logs"]
+    (log,) = [one for one in kept.kept(home, "") if one.kind.name == "Logs"]
 
     subprocess.run(["/bin/sh", "-c", log.command], check=True)
 

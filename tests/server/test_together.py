@@ -146,6 +146,7 @@ def messages_for(begun: list[Answered], notes: str = "done") -> list[dict[str, A
     return [hand_in(each.answer.continue_token, notes) for each in begun]
 
 
+@pytest.mark.sqlite
 def test_what_waits_at_the_same_time_is_written_with_one_sync(home: Path, tmp_path: Path) -> None:
     begun = runs(home, tmp_path, TOGETHER_MAX)
     disk = RecordingDisk()
@@ -166,6 +167,7 @@ def test_what_waits_at_the_same_time_is_written_with_one_sync(home: Path, tmp_pa
     assert synced == [True] * TOGETHER_MAX, "nobody is told before it is certain"
 
 
+@pytest.mark.sqlite
 def test_one_bad_call_leaves_the_others_alone(home: Path, tmp_path: Path) -> None:
     begun = runs(home, tmp_path, 4)
     desk = Desk(home, RecordingDisk())
@@ -195,6 +197,7 @@ def test_one_bad_call_leaves_the_others_alone(home: Path, tmp_path: Path) -> Non
     ],
 )
 @pytest.mark.invariant("append-survives-faults")
+@pytest.mark.sqlite
 def test_whichever_write_or_sync_fails_nobody_is_told_what_is_not_so(
     home: Path, tmp_path: Path, setting: str, fault: Fault
 ) -> None:

@@ -17,6 +17,7 @@ from interlock.store.failures import StoreUnusable
 from tests.scenes import opening, random_session
 
 
+@pytest.mark.sqlite
 def test_what_cannot_be_opened_is_told_to_who_wanted_it(home: Path) -> None:
     home.mkdir(parents=True)
     (home / "interlock.db").write_bytes(b"not a database at all" * 100)

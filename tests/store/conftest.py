@@ -6,11 +6,40 @@ from pathlib import Path
 import pytest
 
 from interlock.store.log import Log
-from interlock.store.sqlite.writer import SqliteLog
+from tests.postgres import Cluster
+from tests.stores import Place
 
 
-@pytest.fixture(params=["sqlite"])
-def log(tmp_path: Path) -> Iterator[Log]:
-    opened = SqliteLog(tmp_path / "interlock.db")
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Where a store is, for tests that open it more than once."""
+    if request.param == "sqlite":
+        yield Place(tmp_path)
+        return
+    cluster = request.getfixturevalue("cluster")
+    url = cluster.fresh()
+    yield Place(tmp_path, url)
+    cluster.give_back(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def unmade(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where a store can be, and none is yet."""
+    if request.param == "sqlite":
+        return Place(tmp_path)
+    return Place(tmp_path, request.getfixturevalue("cluster").empty())
+
+
+@pytest.fixture
+def log(place: Place) -> Iterator[Log]:
+    opened = place.log()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> Iterator[str]:
+    """Of a store in PostgreSQL with nothing in it."""
+    fresh = cluster.fresh()
+    yield fresh
+    cluster.give_back(fresh)

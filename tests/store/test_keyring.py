@@ -1,17 +1,19 @@
-"""The keyring file: private, crash-safe, the same for every process."""
+"""The keyring: the same for every process; as a file, private and crash-safe."""
 
+import multiprocessing
 import stat
 from pathlib import Path
 
 import pytest
 
 from interlock.store.failures import StoreUnusable
-from interlock.store.keyring import Keyring, write_private
+from interlock.store.keyring import FileKeyring, write_private
+from tests.stores import Place
 
 
 @pytest.mark.invariant("keyring-is-private")
 def test_only_its_owner_can_read_the_keyring(tmp_path: Path) -> None:
-    Keyring(tmp_path / "keyring", bytes)
+    FileKeyring(tmp_path / "keyring", bytes)
 
     assert stat.S_IMODE((tmp_path / "keyring").stat().st_mode) == 0o600
 
@@ -29,19 +31,56 @@ def test_replacing_a_file_that_others_could_read_makes_it_private(tmp_path: Path
     assert [file.name for file in tmp_path.iterdir()] == ["keyring"]
 
 
-def test_a_second_process_finds_the_key_of_the_first(tmp_path: Path) -> None:
-    first = Keyring(tmp_path / "keyring", lambda count: b"\x01" * count)
-    second = Keyring(tmp_path / "keyring", lambda count: b"\x02" * count)
+def test_a_second_process_finds_the_key_of_the_first(place: Place) -> None:
+    first, second = place.keyring(), place.keyring()
 
     assert second.current() == first.current()
-    assert first.current().secret == b"\x01" * 32
+    assert len(first.current().secret) == 32
+
+
+def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
+    """A token may be signed with a key that was made a moment ago, by somebody else."""
+    here, there = place.keyring(), place.keyring()
+    first = here.current()
+
+    for _ in range(3):
+        fresh = there.rotate()
+        assert here.current() == fresh
+        assert here.keys()[first.id].state == "retired"
+    assert not here.revoke(there.current().id), "the key that signs"
+    assert not here.revoke(70_000), "none"
+    assert here.revoke(first.id)
+    assert not here.revoke(first.id), "again"
+    assert there.keys()[first.id].state == "revoked"
+    states = [key.state for key in there.keys().values()]
+    assert sorted(states) == ["current", "retired", "retired", "revoked"]
+
+
+def rotate_many(place: Place) -> None:
+    keyring = place.keyring()
+    for _ in range(10):
+        keyring.rotate()
+
+
+@pytest.mark.slow
+def test_several_processes_that_rotate_at_once_lose_no_key(place: Place) -> None:
+    place.keyring()
+    spawn = multiprocessing.get_context("spawn")
+    rotating = [spawn.Process(target=rotate_many, args=[place]) for _ in range(4)]
+    for process in rotating:
+        process.start()
+    for process in rotating:
+        process.join()
+
+    states = [key.state for key in place.keyring().keys().values()]
+    assert (states.count("current"), states.count("retired")) == (1, 40)
 
 
 def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "keyring"
-    keyring = Keyring(path, lambda count: b"\x01" * count)
+    keyring = FileKeyring(path, lambda count: b"\x01" * count)
     before = keyring.current()
-    other = Keyring(tmp_path / "other", lambda count: b"\x02" * count).current()
+    other = FileKeyring(tmp_path / "other", lambda count: b"\x02" * count).current()
     write_private(path, (tmp_path / "other").read_bytes())
 
     assert keyring.current() == other != before
@@ -53,6 +92,6 @@ def test_a_broken_keyring_is_named_and_not_replaced(tmp_path: Path, content: byt
     path.write_bytes(content)
 
     with pytest.raises(StoreUnusable, match="keyring"):
-        Keyring(path, bytes).keys()
+        FileKeyring(path, bytes).keys()
 
     assert path.read_bytes() == content

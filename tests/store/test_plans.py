@@ -1,4 +1,4 @@
-"""How SQLite goes about what it is asked at every call: by an index, whatever the store holds."""
+"""How a store goes about what it is asked at every call: by an index, whatever it holds."""
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
 
@@ -10,10 +10,12 @@ import pytest
 
 from interlock.app.advance import advance
 from interlock.app.checkpoint import checkpoint
-from interlock.app.context import App
+from interlock.app.context import App, open_app
 from interlock.app.rehydrate import rehydrate
 from interlock.core.session.answer import Answered
+from interlock.store.postgres.database import Database as PostgresDatabase
 from interlock.store.sqlite.database import Database
+from tests.postgres import Cluster
 from tests.scenes import handed_in, output, started
 
 # A search by words is not part of them, and a scan of what a query made itself is no scan.
@@ -33,22 +35,26 @@ def played(app: App, workspace: Path) -> None:
     rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=second.answer.continue_token)
 
 
-def test_nothing_walks_through_a_whole_table(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def noted(database: Any, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict[str, Any]:
+    """What a database is asked from now on, with the values."""
     asked: dict[str, Any] = {}
-    rows, run = Database.rows, Database.run
+    for name in names:
+        original = getattr(database, name)
 
-    def noted_rows(self: Database, sql: str, values: Any = ()) -> Any:
-        asked[sql] = values
-        return rows(self, sql, values)
+        def note(self: Any, sql: str, values: Any = (), original: Any = original) -> Any:
+            asked[sql] = values
+            return original(self, sql, values)
 
-    def noted_run(self: Database, sql: str, values: Any = ()) -> None:
-        asked[sql] = values
-        run(self, sql, values)
+        monkeypatch.setattr(database, name, note)
+    return asked
 
-    monkeypatch.setattr(Database, "rows", noted_rows)
-    monkeypatch.setattr(Database, "run", noted_run)
+
+def test_nothing_walks_through_a_whole_table(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("INTERLOCK_STORE", raising=False)
+    app = open_app(home)
+    asked = noted(Database, monkeypatch, "rows", "run")
     played(app, tmp_path)
     monkeypatch.undo()
 
@@ -58,3 +64,28 @@ def test_nothing_walks_through_a_whole_table(
         if sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")):
             for *_, step in db.rows(f"EXPLAIN QUERY PLAN {sql}", values):
                 assert not re.fullmatch(rf"SCAN ({TABLES})( USING .*)?", step), f"{step}: {sql}"
+    app.close()
+
+
+def test_postgresql_needs_to_walk_through_no_table(
+    home: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would, as long as they are small; told not to, it finds an index for everything."""
+    url = cluster.fresh()
+    monkeypatch.setenv("INTERLOCK_STORE", url)
+    app = open_app(home)
+    asked = noted(PostgresDatabase, monkeypatch, "_tried")
+    played(app, tmp_path)
+    db: PostgresDatabase = app.log.db  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(asked) > 15
+    explained = dict(asked)
+    db.run("SET enable_seqscan = off")
+    for sql, values in explained.items():
+        if sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")):
+            plan = "\n".join(step for (step,) in db.rows(f"EXPLAIN {sql}", values))
+            scanned = set(re.findall(r"Seq Scan on (\w+)", plan))
+            assert scanned <= {"latest", "token_key_version", "token_key", "interlock_store"}, (
+                f"{sql}\n{plan}"
+            )
+    app.close()
+    cluster.give_back(url)

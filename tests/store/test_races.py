@@ -1,24 +1,21 @@
 """Several processes on one store at once."""
 
 import multiprocessing
-import os
 from multiprocessing.context import SpawnContext
-from pathlib import Path
 
 import pytest
 
 from interlock.core.session import chain
 from interlock.store.failures import StreamMoved
-from interlock.store.keyring import Keyring
-from interlock.store.sqlite.writer import SqliteLog
 from tests.scenes import SESSION, noting, opening
+from tests.stores import Place
 
 PROCESSES, APPENDS = 8, 200
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 
 
-def append_many(path: Path, writer: int) -> None:
-    log = SqliteLog(path)
+def append_many(place: Place, writer: int) -> None:
+    log = place.log()
     for number in range(APPENDS):
         while True:
             stream = log.stream(SESSION)
@@ -33,12 +30,11 @@ def append_many(path: Path, writer: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.invariant("append-refuses-stale")
-def test_eight_writers_on_one_stream_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "interlock.db"
-    log = SqliteLog(path)
+def test_eight_writers_on_one_stream_lose_nothing(place: Place) -> None:
+    log = place.log()
     log.append(opening())
 
-    writers = [SPAWN.Process(target=append_many, args=(path, n)) for n in range(PROCESSES)]
+    writers = [SPAWN.Process(target=append_many, args=(place, n)) for n in range(PROCESSES)]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -53,18 +49,17 @@ def test_eight_writers_on_one_stream_lose_nothing(tmp_path: Path) -> None:
     assert health.state == "healthy"
 
 
-def open_everything(home: Path, starter: int) -> None:
-    SqliteLog(home / "interlock.db").close()
-    secret = Keyring(home / "keyring", os.urandom).current().secret
-    (home / f"seen-{starter}").write_bytes(secret)
+def open_everything(place: Place, starter: int) -> None:
+    secret = place.keyring().current().secret
+    (place.home / f"seen-{starter}").write_bytes(secret)
 
 
-def test_first_starts_at_the_same_moment_agree(tmp_path: Path) -> None:
-    starters = [SPAWN.Process(target=open_everything, args=(tmp_path, n)) for n in range(6)]
+def test_first_starts_at_the_same_moment_agree(unmade: Place) -> None:
+    starters = [SPAWN.Process(target=open_everything, args=(unmade, n)) for n in range(6)]
     for starter in starters:
         starter.start()
     for starter in starters:
         starter.join()
 
     assert [starter.exitcode for starter in starters] == [0] * 6
-    assert len({file.read_bytes() for file in tmp_path.glob("seen-*")}) == 1
+    assert len({file.read_bytes() for file in unmade.home.glob("seen-*")}) == 1

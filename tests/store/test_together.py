@@ -1,7 +1,6 @@
 """Appends that are written with one sync: what they see of each other, and how they fail."""
 
 from contextlib import closing
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -9,14 +8,13 @@ import pytest
 from interlock.core.session.plan import NodePlace
 from interlock.store.failures import PlanHalfKnown, StoreFailure, StreamMoved
 from interlock.store.log import Log
-from interlock.store.sqlite.writer import SqliteLog
 from tests.scenes import ROOT, SESSION, after, noting, opening, random_session
+from tests.stores import Place
 
 
 @pytest.mark.invariant("append-is-whole")
-def test_they_see_each_other_at_once_and_others_see_them_in_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "interlock.db"
-    with closing(SqliteLog(path)) as log, closing(SqliteLog(path)) as other:
+def test_they_see_each_other_at_once_and_others_see_them_in_the_end(place: Place) -> None:
+    with closing(place.log()) as log, closing(place.log()) as other:
         first = opening()
         second = noting(after(first), "one", "two")
         with log.together():

@@ -44,6 +44,8 @@ class About(msgspec.Struct, frozen=True):
     home: Path
     is_private: bool
     entries: tuple[Entry, ...]
+    place: str
+    """Where the store is."""
     stats: Stats
     keys: tuple[KeyState, ...]
     chosen: Chosen
@@ -62,6 +64,7 @@ def about(app: App) -> About:
         home=app.home,
         is_private=kept.is_private(app.home),
         entries=tuple(kept.entries(app.home)),
+        place=app.place,
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
         chosen=_chosen(app.home / "config.toml"),

@@ -13,10 +13,10 @@ from interlock.core.workflow.compiled import CompiledWorkflow, unpack
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.sqlite.database import Database
-from interlock.store.sqlite.reader import SqliteReader
-from interlock.store.sqlite.writer import SqliteLog
+from interlock.store.opening import FILE, open_store
 from interlock.workspace.catalogue import Catalogue
+from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.settings import store_in
 
 
 class Clock(Protocol):
@@ -35,6 +35,8 @@ class App(msgspec.Struct, frozen=True):
     keyring: Keyring
     catalogue: Catalogue
     home: Path
+    place: str
+    """Where the store is, as it may be shown."""
     caller: str
     """Who calls, as far as a call without a token can be told apart from another's."""
     environment: Mapping[str, str]
@@ -75,16 +77,40 @@ def open_app(home: Path) -> App:
             f"The data home `{home}` cannot be made: {error.strerror}",
             "Point INTERLOCK_HOME at a directory that you can write.",
         ) from error
-    path = home / "interlock.db"
-    log = SqliteLog(path)
+    store = open_store(home, store_url(home, os.environ), os.urandom)
     return App(
-        log=log,
-        reader=SqliteReader(Database.read_only(path)),
-        keyring=Keyring(home / "keyring", os.urandom),
+        log=store.log,
+        reader=store.reader,
+        keyring=store.keyring,
         catalogue=Catalogue(home),
         home=home,
+        place=store.place,
         # The client that started this process: the same one after a restart of the server.
         caller=str(os.getppid()),
         environment=os.environ,
         process=os.getpid(),
     )
+
+
+def has_store(home: Path, environment: Mapping[str, str]) -> bool:
+    """Whether there is something to look at; looking would make it otherwise."""
+    return bool(store_url(home, environment)) or (home / FILE).exists()
+
+
+def store_url(home: Path, environment: Mapping[str, str]) -> str:
+    """Where the user keeps the store; nothing for the file in `home`. May hold a password.
+
+    Only the user says so: the config of a project cannot send sessions elsewhere.
+
+    Raises:
+        StoreUnusable: the user's config cannot be read, so nobody knows.
+    """
+    if chosen := environment.get("INTERLOCK_STORE"):
+        return chosen
+    try:
+        return store_in(home / "config.toml")
+    except SettingsBroken as broken:
+        raise StoreUnusable(
+            f"It is not certain where the store is: {broken}",
+            "Correct the file, or set INTERLOCK_STORE.",
+        ) from broken

@@ -10,7 +10,7 @@ import msgspec
 from interlock.agents import claude
 from interlock.agents.claude import Installed
 from interlock.app import gate, policy
-from interlock.app.context import Clock, open_app
+from interlock.app.context import Clock, has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.install import HOST
 from interlock.app.projects import root_of
@@ -70,7 +70,7 @@ def examine(
     checks.append(glass)
     if root is not None:
         checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not glass.is_ok)
-        checks.append(_heard(home, root, now_ms))
+        checks.append(_heard(home, root, environment, now_ms))
     return checks
 
 
@@ -352,7 +352,7 @@ def _glass(home: Path, now_ms: int) -> Check:
     return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")
 
 
-def _heard(home: Path, root: Path, now_ms: int) -> Check:
+def _heard(home: Path, root: Path, environment: Mapping[str, str], now_ms: int) -> Check:
     """Whether the client's hooks are heard of while there is work."""
     since = now_ms - DAY_MS
     try:
@@ -365,7 +365,7 @@ def _heard(home: Path, root: Path, now_ms: int) -> Check:
             for line in spool.lines(home)
         ):
             return Check("heard", "Hooks were heard of within the last day")
-        count = _sessions_since(home, root, since)
+        count = _sessions_since(home, root, environment, since)
     except SettingsBroken as broken:
         return Check("heard", str(broken), "Correct the file, or move it away.")
     except StoreFailure as failure:
@@ -377,8 +377,8 @@ def _heard(home: Path, root: Path, now_ms: int) -> Check:
     return Check("heard", "No work went on here within the last day")
 
 
-def _sessions_since(home: Path, root: Path, since_ms: int) -> int:
-    if not (home / "interlock.db").exists():
+def _sessions_since(home: Path, root: Path, environment: Mapping[str, str], since_ms: int) -> int:
+    if not has_store(home, environment):
         return 0
     app = open_app(home)
     try:

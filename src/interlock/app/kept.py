@@ -139,6 +139,24 @@ KINDS = (
         "rm -r {home}/logs",
     ),
 )
+IN_POSTGRES = (
+    Kind(
+        "Sessions",
+        ("interlock.db*",),
+        KINDS[0].holds + " They are in a database that others may share.",
+        "Nothing of it goes by itself. Deleting a session removes its rows; the files, the WAL and"
+        " the backups of PostgreSQL forget them later.",
+        KINDS[0].command,
+    ),
+    Kind(
+        "Keys",
+        ("keyring", "keyring.lock", ".keyring.*"),
+        KINDS[1].holds + " They are in the same database.",
+        KINDS[1].goes,
+        KINDS[1].command,
+    ),
+)
+"""In place of the first two, where the store is not a file."""
 OTHER = Kind(
     "Other files",
     (),
@@ -163,18 +181,28 @@ def entries(home: Path) -> list[Entry]:
     ]
 
 
-def kept(home: Path) -> list[Kept]:
-    """Every kind of thing that Interlock may keep in the data home, whether it is there or not."""
+def kept(home: Path, place: str) -> list[Kept]:
+    """Every kind of thing that Interlock may keep, whether it is there or not.
+
+    `place` is where the store is: in the data home, or not.
+    """
     there = entries(home)
+    shared = IN_POSTGRES if is_shared(place) else ()
     found: list[Kept] = []
-    for kind in (*KINDS, OTHER):
+    for kind in (*shared, *KINDS[len(shared) :], OTHER):
         of_kind = [entry for entry in there if entry.kind == kind.name]
         if not of_kind and kind is OTHER:
             continue
         paths = tuple(str(home / entry.name) for entry in of_kind)
+        paths = (place, *paths) if kind in shared else paths
         size = sum(entry.size for entry in of_kind)
         found.append(Kept(kind, paths, size, kind.command.format(home=shlex.quote(str(home)))))
     return found
+
+
+def is_shared(place: str) -> bool:
+    """Whether the store is a database, which others may use as well."""
+    return "://" in place
 
 
 def is_private(home: Path) -> bool:

@@ -23,9 +23,10 @@ def stats(*, as_json: bool) -> None:
     app = open_app(home)
     found = app.reader.stats()
     if as_json:
-        print_json({"home": str(home), "stats": found})
+        print_json({"home": str(home), "place": app.place, "stats": found})
         return
     print(f"home      {home}")
+    print(f"store     {app.place}")
     print(f"engine    {found.engine}, schema {found.schema}")
     print(f"sessions  {found.sessions}")
     print(f"events    {found.events}")

@@ -1,10 +1,10 @@
-"""The keyring: the keys that sign tokens, in one file that only its owner can read."""
+"""The keyring: the keys that sign tokens. Here as one file that only its owner can read."""
 
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -26,7 +26,25 @@ class _Stored(msgspec.Struct, frozen=True):
     keys: tuple[_StoredKey, ...]
 
 
-class Keyring:
+class Keyring(Protocol):
+    """What every process that shares a store shares as well."""
+
+    def keys(self) -> Mapping[int, Key]:
+        """All that ever were, by their id. What another process changes is seen."""
+        ...
+
+    def current(self) -> Key: ...
+
+    def rotate(self) -> Key:
+        """Sign with a new key from now on. The old one keeps verifying."""
+        ...
+
+    def revoke(self, key_id: int) -> bool:
+        """Refuse the tokens of a retired key. False if there is no such key."""
+        ...
+
+
+class FileKeyring:
     """Reads the file again whenever another process has changed it."""
 
     def __init__(self, path: Path, entropy: Callable[[int], bytes]) -> None:
@@ -54,7 +72,6 @@ class Keyring:
         return next(key for key in self.keys().values() if key.state == "current")
 
     def rotate(self) -> Key:
-        """Sign with a new key from now on. The old one keeps verifying."""
         with self._changing():
             kept = [
                 msgspec.structs.replace(
@@ -62,12 +79,11 @@ class Keyring:
                 )
                 for key in self.keys().values()
             ]
-            fresh = self._fresh({key.id for key in kept})
+            fresh = fresh_key({key.id for key in kept}, self._entropy)
             self._write([*kept, fresh])
         return fresh
 
     def revoke(self, key_id: int) -> bool:
-        """Refuse the tokens of a retired key. False if there is no such key."""
         with self._changing():
             found = self.keys().get(key_id)
             if found is None or found.state != "retired":
@@ -91,13 +107,7 @@ class Keyring:
         with self._changing():
             # Two first starts at once: the second finds the first one's key.
             if not self._path.exists():
-                self._write([self._fresh(set())])
-
-    def _fresh(self, taken: set[int]) -> Key:
-        key_id = int.from_bytes(self._entropy(2))
-        while key_id in taken:
-            key_id = (key_id + 1) % 65_536
-        return Key(key_id, self._entropy(_SECRET_BYTES), "current")
+                self._write([fresh_key(set(), self._entropy)])
 
     def _write(self, keys: list[Key]) -> None:
         stored = tuple(_StoredKey(key.id, key.secret.hex(), key.state) for key in keys)
@@ -117,6 +127,13 @@ class Keyring:
                 yield
         finally:
             lock.close()
+
+
+def fresh_key(taken: set[int], entropy: Callable[[int], bytes]) -> Key:
+    key_id = int.from_bytes(entropy(2))
+    while key_id in taken:
+        key_id = (key_id + 1) % 65_536
+    return Key(key_id, entropy(_SECRET_BYTES), "current")
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -91,14 +91,42 @@ def gate_in(path: Path) -> Chosen:
     return Chosen(found.rules, Limit(found.notice_after, found.notice_minutes))
 
 
+def store_in(path: Path) -> str:
+    """The URL of the store that the user's file names; nothing where it names none.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be, and may name one.
+    """
+    try:
+        found = _value(path, "store", str, default="")
+    except SettingsBroken:
+        # Whatever else is wrong is said where it matters. Nobody's sessions may go to another
+        # store than before, though, because of a mistake in some other line.
+        if _mentions_store(path):
+            raise
+        return ""
+    return found
+
+
+def _mentions_store(path: Path) -> bool:
+    try:
+        return "store" in path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return True
+
+
 def _section(path: Path, name: str, wanted: Any) -> Any:
+    return _value(path, name, wanted, default={})
+
+
+def _value(path: Path, name: str, wanted: Any, *, default: Any) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 (most people have no such file)
 
         found: dict[str, Any] = tomllib.loads(text)
-        return msgspec.convert(found.get(name, {}), wanted)
+        return msgspec.convert(found.get(name, default), wanted)
     except (FileNotFoundError, NotADirectoryError):
-        return msgspec.convert({}, wanted)
+        return msgspec.convert(default, wanted)
     except (OSError, ValueError, RecursionError) as error:  # not TOML, or not of this shape
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error

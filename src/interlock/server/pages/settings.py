@@ -7,7 +7,7 @@ from starlette.routing import Route
 
 from interlock.app.about import about, diagnostics
 from interlock.app.access import COOKIE_MS
-from interlock.app.kept import elsewhere, forget_all, is_private, kept
+from interlock.app.kept import elsewhere, forget_all, is_private, is_shared, kept
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.server.console import Asked, Console, Shown
 
@@ -30,7 +30,7 @@ def settings(asked: Asked) -> Shown:
 
 def data(asked: Asked) -> Shown:
     home = asked.app.home
-    found, installs = kept(home), elsewhere(home)
+    found, installs = kept(home, asked.app.place), elsewhere(home)
     facts = {
         "home": home,
         "quoted": shlex.quote(str(home)),
@@ -40,6 +40,7 @@ def data(asked: Asked) -> Shown:
         "installs": [] if isinstance(installs, str) else installs,
         "unknown": installs if isinstance(installs, str) else "",
         "forget_all": forget_all(home, () if isinstance(installs, str) else installs),
+        "place": asked.app.place if is_shared(asked.app.place) else "",
         "cookie_days": COOKIE_MS // 86_400_000,
     }
     return Shown("data.html", "What is stored about me", facts)

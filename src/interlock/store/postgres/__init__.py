@@ -1,0 +1,1 @@
+"""The event log in PostgreSQL. Imported only where a store is said to be there."""

@@ -1,0 +1,87 @@
+"""Where a PostgreSQL store is: its URL, without what nobody else may read."""
+
+import re
+
+import msgspec
+from psycopg import ProgrammingError, conninfo
+
+from interlock.store.failures import StoreUnusable
+
+SCHEMA = "interlock"
+CONNECT_SECONDS = 10
+LOCK_MS = 10_000
+IDLE_MS = 8_000
+"""Who begins a transaction and then stands still is thrown out before others have waited for
+`LOCK_MS`: they go on, and it is told that nothing was written."""
+STATEMENT_MS = 60_000
+_SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s,\"]+)")
+_PORTS = re.compile(r"[0-9,]*")
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class Address(msgspec.Struct, frozen=True):
+    name: str
+    """The URL as it may be shown: who, where, which database. Never the password."""
+    schema: str
+    settings: dict[str, str]
+    """What libpq is given. May hold a password."""
+
+    def __repr__(self) -> str:
+        return f"Address({self.name})"
+
+
+def address(url: str) -> Address:
+    """Raises `StoreUnusable` where the URL is none. What libpq says of it may quote a password."""
+    try:
+        given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
+    except ProgrammingError:
+        raise _unreadable() from None
+    # So looks a password with a slash in it: taken for a port, and what follows for a database.
+    if not _PORTS.fullmatch(given.get("port", "")) or "@" in given.get("dbname", ""):
+        raise _unreadable()
+    options = given.get("options", "")
+    found = _SEARCH_PATH.search(options)
+    schema = found[1] if found else SCHEMA
+    if not _IDENTIFIER.fullmatch(schema):
+        raise StoreUnusable(
+            f"`{schema}` cannot be the schema of a store",
+            "Use lower-case letters, digits and underscores for search_path in the store's URL.",
+        )
+    ours = {
+        "search_path": schema,
+        "lock_timeout": LOCK_MS,
+        "statement_timeout": STATEMENT_MS,
+        "idle_in_transaction_session_timeout": IDLE_MS,
+        # A commit is on the disk before the agent is told of it, whatever the server's default.
+        "synchronous_commit": "on",
+        "jit": "off",  # our statements are short, and compiling them costs 50 ms
+    }
+    # What the URL says comes last and wins.
+    settings = {
+        "application_name": "interlock",
+        "connect_timeout": str(CONNECT_SECONDS),
+        # A peer that is gone without a word is noticed in ten seconds rather than in hours.
+        "tcp_user_timeout": str(LOCK_MS),
+        "keepalives_idle": "30",
+        "client_encoding": "UTF8",
+        **given,
+        "options": " ".join([*(f"-c {name}={value}" for name, value in ours.items()), options]),
+    }
+    return Address(_shown(given), schema, settings)
+
+
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable(
+        "The URL of the store cannot be read",
+        "It looks like this: postgresql://user:password@host:5432/database. In a password"
+        " write characters such as @ / : % as %40 %2F %3A %25.",
+    )
+
+
+def _shown(given: dict[str, str]) -> str:
+    user = f"{given['user']}@" if "user" in given else ""
+    host = given.get("host", given.get("hostaddr", ""))
+    port = f":{given['port']}" if "port" in given else ""
+    place = f"{user}{port}" if host.startswith("/") else f"{user}{host}{port}"
+    socket = f"?host={host}" if host.startswith("/") else ""
+    return f"postgresql://{place}/{given.get('dbname', '')}{socket}"

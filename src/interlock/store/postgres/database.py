@@ -1,0 +1,188 @@
+"""One connection to PostgreSQL: made when it is needed, made again when it was lost."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.abc import PQGen
+from psycopg.conninfo import make_conninfo
+
+from interlock.store.failures import StoreUnusable
+from interlock.store.postgres import refused
+from interlock.store.postgres.address import STATEMENT_MS, Address
+from interlock.store.postgres.refused import ConnectionLost
+from interlock.store.postgres.values import DUMPERS, Values
+
+SERVER_VERSION_MIN = 150_000
+SILENCE_SECONDS = STATEMENT_MS / 1_000 + 10
+"""The server ends what takes longer; one that does not even do that has stopped."""
+START_SECONDS = 10.0
+_POLL_SECONDS = 0.2
+
+
+class _Connection(psycopg.Connection[tuple[Any, ...]]):
+    """Gives up on a server that has stopped: the kernel keeps such a connection alive."""
+
+    def wait(self, gen: PQGen[Any], interval: float = 0.1, timeout: float | None = None) -> Any:
+        return super().wait(gen, interval, SILENCE_SECONDS if timeout is None else timeout)
+
+    def __del__(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.close()  # with whoever held it, as a file is; psycopg would warn of that
+
+
+class Database:
+    def __init__(
+        self,
+        at: Address,
+        *,
+        is_read_only: bool,
+        on_connected: Callable[["Database"], None],
+    ) -> None:
+        """`on_connected` looks whether it is what we expect, each time."""
+        self.at, self._is_read_only, self._on_connected = at, is_read_only, on_connected
+        self._connection: _Connection | None = None
+        self._listening: _Connection | None = None
+        self.is_in_transaction = False
+
+    def run(self, sql: str, values: Values = ()) -> None:
+        self._asked(sql, values)
+
+    def rows(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+        return iter(self._asked(sql, values).fetchall())
+
+    def row(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
+        return self._asked(sql, values).fetchone()
+
+    def scalar(self, sql: str, values: Values = ()) -> Any:
+        row = self.row(sql, values)
+        return row[0] if row else None
+
+    def begin(self, kind: str = "") -> None:
+        self.run(f"BEGIN {kind}")
+        self.is_in_transaction = True
+
+    def commit(self) -> None:
+        try:
+            self.run("COMMIT")
+        finally:
+            self.is_in_transaction = False
+
+    def rollback(self) -> None:
+        """Whatever was begun is not there; that is so, too, where the connection is gone."""
+        try:
+            if self.is_connected:
+                self.run("ROLLBACK")
+        except ConnectionLost:
+            pass
+        finally:
+            self.is_in_transaction = False
+
+    def undo_part(self) -> None:
+        """Back to the savepoint; the transaction goes on, if there still is one."""
+        if self.is_connected:
+            self.run("ROLLBACK TO SAVEPOINT part")
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.closed
+
+    def connect(self) -> None:
+        if not self.is_connected:
+            self._connection = self._opened()
+            try:
+                self._on_connected(self)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def is_told(self, channel: str) -> bool:
+        """Whether the server has sent a notice since this was asked last. Asks it nothing.
+
+        Also whether we may have missed one, because we did not listen until now.
+        """
+        self.connect()
+        if self._connection is self._listening:
+            assert self._listening is not None
+            try:
+                return bool(list(self._listening.notifies(timeout=0)))
+            except psycopg.Error:
+                return True  # the connection is gone; what is asked next makes another
+        self.run(f"LISTEN {channel}")
+        self._listening = self._connection
+        return True
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _asked(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
+        if self.is_in_transaction or not self.is_connected:
+            return self._tried(sql, values)
+        try:
+            return self._tried(sql, values)
+        except ConnectionLost:
+            # The server may have been restarted since the last call. Asking again is safe: what
+            # reads changes nothing, and what writes is recorded once.
+            return self._tried(sql, values)
+
+    def _tried(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
+        if self.is_in_transaction and not self.is_connected:
+            raise refused.lost(None, self.at)
+        self.connect()
+        assert self._connection is not None
+        try:
+            return self._connection.execute(sql.encode(), values or None, binary=True)
+        except errors._WaitTimeout as error:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            self._connection.close()
+            raise refused.silent(self.at, SILENCE_SECONDS) from error
+        except psycopg.Error as error:
+            if self._connection.closed:
+                raise refused.lost(error, self.at) from error
+            raise refused.of_call(error, self.at) from error
+
+    def _opened(self) -> _Connection:
+        settings = dict(self.at.settings)
+        # The statements that write are always planned alike: that is done once for each. What
+        # reads may search, and how is best depends on what for.
+        kind = "default_transaction_read_only=on"
+        settings["options"] += (
+            f" -c {kind}" if self._is_read_only else " -c plan_cache_mode=force_generic_plan"
+        )
+        address = make_conninfo(**settings)
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                connection = _Connection.connect(address, autocommit=True)
+            except psycopg.Error as error:
+                # After a crash the server takes a moment to find out what was written.
+                if "starting up" in str(error) and time.monotonic() < deadline:
+                    time.sleep(_POLL_SECONDS)
+                    continue
+                raise refused.of_connecting(error, self.at) from None
+            break
+        for kind, dumper in DUMPERS.items():
+            connection.adapters.register_dumper(kind, dumper)
+        self._must_be_usable(connection)
+        return connection
+
+    def _must_be_usable(self, connection: _Connection) -> None:
+        version = connection.info.server_version
+        encoding = connection.info.parameter_status("server_encoding")
+        if version >= SERVER_VERSION_MIN and encoding == "UTF8":
+            return
+        connection.close()
+        if encoding != "UTF8":
+            raise StoreUnusable(
+                f"`{self.at.name}` keeps its texts as {encoding}",
+                "Make a database with ENCODING 'UTF8' for the store.",
+            )
+        raise StoreUnusable(
+            f"`{self.at.name}` is PostgreSQL {version // 10_000}; Interlock needs 15 or newer",
+            "Upgrade the server, or let the store's URL lead to a newer one.",
+        )
+
+
+def engine(db: Database) -> str:
+    return f"PostgreSQL {db.scalar('SHOW server_version').split()[0]}"

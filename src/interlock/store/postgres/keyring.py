@@ -1,0 +1,89 @@
+"""The keyring in the store: whoever shares the sessions shares the keys of their tokens."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from interlock.core.tokens import Key
+from interlock.store.keyring import fresh_key
+from interlock.store.postgres.database import Database
+
+T = TypeVar("T")
+
+
+class PostgresKeyring:
+    """Asks for the keys again when the version says that another process has changed them."""
+
+    def __init__(self, db: Database, entropy: Callable[[int], bytes]) -> None:
+        self._db, self._entropy = db, entropy
+        self._version = -1
+        self._keys: Mapping[int, Key] = {}
+        if not self.keys():
+            self._create()
+
+    def keys(self) -> Mapping[int, Key]:
+        # Asked each time. A replay is signed with the key of the first answer, which another
+        # process may have made a moment ago, with a key that it made a moment before.
+        if self._db.scalar("SELECT version FROM token_key_version") != self._version:
+            self._read()
+        return self._keys
+
+    def current(self) -> Key:
+        return next(key for key in self.keys().values() if key.state == "current")
+
+    def rotate(self) -> Key:
+        def change() -> Key:
+            fresh = fresh_key(set(self._keys), self._entropy)
+            self._db.run("UPDATE token_key SET state = 'retired' WHERE state = 'current'")
+            self._insert(fresh)
+            return fresh
+
+        return self._changed(change)
+
+    def revoke(self, key_id: int) -> bool:
+        def change() -> bool:
+            revoked = self._db.row(
+                "UPDATE token_key SET state = 'revoked' WHERE id = %s AND state = 'retired'"
+                " RETURNING id",
+                (key_id,),
+            )
+            return revoked is not None
+
+        return self._changed(change)
+
+    def _create(self) -> None:
+        def change() -> None:
+            if not self._keys:  # two first starts at once: the second finds the first one's key
+                self._insert(fresh_key(set(), self._entropy))
+
+        self._changed(change)
+
+    def _insert(self, key: Key) -> None:
+        self._db.run(
+            "INSERT INTO token_key (id, secret, state) VALUES (%s, %s, %s)",
+            (key.id, key.secret, key.state),
+        )
+
+    def _changed(self, change: Callable[[], T]) -> T:
+        """One change at a time: the row of the version is held until it is written."""
+        self._db.begin()
+        try:
+            self._db.run("UPDATE token_key_version SET version = version + 1")
+            self._read()
+            done = change()
+            self._read()
+            self._db.commit()
+        except BaseException:
+            self._version = -1  # what was read is not what is there
+            self._db.rollback()
+            raise
+        return done
+
+    def _read(self) -> None:
+        rows = list(
+            self._db.rows(
+                "SELECT v.version, k.id, k.secret, k.state"
+                " FROM token_key_version v LEFT JOIN token_key k ON true ORDER BY k.id"
+            )
+        )
+        self._version = rows[0][0]
+        self._keys = {row[1]: Key(*row[1:]) for row in rows if row[1] is not None}

@@ -1,0 +1,104 @@
+"""What PostgreSQL refused or could not do, in our words."""
+
+import psycopg
+from psycopg import errors
+
+from interlock.store.failures import StoreBusy, StoreFailure, StoreFull, StoreUnusable
+from interlock.store.postgres.address import Address
+
+_SAFE = "It is not certain that anything was written. Repeat the call: it is recorded once."
+
+
+class Conflict(StoreBusy):
+    """Somebody else changed the same things at the same moment. Trying again is all it takes."""
+
+
+class ConnectionLost(StoreUnusable):
+    """In the middle of a call. The next one connects again."""
+
+
+def of_connecting(error: psycopg.Error, at: Address) -> StoreFailure:
+    """Libpq gives no code for these, only what the server said."""
+    said = _words(error, at)
+    if "password" in said or "authentication" in said or "pg_hba.conf" in said:
+        return StoreUnusable(
+            f"`{at.name}` does not let us in: {said}",
+            "Check user and password in the store's URL, or PGPASSWORD and ~/.pgpass.",
+        )
+    if "role" in said and "does not exist" in said:
+        return StoreUnusable(
+            f"`{at.name}` does not know us: {said}",
+            "Check the user in the store's URL, or make that role.",
+        )
+    if "does not exist" in said and "database" in said:
+        return StoreUnusable(
+            f"There is no such database: `{at.name}`",
+            "Make it (`createdb`), or correct the store's URL. Interlock makes its tables itself.",
+        )
+    if "too many" in said or "remaining connection slots" in said:
+        return StoreBusy(
+            f"`{at.name}` has no connection left: {said}",
+            "Nothing was written. Raise max_connections, or end processes that are not needed.",
+        )
+    return StoreUnusable(
+        f"`{at.name}` cannot be reached: {said}",
+        "Check that PostgreSQL runs there and that the store's URL is right, then repeat the call.",
+    )
+
+
+def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
+    said = _words(error, at)
+    match error:
+        case errors.DeadlockDetected() | errors.SerializationFailure():
+            return Conflict(f"Others wrote to `{at.name}` at the same moment", _SAFE)
+        case errors.ForeignKeyViolation():  # content that was removed just when it was named
+            return Conflict(f"Others removed from `{at.name}` at the same moment", _SAFE)
+        case errors.LockNotAvailable():
+            return StoreBusy(
+                f"Another process has held `{at.name}` for too long",
+                "Nothing was written. Look for a stopped `interlock` process, then repeat the"
+                " call.",
+            )
+        case errors.QueryCanceled():
+            return StoreBusy(f"`{at.name}` took too long and was stopped: {said}", _SAFE)
+        case errors.DiskFull() | errors.ConfigurationLimitExceeded():
+            return StoreFull(
+                f"The disk that holds `{at.name}` is full",
+                "Free some space and repeat the call: it is recorded once.",
+            )
+        case errors.InsufficientPrivilege():
+            return StoreUnusable(
+                f"Rights are missing in `{at.name}`: {said}",
+                f"Let the owner of the database run: CREATE SCHEMA {at.schema} AUTHORIZATION"
+                " <user>;",
+            )
+        case errors.ReadOnlySqlTransaction():
+            return StoreUnusable(
+                f"`{at.name}` cannot be written: {said}",
+                "Is it a standby? Let the store's URL lead to the primary"
+                " (target_session_attrs=read-write).",
+            )
+        case errors.DataCorrupted() | errors.IndexCorrupted() | errors.IoError():
+            return StoreUnusable(
+                f"`{at.name}` is damaged: {said}",
+                "`interlock store verify` shows what can still be read.",
+            )
+        case _:
+            return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _SAFE)
+
+
+def lost(error: BaseException | None, at: Address) -> ConnectionLost:
+    said = f": {_words(error, at)}" if isinstance(error, psycopg.Error) else ""
+    return ConnectionLost(f"The connection to `{at.name}` was lost{said}", _SAFE)
+
+
+def silent(at: Address, seconds: float) -> StoreBusy:
+    return StoreBusy(f"`{at.name}` has not answered for {seconds:.0f} s", _SAFE)
+
+
+def _words(error: psycopg.Error, at: Address) -> str:
+    """What the server said, on one line, and never the password."""
+    said = error.diag.message_primary or str(error)
+    if password := at.settings.get("password"):
+        said = said.replace(password, "***")
+    return " ".join(said.split()).rstrip(".")

@@ -1,0 +1,178 @@
+"""The tables, and the way from an older store to this one. Forward only."""
+
+from interlock.store.failures import StoreUnusable
+from interlock.store.postgres.database import Database
+
+_LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
+
+# One entry for each schema version that ever existed; an entry never changes once released.
+# "C": ids are compared as bytes, so that what begins alike stands together in every locale.
+MIGRATIONS = (
+    """
+    -- One row. Who changes it is the only one to write until its transaction has ended: so a
+    -- position is seen only after all lower ones, and whoever remembers one misses nothing.
+    CREATE TABLE latest (position bigint NOT NULL) WITH (fillfactor = 10);
+    INSERT INTO latest VALUES (0);
+    CREATE TABLE stream (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        session text COLLATE "C" NOT NULL UNIQUE,
+        version bigint NOT NULL,
+        digest bytea NOT NULL,
+        head bytea NOT NULL
+    ) WITH (fillfactor = 80);
+    -- The position of the newest event of each stream.
+    CREATE TABLE change (
+        stream bigint PRIMARY KEY,
+        position bigint NOT NULL
+    );
+    CREATE INDEX change_position ON change (position);
+    -- `key` may be taken once in a stream.
+    CREATE TABLE event (
+        stream bigint NOT NULL,
+        seq bigint NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        body bytea NOT NULL,
+        digest bytea NOT NULL,
+        PRIMARY KEY (stream, seq)
+    );
+    CREATE UNIQUE INDEX event_key ON event (stream, key);
+    -- From a token's node to its event. Node ids are unique in the whole store.
+    CREATE TABLE node (
+        id bytea PRIMARY KEY,
+        stream bigint NOT NULL,
+        seq bigint NOT NULL,
+        kind text NOT NULL,
+        parent bytea
+    );
+    CREATE INDEX node_stream ON node (stream);
+    CREATE INDEX node_parent ON node (parent, kind, seq) WHERE parent IS NOT NULL;
+    -- Calls without a token: the same one again is answered with what the first one made.
+    CREATE TABLE request (
+        key bytea PRIMARY KEY,
+        arguments bytea NOT NULL,
+        node bytea NOT NULL,
+        at_ms bigint NOT NULL
+    );
+    CREATE INDEX request_node ON request (node);
+    -- `content` is deflated; `hash` is over what comes out.
+    CREATE TABLE blob (hash bytea PRIMARY KEY, content bytea NOT NULL);
+    ALTER TABLE blob ALTER content SET STORAGE EXTERNAL;
+    -- Which streams need a blob. The reference keeps a blob from being removed with one session
+    -- just when another one begins to name it.
+    CREATE TABLE blob_use (
+        stream bigint NOT NULL,
+        hash bytea NOT NULL REFERENCES blob,
+        PRIMARY KEY (stream, hash)
+    );
+    CREATE INDEX blob_use_hash ON blob_use (hash);
+    -- What `session list` and resume search look through: a row for each run, folded from the head.
+    CREATE TABLE resume (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        run text COLLATE "C" NOT NULL UNIQUE,
+        stream bigint NOT NULL,
+        updated_ms bigint NOT NULL,
+        title text NOT NULL,
+        workflow text NOT NULL,
+        status text NOT NULL,
+        step text NOT NULL,
+        steps_done bigint NOT NULL,
+        step_count bigint NOT NULL,
+        recap text NOT NULL,
+        workspace text COLLATE "C" NOT NULL,
+        tip text NOT NULL,
+        git_branch text,
+        git_head text,
+        is_archived boolean NOT NULL,
+        approvals bigint NOT NULL,
+        words tsvector NOT NULL
+    );
+    CREATE INDEX resume_stream ON resume (stream);
+    CREATE INDEX resume_newest ON resume (is_archived, updated_ms);
+    CREATE INDEX resume_branch ON resume (git_branch, updated_ms);
+    CREATE INDEX resume_head ON resume (git_head, updated_ms);
+    CREATE INDEX resume_approvals ON resume (updated_ms) WHERE approvals > 0;
+    CREATE INDEX resume_words ON resume USING gin (words);
+    -- Sessions that a gate watches over: by their directory, and by the client's conversation.
+    CREATE TABLE attended (
+        stream bigint PRIMARY KEY,
+        workspace text COLLATE "C" NOT NULL,
+        status text NOT NULL,
+        updated_ms bigint NOT NULL,
+        is_archived boolean NOT NULL
+    );
+    CREATE INDEX attended_workspace ON attended (workspace, status, updated_ms);
+    CREATE TABLE host_session (
+        host text NOT NULL,
+        id text NOT NULL,
+        stream bigint NOT NULL,
+        PRIMARY KEY (host, id)
+    );
+    CREATE INDEX host_session_stream ON host_session (stream);
+    -- What signs the tokens. Whoever can read this table can sign.
+    CREATE TABLE token_key (
+        id bigint PRIMARY KEY,
+        secret bytea NOT NULL,
+        state text NOT NULL CHECK (state IN ('current', 'retired', 'revoked'))
+    );
+    CREATE UNIQUE INDEX token_key_current ON token_key (state) WHERE state = 'current';
+    -- One row: how often the keys were changed.
+    CREATE TABLE token_key_version (version bigint NOT NULL);
+    INSERT INTO token_key_version VALUES (0);
+    """,
+)
+VERSION = len(MIGRATIONS)
+
+
+def check(db: Database) -> int:
+    """The schema version of the store, which must be one that this Interlock can read.
+
+    0 is a store that has not been made yet.
+    """
+    if db.scalar("SELECT to_regclass('interlock_store')") is None:
+        theirs = db.scalar("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,))
+        if theirs:
+            raise StoreUnusable(
+                f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
+                "Name another schema in the store's URL: ?options=-csearch_path%3Dname",
+            )
+        return 0
+    version = db.scalar("SELECT schema_version FROM interlock_store")
+    if version > VERSION:
+        raise StoreUnusable(
+            f"`{db.at.name}` was written by a newer Interlock"
+            f" (its schema is {version}, this one knows {VERSION})",
+            "Upgrade Interlock. Nothing was changed.",
+        )
+    return version
+
+
+def must_be_there(db: Database) -> None:
+    if check(db) == 0:
+        raise StoreUnusable(
+            f"There is no store in `{db.at.name}`",
+            "It is made by the first command that may write to it.",
+        )
+
+
+def migrate(db: Database) -> None:
+    """Bring the store to `VERSION`, if it is not there. Several processes may try at once."""
+    if check(db) == VERSION:
+        return
+    db.begin()
+    try:
+        db.run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if db.scalar("SELECT to_regnamespace(%s)", (db.at.schema,)) is None:
+            db.run(f"CREATE SCHEMA {db.at.schema}")
+        version = check(db)  # another process may have been here first
+        if version == 0:
+            db.run("CREATE TABLE interlock_store (schema_version integer NOT NULL)")
+            db.run("INSERT INTO interlock_store VALUES (0)")
+        for number in range(version, VERSION):
+            for statement in MIGRATIONS[number].split(";\n"):
+                if statement.strip():
+                    db.run(statement)
+        db.run("UPDATE interlock_store SET schema_version = %s", (VERSION,))
+        db.commit()
+    except BaseException:
+        db.rollback()
+        raise

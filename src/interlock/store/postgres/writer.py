@@ -1,0 +1,170 @@
+"""Writing the log: one plan, one statement, one sync."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from interlock.core import ids
+from interlock.core.ids import SessionId
+from interlock.core.session.plan import Plan, Request
+from interlock.store.failures import PlanHalfKnown, StreamMoved
+from interlock.store.postgres import schema, statement
+from interlock.store.postgres.address import Address
+from interlock.store.postgres.database import Database
+from interlock.store.postgres.reader import PostgresReader, blob_hash
+from interlock.store.postgres.refused import Conflict
+from interlock.store.postgres.values import Numbers, Texts
+
+_TRIES_MAX = 3
+
+T = TypeVar("T")
+
+
+class PostgresLog(PostgresReader):
+    def __init__(self, at: Address) -> None:
+        super().__init__(Database(at, is_read_only=False, on_connected=schema.migrate))
+        self.db.connect()
+        self._together: dict[int, SessionId] | None = None
+        """The streams that were written to since `together` began."""
+
+    def append(self, plan: Plan) -> bool:
+        if self._together is not None:
+            return _tried(lambda: self._write_part(plan))
+        if plan.request is None:
+            return _tried(lambda: self._write(plan, is_last=True) is not None)
+        return _tried(lambda: self._write_requested(plan))
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        self.db.begin()
+        self._together = {}
+        try:
+            yield
+            if self._together:
+                self.db.run(
+                    statement.ANNOUNCE, (Numbers(self._together), Texts(self._together.values()))
+                )
+            self.db.commit()
+        except BaseException:
+            self.db.rollback()
+            raise
+        finally:
+            self._together = None
+
+    def delete(self, session: SessionId) -> None:
+        _tried(lambda: self._remove(session))
+
+    def _remove(self, session: SessionId) -> None:
+        # The locks in the order in which appends take them: the stream, then the latest position.
+        # What others need is asked after that, when nobody can begin to need it unnoticed.
+        with self._transaction():
+            stream = self.db.scalar(
+                "SELECT id FROM stream WHERE session = %s FOR UPDATE", (session,)
+            )
+            if stream is None:
+                return
+            self.db.run("UPDATE latest SET position = position + 1")
+            self.db.run(
+                "DELETE FROM request r USING node n WHERE n.stream = %s AND r.node = n.id",
+                (stream,),
+            )
+            for table in ("event", "node", "resume", "attended", "host_session", "change"):
+                self.db.run(f"DELETE FROM {table} WHERE stream = %s", (stream,))
+            self.db.run("DELETE FROM stream WHERE id = %s", (stream,))
+            self.db.run(statement.FORGET_BLOBS, (stream,))
+            self.db.run("SELECT pg_notify(current_schema(), %s)", (session,))
+
+    def _write_part(self, plan: Plan) -> bool:
+        """One append among several of a transaction: what fails in it leaves the others alone."""
+        assert self._together is not None
+        self.db.run("SAVEPOINT part")
+        try:
+            stream = self._write(plan, is_last=False) if self._is_first(plan.request) else None
+            if stream is not None:
+                self._together[stream] = plan.session
+        except BaseException:
+            self.db.undo_part()
+            raise
+        if stream is None:
+            self.db.undo_part()
+        else:
+            self.db.run("RELEASE part")
+        return stream is not None
+
+    def _write_requested(self, plan: Plan) -> bool:
+        self.db.begin()
+        try:
+            is_written = (
+                self._is_first(plan.request) and self._write(plan, is_last=True) is not None
+            )
+            if is_written:
+                self.db.commit()
+                return True
+        except BaseException:
+            self.db.rollback()
+            raise
+        self.db.rollback()
+        return False
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self.db.begin()
+        try:
+            yield
+            self.db.commit()
+        except BaseException:
+            self.db.rollback()
+            raise
+
+    def _write(self, plan: Plan, *, is_last: bool) -> int | None:
+        """The stream, if the plan was written; None if it was there already.
+
+        `is_last`: the transaction ends with it.
+        """
+        while True:
+            stream = self.db.scalar(*statement.append(plan, is_last=is_last))
+            if stream is not None:
+                return stream
+            row = self.db.row(
+                "SELECT version, (SELECT count(*) FROM event e WHERE e.stream = s.id"
+                " AND e.key = ANY (%s)) FROM stream s WHERE session = %s",
+                (Texts(plan.keys), plan.session),
+            )
+            version, known = row or (0, 0)
+            if known == len(plan.keys):
+                return None
+            if version != plan.after:
+                raise StreamMoved(f"{plan.session}: expected {plan.after} events, found {version}")
+            if known:
+                raise PlanHalfKnown(
+                    f"{plan.session}: {known} of {len(plan.keys)} events exist already"
+                )
+            # It has become possible since: the session was deleted between the two questions.
+
+    def _is_first(self, request: Request | None) -> bool:
+        """Whether nobody made the same call before. Then the call is taken."""
+        if request is None:
+            return True
+        oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
+        taken = self.db.row(
+            "INSERT INTO request (key, arguments, node, at_ms) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
+            " node = excluded.node, at_ms = excluded.at_ms WHERE request.at_ms < %s RETURNING 1",
+            (
+                blob_hash(request.key),
+                blob_hash(request.arguments),
+                ids.raw(request.node),
+                request.at_ms,
+                oldest_ms,
+            ),
+        )
+        return taken is not None
+
+
+def _tried(write: Callable[[], T]) -> T:
+    for _ in range(_TRIES_MAX - 1):
+        try:
+            return write()
+        except Conflict:
+            continue
+    return write()

@@ -1,0 +1,108 @@
+"""Two servers on one database: what one writes, the pages of the other show within a second."""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App, open_app
+from interlock.app.sessions import check_stream
+from tests.postgres import Cluster
+from tests.scenes import handed_in, started
+from tests.server.calling import Up, project_in
+from tests.server.listening import Listener
+from tests.stores import Place
+
+
+@pytest.fixture
+def url(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    fresh = cluster.fresh()
+    monkeypatch.setenv("INTERLOCK_STORE", fresh)
+    yield fresh
+    cluster.give_back(fresh)
+
+
+@contextmanager
+def server(directory: Path) -> Generator[Up]:
+    """As on a machine of its own: nothing is shared but the database."""
+    directory.mkdir()
+    with Up(directory / "home", workspace=project_in(directory)) as up:
+        yield up
+
+
+@pytest.mark.slow
+def test_a_change_by_one_is_told_by_the_other_within_a_second(url: str, tmp_path: Path) -> None:
+    assert url
+    took: list[float] = []
+    with (
+        server(tmp_path / "a") as here,
+        server(tmp_path / "b") as there,
+        Listener(here) as page,
+    ):
+        agent = there.client()
+        agent.initialize()
+        for number in range(4):
+            agent.call(
+                "start_workflow",
+                workflowId="line",
+                goal=f"Goal {number}",
+                workspacePath=str(tmp_path / "b" / "project"),
+            )
+            began = time.monotonic()
+            assert page.wait()
+            took.append(time.monotonic() - began)
+
+    assert min(took) < 1, "a busy machine may take longer, but not each time"
+
+
+@pytest.mark.slow
+def test_a_token_of_one_is_good_at_the_other(url: str, tmp_path: Path) -> None:
+    """The keys are shared through the store, so no balancer needs to know who was where."""
+    assert url
+    with server(tmp_path / "a") as here, server(tmp_path / "b") as there:
+        agents = [here.client(), there.client()]
+        for agent in agents:
+            agent.initialize()
+        begun = agents[0].call(
+            "start_workflow",
+            workflowId="line",
+            goal="From one to the other",
+            workspacePath=str(tmp_path / "a" / "project"),
+        )
+        token = begun["structuredContent"]["continueToken"]
+        for number in range(4):
+            answer = agents[number % 2].call(
+                "continue_workflow", continueToken=token, output={"notesMarkdown": f"n {number}"}
+            )
+            assert not answer["isError"], answer
+            again = agents[(number + 1) % 2].call(
+                "continue_workflow", continueToken=token, output={"notesMarkdown": f"n {number}"}
+            )
+            assert again == answer, "the other one gives the same answer to the same call"
+            token = answer["structuredContent"]["continueToken"]
+            Place(tmp_path, url).keyring().rotate()
+
+
+def played(home: Path, workspace: Path) -> App:
+    app = open_app(home)
+    handed_in(app, handed_in(app, started(app, workspace)))
+    return app
+
+
+def test_everything_that_a_session_names_is_known_to_be_needed_by_it(
+    url: str, home: Path, tmp_path: Path
+) -> None:
+    """Otherwise deleting another session would take it away."""
+    with closing(played(home, tmp_path)) as app:
+        Place(home, url).run(
+            "DO $$ BEGIN ASSERT (SELECT count(*) FROM blob b WHERE NOT EXISTS"
+            " (SELECT FROM blob_use u WHERE u.hash = b.hash)) = 0; END $$"
+        )
+        (first,) = app.reader.sessions(limit=9)
+        other = played(home, tmp_path)
+        app.log.delete(first.session)
+        (kept,) = app.reader.sessions(limit=9)
+        assert check_stream(app.reader, kept.session).state == "healthy"
+        other.close()

@@ -1,0 +1,236 @@
+"""What is particular to PostgreSQL: its schema, what it refuses, and how it is lost and found."""
+# pyright: reportPrivateUsage=false
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.core import canonical, ids
+from interlock.core.session.plan import Request
+from interlock.store.failures import StoreUnusable
+from interlock.store.opening import open_store
+from interlock.store.postgres import database, schema
+from interlock.store.postgres.address import address
+from interlock.store.postgres.reader import PostgresReader
+from interlock.store.postgres.writer import PostgresLog
+from tests.postgres import Cluster
+from tests.scenes import SESSION, after, noting, opening
+
+SECRET = "s3cret/word"
+
+
+@pytest.fixture
+def log(url: str) -> Iterator[PostgresLog]:
+    opened = PostgresLog(address(url))
+    yield opened
+    opened.close()
+
+
+def tables(cluster: Cluster, url: str) -> set[str]:
+    name = url.partition("@/")[2].partition("?")[0]
+    rows = cluster.run(
+        "SELECT schemaname || '.' || tablename FROM pg_tables"
+        " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')",
+        name,
+    )
+    return {table for (table,) in rows}
+
+
+def test_all_tables_are_in_a_schema_of_our_own(cluster: Cluster) -> None:
+    url = cluster.empty()
+    PostgresLog(address(url)).close()
+
+    assert {name.partition(".")[0] for name in tables(cluster, url)} == {"interlock"}
+
+
+def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
+    url = cluster.empty()
+    PostgresLog(address(url)).close()
+    other = PostgresLog(address(f"{url}&options=-csearch_path%3Dteam_b"))
+    other.append(opening())
+
+    assert PostgresLog(address(url)).stream(SESSION) is None
+    assert {name.partition(".")[0] for name in tables(cluster, url)} == {"interlock", "team_b"}
+    with pytest.raises(StoreUnusable, match="cannot be the schema"):
+        address(f"{url}&options=-csearch_path%3DA;drop")
+
+
+@pytest.mark.invariant("newer-store-refused")
+def test_a_store_of_a_newer_interlock_is_refused_and_left_alone(cluster: Cluster) -> None:
+    url = cluster.empty()
+    log = PostgresLog(address(url))
+    log.db.run("UPDATE interlock_store SET schema_version = %s", (schema.VERSION + 1,))
+
+    with pytest.raises(StoreUnusable, match="newer Interlock"):
+        PostgresLog(address(url))
+    with pytest.raises(StoreUnusable, match="newer Interlock"):
+        PostgresReader.at(address(url)).position()
+
+
+def test_an_older_store_is_brought_forward_and_keeps_what_it_has(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = cluster.empty()
+    log = PostgresLog(address(url))
+    log.append(opening())
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE more (x integer);\n")
+    )
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+
+    newer = PostgresLog(address(url))
+
+    assert newer.stream(SESSION) == after(opening())
+    assert newer.db.scalar("SELECT count(*) FROM more") == 0
+    monkeypatch.undo()
+    with pytest.raises(StoreUnusable, match="newer Interlock"):
+        PostgresLog(address(url))
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = cluster.empty()
+    broken = "CREATE TABLE half (x integer);\nCREATE TABLE half (x integer);\n"
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, broken))
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+
+    with pytest.raises(StoreUnusable, match="half"):
+        PostgresLog(address(url))
+
+    assert tables(cluster, url) == set()
+
+
+def test_somebody_elses_tables_are_not_touched(cluster: Cluster) -> None:
+    url = cluster.empty()
+    name = url.partition("@/")[2].partition("?")[0]
+    cluster.run("CREATE SCHEMA interlock; CREATE TABLE interlock.event (x integer)", name)
+
+    with pytest.raises(StoreUnusable, match="not an Interlock store"):
+        PostgresLog(address(url))
+
+    assert tables(cluster, url) == {"interlock.event"}
+
+
+def test_a_reader_cannot_write_and_makes_no_store(cluster: Cluster, log: PostgresLog) -> None:
+    reader = PostgresReader.at(log.db.at)
+    with pytest.raises(StoreUnusable, match="read-only"):
+        reader.db.run("DELETE FROM stream")
+
+    url = cluster.empty()
+    with pytest.raises(StoreUnusable, match="no store"):
+        PostgresReader.at(address(url)).position()
+    assert tables(cluster, url) == set()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"postgresql://me:{SECRET.replace('/', '%2F')}@127.0.0.1:1/x", "cannot be reached"),
+        (f"postgresql://me:{SECRET}@127.0.0.1:1/x", "cannot be read"),
+        (f"postgresql://me:100%{SECRET}@127.0.0.1:1/x", "cannot be read"),
+        (f"postgresql://127.0.0.1:{SECRET}/x?nonsense={SECRET}", "cannot be read"),
+        (f"mysql://me:{SECRET}@127.0.0.1/x", "no kind that Interlock knows"),
+    ],
+)
+def test_a_store_that_cannot_be_reached_is_named_without_its_password(
+    tmp_path: Path, url: str, said: str
+) -> None:
+    with pytest.raises(StoreUnusable, match=said) as failed:
+        open_store(tmp_path, url, os.urandom)
+
+    chain: BaseException | None = failed.value
+    while chain is not None:
+        assert "s3cret" not in f"{chain!r} {chain}"
+        chain = chain.__cause__
+    assert "s3cret" not in failed.value.hint
+
+
+def test_who_is_not_let_in_is_told_why(cluster: Cluster) -> None:
+    name = "guarded"
+    cluster.run("DROP ROLE IF EXISTS guarded")
+    cluster.run(f"CREATE ROLE {name} LOGIN PASSWORD '{SECRET}'")
+    url = cluster.empty().replace("interlock@", f"{name}:wrong-{SECRET.replace('/', '%2F')}@")
+    with pytest.raises(StoreUnusable, match="does not let us in") as failed:
+        PostgresLog(address(url))
+    assert "s3cret" not in str(failed.value)
+
+    # The password is right, but nobody gave this user rights.
+    with pytest.raises(StoreUnusable, match="Rights are missing") as missing:
+        PostgresLog(address(url.replace("wrong-", "")))
+    assert "CREATE SCHEMA interlock AUTHORIZATION" in missing.value.hint
+
+    with pytest.raises(StoreUnusable, match="no such database"):
+        PostgresLog(address(cluster.url("nowhere")))
+    with pytest.raises(StoreUnusable, match="does not know us"):
+        PostgresLog(address(cluster.url(user="stranger")))
+
+
+def test_a_server_that_is_too_old_or_keeps_other_texts_is_refused(
+    cluster: Cluster, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.run("CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0")
+    with pytest.raises(StoreUnusable, match="SQL_ASCII"):
+        PostgresLog(address(cluster.url("bytes")))
+
+    monkeypatch.setattr(database, "SERVER_VERSION_MIN", 990_000)
+    with pytest.raises(StoreUnusable, match="needs 15 or newer"):
+        PostgresLog(address(url))
+
+
+def test_nothing_that_is_shown_of_an_address_has_the_password() -> None:
+    at = address("postgresql://me:hidden@db.example:5433/team?sslmode=require")
+
+    assert at.name == "postgresql://me@db.example:5433/team"
+    assert "hidden" not in repr(at)
+    assert at.settings["sslmode"] == "require"
+
+
+def test_what_a_text_cannot_hold_is_kept_all_the_same(log: PostgresLog) -> None:
+    log.append(opening())
+    log.append(noting(after(opening()), "a\0b"))
+
+    assert [row.recap for row in log.sessions(limit=1)] == ["a\ufffdb"]
+    assert b"a\\u0000b" in list(log.links(SESSION))[-1].body
+    assert log.recorded(SESSION, "note:a\0b")
+    assert log.find_session("ses_\0") == []
+
+
+def test_a_request_that_is_refused_is_not_taken(log: PostgresLog) -> None:
+    log.append(opening())
+    request = Request(
+        canonical.blob_ref(b"k"), canonical.blob_ref(b"a"), ids.node_id(bytes(8)), 1, None
+    )
+    with pytest.raises(Exception, match="expected 0 events"):
+        log.append(msgspec.structs.replace(opening(), keys=("x", "y"), request=request))
+
+    assert log.repeated(canonical.blob_ref(b"k")) is None
+
+
+OPEN = """
+import os, sys
+from pathlib import Path
+from interlock.store.failures import StoreUnusable
+from interlock.store.opening import open_store
+home = Path(sys.argv[1])
+open_store(home, "", os.urandom)
+assert "psycopg" not in sys.modules, "whoever has a file does not pay for it"
+sys.modules["psycopg"] = None
+try:
+    open_store(home, "postgresql://127.0.0.1:1/x", os.urandom)
+except StoreUnusable as failure:
+    print(failure.hint)
+"""
+
+
+def test_without_its_driver_it_says_what_to_install(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", OPEN, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+
+    assert ended.stdout == "Install it: pip install 'interlock[postgres]'\n"

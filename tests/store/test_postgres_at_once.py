@@ -1,0 +1,327 @@
+"""PostgreSQL with several at once: lost connections, locks, positions, notices, shared content."""
+# pyright: reportPrivateUsage=false
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from interlock.core import canonical, ids
+from interlock.store.failures import StoreBusy, StoreUnusable
+from interlock.store.postgres import database
+from interlock.store.postgres.address import address
+from interlock.store.postgres.database import Database
+from interlock.store.postgres.reader import PostgresReader
+from interlock.store.postgres.refused import ConnectionLost
+from interlock.store.postgres.writer import PostgresLog
+from tests.postgres import Cluster
+from tests.scenes import SESSION, after, noting, opening, random_session
+
+
+@pytest.fixture
+def log(url: str) -> Iterator[PostgresLog]:
+    opened = PostgresLog(address(url))
+    yield opened
+    opened.close()
+
+
+def end_all(cluster: Cluster) -> None:
+    """The server throws everybody out."""
+    cluster.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'store%'"
+    )
+    time.sleep(0.05)
+
+
+def test_after_a_lost_connection_the_next_call_makes_another(
+    cluster: Cluster, log: PostgresLog
+) -> None:
+    log.append(opening())
+    end_all(cluster)
+
+    assert log.stream(SESSION) == after(opening())
+    end_all(cluster)
+    assert log.append(noting(after(opening()), "goes on"))
+    end_all(cluster)
+    with log.snapshot():
+        assert log.position() == 2
+
+
+def test_what_was_begun_when_the_connection_was_lost_is_said_not_to_be_certain(
+    cluster: Cluster, log: PostgresLog
+) -> None:
+    def write() -> None:
+        with log.together():
+            log.append(opening())
+            end_all(cluster)
+            log.append(noting(after(opening()), "and more"))
+
+    with pytest.raises(ConnectionLost, match="was lost") as failed:
+        write()
+
+    assert "Repeat the call: it is recorded once" in failed.value.hint
+    assert log.stream(SESSION) is None
+    assert log.append(opening())
+
+    def read() -> None:
+        with log.snapshot():
+            end_all(cluster)
+            log.stream(SESSION)
+
+    with pytest.raises(ConnectionLost):  # another connection would show another moment
+        read()
+    assert log.stream(SESSION) == after(opening())
+
+
+@pytest.mark.slow
+def test_a_server_that_crashed_is_waited_for(cluster: Cluster, log: PostgresLog) -> None:
+    log.append(opening())
+    cluster.stop(signal.SIGQUIT)
+    with pytest.raises(StoreUnusable, match="cannot be reached"):
+        log.append(noting(after(opening()), "meanwhile"))
+    cluster.start()
+
+    assert log.append(noting(after(opening()), "meanwhile"))
+
+
+def test_who_stands_still_in_a_transaction_does_not_hold_up_the_others_for_long(url: str) -> None:
+    options = "-clock_timeout%3D2000%20-cidle_in_transaction_session_timeout%3D200"
+    stopped = PostgresLog(address(f"{url}&options={options}"))
+    other = PostgresLog(address(f"{url}&options={options}"))
+    other.append(opening())
+
+    def stand_still() -> None:
+        with stopped.together():
+            stopped.append(noting(after(opening()), "stopped"))
+            assert other.append(noting(after(opening()), "goes on"))
+
+    with pytest.raises(ConnectionLost):
+        stand_still()
+    assert stopped.stream(SESSION) == after(noting(after(opening()), "goes on"))
+
+
+def test_waiting_for_another_process_ends(url: str) -> None:
+    stuck = PostgresLog(address(url))
+    other = PostgresLog(address(f"{url}&options=-clock_timeout%3D100"))
+    stuck.append(opening())
+    with stuck.together():
+        stuck.append(noting(after(opening()), "first"))
+
+        with pytest.raises(StoreBusy, match="held") as failed:
+            other.append(noting(after(opening()), "second"))
+
+    assert "Nothing was written" in failed.value.hint
+    assert other.stream(SESSION) == after(noting(after(opening()), "first"))
+
+
+def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
+    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(opening())
+    server: int = log.db.scalar("SELECT pg_backend_pid()")
+    monkeypatch.setattr(database, "SILENCE_SECONDS", 0.3)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreBusy, match="has not answered"):
+            log.stream(SESSION)
+        assert log.stream(SESSION) == after(opening()), "another connection finds another server"
+    finally:
+        os.kill(server, signal.SIGCONT)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is sent to the server from now on."""
+    sent: list[str] = []
+    tried = Database._tried
+
+    def noted(self: Database, sql: str, values: Any) -> Any:
+        sent.append(sql)
+        return tried(self, sql, values)
+
+    monkeypatch.setattr(Database, "_tried", noted)
+    return sent
+
+
+def test_an_append_is_one_statement(log: PostgresLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = asked(monkeypatch)
+    log.append(opening())
+    log.append(noting(after(opening()), "one", blobs={canonical.blob_ref(b"x"): b"x"}))
+
+    assert len(sent) == 2
+
+
+def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
+    url: str, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = PostgresReader.at(address(url))
+    first = reader.mark()
+    sent = asked(monkeypatch)
+    assert [reader.mark() for _ in range(20)] == [first] * 20
+    assert sent == []
+
+    log.append(opening())
+    deadline = time.monotonic() + 1
+    while reader.mark() == first:
+        assert time.monotonic() < deadline, "a notice comes within a second"
+        time.sleep(0.01)
+    assert reader.changed_since(first) == {SESSION: reader.position()}
+    before = reader.mark()
+    log.delete(SESSION)
+    while reader.mark() == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def deaf(_channel: str) -> bool:
+    return False
+
+
+def test_a_lost_notice_is_made_up_for(
+    cluster: Cluster, url: str, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = PostgresReader.at(address(url))
+    first = reader.mark()
+    end_all(cluster)
+    log.append(opening())
+    deadline = time.monotonic() + 1
+    while reader.mark() == first:
+        assert time.monotonic() < deadline, "who was not connected asks"
+
+    monkeypatch.setattr(reader.db, "is_told", deaf)
+    second = reader.mark()
+    log.append(noting(after(opening()), "more"))
+    assert reader.mark() == second
+    monkeypatch.setattr(reader, "_ask_at", 0.0)
+    assert reader.mark() != second
+
+
+def test_a_position_is_seen_only_after_all_lower_ones(url: str, log: PostgresLog) -> None:
+    """Whoever has looked up to a position never misses what others wrote below it, later."""
+    other, reader = PostgresLog(address(url)), PostgresReader.at(address(url))
+    slow, quick = random_session(), random_session()
+    with log.together():
+        log.append(opening(slow))  # begun first, ended last
+        other.append(opening(quick))
+        seen = reader.position()
+        assert reader.changed_since(0) == {quick: seen}
+
+    assert list(reader.changed_since(seen)) == [slow]
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_from_position_to_position_sees_every_session(url: str) -> None:
+    sessions = [[random_session() for _ in range(25)] for _ in range(4)]
+
+    def write(mine: list[ids.SessionId], number: int) -> None:
+        log = PostgresLog(address(url))
+        for session in mine:
+            if number % 2:
+                with log.together():
+                    log.append(opening(session))
+            else:
+                log.append(opening(session))
+        log.close()
+
+    threads = [
+        threading.Thread(target=write, args=(mine, number)) for number, mine in enumerate(sessions)
+    ]
+    for thread in threads:
+        thread.start()
+    reader, seen, position = PostgresReader.at(address(url)), set[ids.SessionId](), 0
+    while True:
+        is_over = not any(thread.is_alive() for thread in threads)
+        with reader.snapshot():
+            changed, position = reader.changed_since(position), reader.position()
+        assert not seen & changed.keys(), "nothing is told twice"
+        seen |= changed.keys()
+        if is_over:
+            break
+
+    assert seen == {session for mine in sessions for session in mine}
+    assert position == 100
+
+
+@pytest.mark.parametrize("is_removed_first", [True, False])
+def test_content_that_is_named_just_when_it_is_removed_stays(
+    url: str, log: PostgresLog, *, is_removed_first: bool
+) -> None:
+    """The append waits for the content, or finds in the end that it is gone and tries again."""
+    content = b"shared"
+    blob = {canonical.blob_ref(content): content}
+    log.append(opening())
+    log.append(noting(after(opening()), "one", blobs=blob))
+    other, late = PostgresLog(address(url)), random_session()
+    other.append(opening(late))
+    naming = threading.Thread(
+        target=lambda: other.append(noting(after(opening(late)), "two", blobs=blob))
+    )
+    removing = ["DELETE FROM blob_use", "DELETE FROM blob"]
+    db = log.db
+    db.begin()
+    db.run("UPDATE latest SET position = position + 1")
+    before, behind = (removing, []) if is_removed_first else ([], removing)
+    for sql in before:
+        db.run(sql)
+    naming.start()
+    while not db.scalar("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+        time.sleep(0.005)
+    for sql in behind:
+        db.run(sql)
+    db.commit()
+    naming.join()
+
+    assert other.stream(late) == after(noting(after(opening(late)), "two"))
+    assert log.blob(canonical.blob_ref(content)) == content
+
+
+def test_what_another_session_has_just_begun_to_name_is_not_removed(
+    url: str, log: PostgresLog
+) -> None:
+    content = b"shared"
+    blob = {canonical.blob_ref(content): content}
+    log.append(opening())
+    log.append(noting(after(opening()), "one", blobs=blob))
+    other, late = PostgresLog(address(url)), random_session()
+    with other.together():
+        other.append(opening(late))
+        other.append(noting(after(opening(late)), "two", blobs=blob))
+        log.delete(SESSION)
+
+    assert log.stream(SESSION) is None
+    assert log.blob(canonical.blob_ref(content)) == content
+
+
+@pytest.mark.slow
+def test_two_that_lock_each_other_out_are_told_apart(url: str) -> None:
+    """One of them goes on, the other is told to repeat, and then it is written as well."""
+    sessions = [random_session(), random_session()]
+    logs = [PostgresLog(address(url)) for _ in sessions]
+    for session in sessions:
+        logs[0].append(opening(session))
+    barrier, failed = threading.Barrier(2, timeout=10), list[StoreBusy]()
+
+    def write(number: int) -> None:
+        plans = [noting(after(opening(each)), f"by {number}") for each in sessions]
+        first, second = plans if number == 0 else plans[::-1]
+        try:
+            with logs[number].together():
+                logs[number].append(first)
+                barrier.wait()
+                logs[number].append(second)
+        except StoreBusy as busy:
+            failed.append(busy)
+
+    threads = [threading.Thread(target=write, args=[number]) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(failed) == 1
+    assert "Repeat the call" in failed[0].hint
+    versions = {stream.version for each in sessions if (stream := logs[0].stream(each))}
+    assert versions == {3}, "both plans of one of them are there, and none of the other's"
