@@ -111,7 +111,7 @@ def test_a_note_of_nearly_the_same_title_is_named_before_a_second_one_is_made(
 ) -> None:
     agent.ok("write_note", title="Use SQLite", content="text")
 
-    refused = agent.refused("write_note", {"title": "use SQLite.", "content": "again"})
+    refused = agent.refused("write_note", {"title": "Use SQLite!", "content": "again"})
 
     assert refused["code"] == "note_exists"
     (separate,) = refused["details"]["nextCalls"]

@@ -113,6 +113,8 @@ def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("object", "array"):
         value = _parsed(value)
+    if isinstance(value, str) and schema.get("items") == {"type": "string"}:
+        return [word.strip() for word in value.split(",") if word.strip()]
     if isinstance(value, dict) and kind == "array":
         return [value]
     if isinstance(value, dict) and kind == "object":

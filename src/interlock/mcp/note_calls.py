@@ -27,7 +27,7 @@ from interlock.app.notes.results import Around, Context, Described, Done, Hits, 
 from interlock.app.notes.search import Filter, Search, recent, search
 from interlock.app.notes.spans import since_ms
 from interlock.app.notes.write import Draft, write
-from interlock.app.requests import asked
+from interlock.app.requests import Asked, asked
 from interlock.core.canonical import Json
 from interlock.core.notes import edits
 from interlock.core.notes.edits import Edit
@@ -60,7 +60,7 @@ def _on_notes(
 
 def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
     """A refusal, with a call that gets further."""
-    given = given_in(arguments)
+    given = _given(arguments)
     call, others = None, tuple[Call, ...]()
     match refusal:
         case NoteExists() | NoteChanged() | VersionWanted():
@@ -78,7 +78,12 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
     return refused(explain_note(refusal), call, next_calls=others)
 
 
-def given_in(arguments: msgspec.Struct) -> dict[str, Json]:
+def _asked(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> Asked:
+    # As text: what stands in metadata need not have a canonical form.
+    return asked(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
+
+
+def _given(arguments: msgspec.Struct) -> dict[str, Json]:
     """What was sent, without what was left at its default."""
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     usual = {it.encode_name: it.default for it in msgspec.structs.fields(type(arguments))}
@@ -97,7 +102,7 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
         version=arguments.version,
         is_separate=arguments.separate,
     )
-    call = asked("write_note", app.caller, given_in(arguments), arguments.request_id)
+    call = _asked(app, tool, arguments, arguments.request_id)
     workspace = workspace_of(arguments.workspace_path)
     return _told(
         _on_notes(app, tool, arguments, lambda notes: write(app, notes, draft, workspace, call))
@@ -123,7 +128,7 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
 
 def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
     change = Change(_operation(arguments), arguments.metadata or {}, arguments.version)
-    call = asked("edit_note", app.caller, given_in(arguments), arguments.request_id)
+    call = _asked(app, tool, arguments, arguments.request_id)
     return _told(
         _on_notes(
             app,
@@ -156,7 +161,7 @@ def _operation(arguments: EditArguments) -> Edit | None:
 
 
 def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
-    call = asked("move_note", app.caller, given_in(arguments), arguments.request_id)
+    call = _asked(app, tool, arguments, arguments.request_id)
     return _told(
         _on_notes(
             app,
@@ -168,7 +173,7 @@ def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult
 
 
 def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
-    call = asked("delete_note", app.caller, given_in(arguments), None)
+    call = _asked(app, tool, arguments, None)
     return _told(
         _on_notes(
             app,
@@ -250,7 +255,7 @@ def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
     hint = "Write it like `7d`, `24h`, `2 weeks` or `2026-11-01`."
     return refused(
         Explanation("invalid_arguments", message, hint),
-        tool.corrected({**given_in(arguments), "timeframe": "7d"}),
+        tool.corrected({**_given(arguments), "timeframe": "7d"}),
     )
 
 

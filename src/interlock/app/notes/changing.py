@@ -93,6 +93,11 @@ def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChange
             return NoteChanged(path, version, diff_of(there.text if there else "", text))
 
 
+def set_apart(content: str) -> str:
+    """With an empty line before it, where frontmatter will stand above."""
+    return content if not content or content.startswith(("\n", "\r", "---")) else f"\n{content}"
+
+
 def version_of(digest: str) -> str:
     return digest[:VERSION_CHARS]
 

@@ -7,7 +7,7 @@ page says how many events it was made from, so that a stale one is known.
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.notes.changing import put, told
+from interlock.app.notes.changing import put, set_apart, told
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadName, NoteRefusal
@@ -64,7 +64,7 @@ def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
         text = compose(
             title=page.title,
             type=str(page.metadata["type"]),
-            content=with_kept(page, known.body if known else ""),
+            content=set_apart(with_kept(page, known.body if known else "")),
             tags=(),
             metadata={key: value for key, value in page.metadata.items() if key != "type"},
             permalink=page.name,

@@ -7,7 +7,7 @@ import msgspec
 from interlock.app.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, is_version, put, told, version_of
+from interlock.app.notes.changing import diff_of, is_version, put, set_apart, told, version_of
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
     BadName,
@@ -104,7 +104,7 @@ def _composed(
     return compose(
         title=draft.title,
         type=draft.type or (known.type if known else ""),
-        content=draft.content,
+        content=set_apart(draft.content),
         tags=draft.tags or _tags_in(metadata),
         metadata=metadata,
         permalink=(known.permalink if known else "") or permalink_of(path),

@@ -91,7 +91,8 @@ class _Reader:
             case events.AliasEvent():
                 if event.anchor not in self._anchors:
                     raise NotUnderstood(f"nothing before it is called {event.anchor!r}")
-                value, _ = self._anchors[event.anchor]
+                value, size = self._anchors[event.anchor]
+                self._grow(size)
                 self._place(value, start)
             case events.MappingStartEvent() | events.SequenceStartEvent():
                 self._begin(event, start)

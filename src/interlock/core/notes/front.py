@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BYTE_ORDER_MARK = "\ufeff"
 
+_NEWLINE = re.compile(r"\r\n|\n|\r")
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 
@@ -140,7 +141,7 @@ def _line_start(text: str, position: int) -> int:
 
 def _line_end(text: str, position: int) -> int:
     """Behind the newline of the line in which `position` is."""
-    found = re.compile(r"\r\n|\n|\r").search(text, position)
+    found = _NEWLINE.search(text, position)
     return found.end() if found else len(text)
 
 

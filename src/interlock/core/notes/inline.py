@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<!--")
 _TICKS = re.compile(r"`+")
 # Not `\w`: that leaves out the signs that vowels are written with in many scripts.
 _NO_WORD = (
-    r"\s\0-,./:-@\[-^`{-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u060c\u061b\u061f\u0964\u0965"
+    r"\s\0-,./:-@\[-^`{-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u060c\u061b\u061f\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3d\uff5b-\uff65"
 )
 _TAG = re.compile(rf"#(?<!\S#)([^{_NO_WORD}\d_-][^{_NO_WORD.replace('./', '.')}]*)")
@@ -27,12 +27,68 @@ _TIME = r"\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\.?)?"
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _SPAN = rf"{_TIME}(?: ?(?:-{{1,2}}>?|\u2013|\u2192) ?{_TIME})?"
 _TIMESTAMP = re.compile(rf"(?:{_DATE}(?:[T ]{_TIME}(?: ?(?:Z|[+-]\d\d:?\d\d))?)?|{_SPAN})")
+_TARGET_END = re.compile(r"[|#^\[\]]")
+_PARENTHESIS = re.compile(r"[()]")
 _CATEGORY_END = re.compile(r"[\[\]()]")
 
 
-def masked(texts: list[str]) -> list[str]:
-    """The lines of one paragraph: code may begin on one and end on another."""
+def links(texts: list[str], line: int) -> list[Link]:
+    """Every `[[link]]` in a paragraph that begins at `line`."""
     whole = texts[0] if len(texts) == 1 else "\n".join(texts)
+    if "[[" not in whole:
+        return []
+    return [
+        link
+        for offset, (text, mask) in enumerate(zip(texts, _masked(texts, whole), strict=True))
+        for link in _links(text, _link_places(mask), line + offset)
+    ]
+
+
+def item(texts: list[str], line: int) -> tuple[Observation | None, list[Link]]:
+    """What a list item says; an observation or relation is on its first line."""
+    whole = texts[0] if len(texts) == 1 else "\n".join(texts)
+    if "[" not in whole and "#" not in whole:
+        return None, []
+    masks = _masked(texts, whole)
+    found, said = _first_line(texts[0], masks[0], line)
+    for offset in range(1, len(texts)):
+        said += _links(texts[offset], _link_places(masks[offset]), line + offset)
+    return found, said
+
+
+def _first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[Link]]:
+    mask = mask.rstrip()
+    text = text[: len(mask)]
+    places = _link_places(mask)
+    relation = _relation(text, mask, line, places) if places else None
+    if relation:
+        return None, [relation]
+    said = _links(text, places, line)
+    start = 0
+    category = ""
+    if mask[:1] == "[":
+        if _is_checkbox(mask):
+            return None, said
+        category, start = _category(text, mask)
+    tags = _tags(mask, places) if "#" in mask else ()
+    if not category and not tags:
+        return None, said
+    end, context = _context(text, mask, start)
+    if end == start:
+        end, context = len(text), ""
+    return Observation(category or NO_CATEGORY, text[start:end], tags, context, line), said
+
+
+def _links(text: str, places: list[tuple[int, int]], line: int) -> list[Link]:
+    return [
+        Link(LINKS_TO, target, "", line)
+        for start, end in places
+        if (target := _target(text[start + 2 : end - 2]))
+    ]
+
+
+def _masked(texts: list[str], whole: str) -> list[str]:
+    """The lines of one paragraph: code may begin on one and end on another."""
     if "`" not in whole and "\\" not in whole and "<!--" not in whole:
         return texts
     ticks: dict[int, list[int]] = {}
@@ -65,60 +121,6 @@ def masked(texts: list[str]) -> list[str]:
     return "".join(parts).split("\n")
 
 
-def links(texts: list[str], line: int) -> list[Link]:
-    """Every `[[link]]` in a paragraph that begins at `line`."""
-    if not any("[[" in text for text in texts):
-        return []
-    return [
-        link
-        for offset, (text, mask) in enumerate(zip(texts, masked(texts), strict=True))
-        for link in _links(text, _link_places(mask), line + offset)
-    ]
-
-
-def item(texts: list[str], line: int) -> tuple[Observation | None, list[Link]]:
-    """What a list item says; an observation or relation is on its first line."""
-    if not any("[" in text or "#" in text for text in texts):
-        return None, []
-    masks = masked(texts)
-    found, said = _first_line(texts[0], masks[0], line)
-    for offset in range(1, len(texts)):
-        said += _links(texts[offset], _link_places(masks[offset]), line + offset)
-    return found, said
-
-
-def _first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[Link]]:
-    mask = mask.rstrip()
-    indent = len(mask) - len(mask.lstrip())
-    text, mask = text[indent : len(mask)], mask[indent:]
-    places = _link_places(mask)
-    said = _links(text, places, line)
-    relation = _relation(text, mask, line, places) if places else None
-    if relation:
-        return None, [relation]
-    start = 0
-    category = ""
-    if mask[:1] == "[":
-        if _is_checkbox(mask):
-            return None, said
-        category, start = _category(text, mask)
-    tags = _tags(mask, places) if "#" in mask else ()
-    if not category and not tags:
-        return None, said
-    end, context = _context(text, mask, start)
-    if end == start:
-        end, context = len(text), ""
-    return Observation(category or NO_CATEGORY, text[start:end], tags, context, line), said
-
-
-def _links(text: str, places: list[tuple[int, int]], line: int) -> list[Link]:
-    return [
-        Link(LINKS_TO, target, "", line)
-        for start, end in places
-        if (target := _target(text[start + 2 : end - 2]))
-    ]
-
-
 def _blank(text: str) -> str:
     return "\n".join(_MASK * len(part) for part in text.split("\n"))
 
@@ -137,13 +139,13 @@ def _link_places(mask: str) -> list[tuple[int, int]]:
 
 
 def _target(inside: str) -> str:
-    for mark in "|#^":
-        inside = inside.partition(mark)[0]
-    # In a table the bar of an alias is written `\|`.
-    inside = inside.removesuffix("\\").strip()
-    # A matrix is no link: `[[1, 2], [3, 4]]`.
-    is_named = len(inside) <= TARGET_CHARS_MAX and "[" not in inside and "]" not in inside
-    return inside if is_named else ""
+    if end := _TARGET_END.search(inside):
+        if end[0] in "[]":
+            return ""  # a matrix is no link: `[[1, 2], [3, 4]]`
+        # In a table the bar of an alias is written `\|`.
+        inside = inside[: end.start()].removesuffix("\\")
+    inside = inside.strip()
+    return inside if len(inside) <= TARGET_CHARS_MAX else ""
 
 
 def _relation(text: str, mask: str, line: int, places: list[tuple[int, int]]) -> Link | None:
@@ -183,9 +185,9 @@ def _category(text: str, mask: str) -> tuple[str, int]:
     if not end or end[0] != "]" or mask[end.end() : end.end() + 1] not in {" ", "\t"}:
         return "", 0
     category = text[1 : end.start()].strip()
-    if category[:1] in {"", "!", "^"} or _TIMESTAMP.fullmatch(category):
+    if category[:1] in {"", "!", "^"} or (len(category) == 1 and category.isascii()):
         return "", 0
-    if len(category) == 1 and category.isascii():
+    if category[0].isdigit() and _TIMESTAMP.fullmatch(category):
         return "", 0
     return category, len(mask) - len(mask[end.end() :].lstrip())
 
@@ -205,15 +207,13 @@ def _context(text: str, mask: str, start: int) -> tuple[int, str]:
     whole = len(text)
     if mask[-1:] != ")":
         return whole, ""
-    depth = 0
-    for position in range(whole - 1, start, -1):
-        if mask[position] == ")":
-            depth += 1
-        elif mask[position] == "(":
-            depth -= 1
-            if depth == 0:
-                break
-    else:
+    depth = position = 0
+    for found in reversed([*_PARENTHESIS.finditer(mask, start + 1)]):
+        depth += 1 if found[0] == ")" else -1
+        if depth == 0:
+            position = found.start()
+            break
+    if not position:
         return whole, ""
     context = text[position + 1 : whole - 1].strip()
     if not context or not mask[position - 1].isspace():

@@ -22,7 +22,7 @@ _MEANINGFUL = frozenset(" \t>-+*_=`~#<0123456789")
 """What a line may begin with that is more than text."""
 
 
-class Block(msgspec.Struct):
+class Block(msgspec.Struct, gc=False):
     kind: Literal["heading", "item", "prose"]
     """An item is the first paragraph of a list item that is in no quote."""
     first: int
@@ -74,7 +74,9 @@ class _Scanner:
         """A list item has begun with nothing in it: a blank line ends it."""
 
     def take(self, number: int, line: str) -> None:
-        if not self._fence and not self._in_comment and self._plainly_taken(number, line):
+        if not self._fence and not self._in_comment and self._is_plain(number, line):
+            return
+        if self._fence and not self._containers and line[:1] not in {" ", "\t", self._fence[0]}:
             return
         if "\t" in line:
             text = line.lstrip(" \t")
@@ -91,31 +93,29 @@ class _Scanner:
             return
         self._block(number, rest, depth)
 
-    def _plainly_taken(self, number: int, line: str) -> bool:
-        """Most lines are one of these, and the long way takes five times as long."""
+    def _is_plain(self, number: int, line: str) -> bool:
+        """Is it one of the usual lines, taken here? The long way takes several times longer."""
         if not line:
             if self._is_hollow or _QUOTE in self._containers:
                 return False
             self._paragraph = None
             return True
-        if line[0] not in _MEANINGFUL:
+        mark = line[0]
+        if mark not in _MEANINGFUL:
             # It is in no container: those that are open need an indent or a mark.
             if not self._paragraph:
                 self._containers.clear()
-            self._is_hollow = False
             self._continue(number, line)
-            return True
-        if line[0] in "#`~":
-            self._is_hollow = False
+        elif mark in "#`~":
             self._leaf(number, line, depth=0, kind="prose")
-            return True
-        if line[0] in "-*+" and line[1:2] == " " and line[2:3] and line[2] not in _MEANINGFUL:
+        elif mark in "-*+" and line[1:2] == " " and line[2:3] and line[2] not in _MEANINGFUL:
             self._containers[:] = [2]
-            self._is_hollow = False
-            self._paragraph = None
-            self._continue(number, line[2:], "item")
-            return True
-        return False
+            self._paragraph = Block("item", number, number, [line[2:]])
+            self.blocks.append(self._paragraph)
+        else:
+            return False
+        self._is_hollow = False
+        return True
 
     def _within(self, line: str) -> tuple[str, int]:
         """What is left of the line behind the open containers that it is in, and how many."""
@@ -214,6 +214,8 @@ class _Scanner:
         self._continue(number, text, kind)
 
     def _begins_leaf(self, number: int, text: str, depth: int | None) -> bool:
+        if text[0] not in _MEANINGFUL:
+            return False
         fence = _FENCE.match(text)
         heading = _HEADING.match(text)
         is_comment = text.startswith("<!--")

@@ -1,0 +1,186 @@
+"""A file is the same after it was read, whatever it holds; a new note says what was meant."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.notes import grammar
+from interlock.core.notes.note import Link, Observation
+
+CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
+PIECES = [
+    *(
+        "---\n",
+        "---",
+        "...",
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "    ",
+        "\t",
+        "- ",
+        "* ",
+        "1. ",
+        "> ",
+        "#",
+        "# ",
+    ),
+    *(
+        "```",
+        "~~~",
+        "`",
+        "``",
+        "<!--",
+        "-->",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "(",
+        ")",
+        "|",
+        "^",
+        "\\",
+        "===\n",
+    ),
+    *(
+        "a",
+        "fact",
+        "[fact] ",
+        "[x] ",
+        "[[A]]",
+        " #tag",
+        "title: ",
+        "- [fact] b (c)\n",
+        "- d [[E]]\n",
+    ),
+    *("\0", "\ufeff", "\u2028", "\udc80", "д", "日", "🚀", '"', ":", "&a", "*a"),
+]
+
+scripts = st.text(st.sampled_from([*"abcXYZ019_", *"абв", *"日志", *"हिन्दी", *"سجل"]), min_size=1)
+plain = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="[]()#`\\<\x85"),
+    max_size=20,
+).map(lambda text: " ".join(text.split()))
+some = plain.filter(bool)
+tags = st.lists(scripts.filter(lambda tag: tag[0].isalpha()), max_size=3, unique=True)
+categories = some.filter(
+    lambda text: text[0] not in "!^" and not (len(text) == 1 and text.isascii())
+).filter(lambda text: ":" not in text and text.count("-") < 2)
+
+
+def written(observation: Observation) -> str:
+    context = f" ({observation.context})" if observation.context else ""
+    return f"- [{observation.category}] {observation.text}{context}"
+
+
+def written_link(link: Link) -> str:
+    is_word = all(mark.isalnum() or mark in "_-" for mark in link.kind)
+    kind = link.kind if is_word else f'"{link.kind}"'
+    context = f" ({link.context})" if link.context else ""
+    return f"- {kind} [[{link.target}]]{context}"
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> Observation:
+    found = draw(tags)
+    text = " ".join([draw(some), *(f"#{tag}" for tag in found)])
+    return Observation(draw(categories), text, tuple(found), draw(plain), 1)
+
+
+names = some.filter(lambda text: not set(text) & set("|#^[]"))
+kinds = scripts | some.filter(lambda text: '"' not in text)
+relations = st.builds(Link, kinds, names, plain, st.just(1))
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_a_file_of_the_corpus_comes_back_byte_for_byte(path: Path) -> None:
+    content = path.read_bytes()
+    note = grammar.parse(content.decode("utf-8", "surrogateescape"), path=path.name)
+
+    assert grammar.render(note).encode("utf-8", "surrogateescape") == content
+
+
+@given(st.text())
+def test_any_text_comes_back(text: str) -> None:
+    assert grammar.parse(text, path="a.md").text == text
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
+    note = grammar.parse(text, path="a.md")
+    lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+    assert grammar.render(note) == text
+    assert all(
+        1 <= seen.line <= lines for seen in (*note.observations, *note.links, *note.headings)
+    )
+    assert all(seen.category and seen.text for seen in note.observations)
+    assert all(link.kind and link.target for link in note.links)
+
+
+@given(st.binary())
+def test_any_bytes_come_back(content: bytes) -> None:
+    note = grammar.parse(content.decode("utf-8", "surrogateescape"), path="a.md")
+
+    assert note.text.encode("utf-8", "surrogateescape") == content
+
+
+def test_a_huge_file_comes_back_and_is_read_to_its_end() -> None:
+    text = "".join(f"## {n}\n- [fact] number {n} #n{n}\n- [[N{n}]]\n\n" for n in range(20_000))
+
+    note = grammar.parse(text, path="a.md")
+
+    assert note.text == text
+    assert len(note.observations) == len(note.links) == len(note.headings) == 20_000
+    assert note.links[-1].line == 79_999
+
+
+@given(observations())
+def test_an_observation_that_is_written_is_read_back(wanted: Observation) -> None:
+    found = grammar.parse(written(wanted), path="a.md").observations
+
+    assert found == (wanted,)
+
+
+@given(relations)
+def test_a_relation_that_is_written_is_read_back(wanted: Link) -> None:
+    assert grammar.parse(written_link(wanted), path="a.md").links == (wanted,)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+titles = texts.filter(lambda text: bool(text.strip()))
+contents = st.text().filter(lambda text: not text.startswith(("---", "\ufeff")))
+
+
+parts = st.fixed_dictionaries(
+    {
+        "title": titles,
+        "type": titles,
+        "content": contents,
+        "tags": st.lists(scripts, max_size=3, unique=True),
+        "metadata": st.dictionaries(texts, texts | st.lists(texts, max_size=3), max_size=3),
+        "permalink": st.just("") | titles,
+    }
+)
+
+
+@given(parts)
+def test_a_new_note_has_the_parts_it_was_made_of(wanted: dict[str, Any]) -> None:
+    text = grammar.compose(**wanted)
+
+    assert isinstance(text, str)
+    note = grammar.parse(text, path="other.md")
+    assert note.title == wanted["title"]
+    assert note.type == wanted["type"]
+    assert note.permalink == wanted["permalink"]
+    assert note.body == wanted["content"]
+    assert note.tags[: len(wanted["tags"])] == tuple(wanted["tags"])
+    own = {"title", "type", "tags", "permalink"}
+    assert {key: note.front.values[key] for key in note.front.values if key not in own} == {
+        key: value for key, value in wanted["metadata"].items() if key not in own
+    }
