@@ -17,6 +17,7 @@ from bench.disk import cost_of_advances
 from bench.hooking import hooking
 from bench.looking import looking
 from bench.measure import HEADER, Row
+from bench.noting import noting
 from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
 from bench.serving import agents_over_http, sessions_page
@@ -162,6 +163,8 @@ def main() -> None:
         compiled = compiling(base)
         print("measuring resume", file=sys.stderr)
         found = resuming(base, (10, 1_000, 10_000))
+        print("measuring notes", file=sys.stderr)
+        noted = noting(base, fsync)
         print("measuring the server", file=sys.stderr)
         served, more = agents_over_http(base)
         served.append(sessions_page(base / "resume-home", sessions=10_000))
@@ -173,7 +176,8 @@ def main() -> None:
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
-    for row in [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *served, *crowd]:
+    everything = [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *noted]
+    for row in [*everything, *served, *crowd]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

@@ -25,8 +25,6 @@ class Desk:
     def notes(self) -> OpenedNotes:
         found = open_notes(self.app, self.root)
         assert isinstance(found, OpenedNotes), found
-        # What a test does by hand is seen at once, and not after a second.
-        found.forget_the_time()
         return found
 
     def file(self, path: str, text: str) -> Path:

@@ -180,6 +180,7 @@ def test_anything_is_read_without_loss_and_without_a_fault(text: str) -> None:
         found, body = front.read(whole)
 
         assert found.text + body == whole
+        assert front.body_of(whole) == body
         assert not (found.problem and found.values)
 
 

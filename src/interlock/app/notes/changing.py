@@ -79,6 +79,7 @@ def take(notes: OpenedNotes, path: str, note: Note, written: Written, now_ms: in
         is_racy=written.stamp.is_racy(now_ms),
         now_ms=now_ms,
     )
+    notes.overlook(path, written.stamp)
 
 
 def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChanged | BadName:

@@ -89,7 +89,7 @@ def _lines(notes: OpenedNotes, path: str) -> Iterator[str]:
     except FolderFailure:
         return
     if isinstance(found, Found):
-        body = front.read(found.text)[1]
+        body = front.body_of(found.text)
         lines = (_cut(line) for line in body.splitlines())
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))
 

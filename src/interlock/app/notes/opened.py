@@ -13,15 +13,18 @@ from interlock.app.context import App
 from interlock.app.notes.refusals import FolderOutside, NoProject, Unsettled
 from interlock.app.notes.sync import Synced, sync
 from interlock.app.refusals import NoSuchDirectory
+from interlock.core.notes.stamp import Stamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace import git, project
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.notes import Folder
 from interlock.workspace.settings import notes_in
+from interlock.workspace.watching import Watch
 
 BUDGET = 1_500
-FRESH_SECONDS = 1.0  # looking at 10,000 files takes 50 ms: not again for every call in a row
+LOOK_SECONDS = 30.0  # the kernel tells what is written here, but not what a disk elsewhere is told
+FRESH_SECONDS = 1.0  # where it does not tell: to look at 10,000 files takes a tenth of a second
 CALL_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
 NAME_CHARS = 24
 
@@ -39,7 +42,8 @@ class OpenedNotes:
         self.lock = WriteLock(place / f"{name}.lock")
         self.index = NoteIndex(place / f"{name}.db", self.lock)
         self.synced = Synced(0, 0, 0, ())
-        self._fresh_until = 0.0
+        self._watch = Watch(folder.root)
+        self._looked = -LOOK_SECONDS
 
     def refresh(
         self,
@@ -48,10 +52,15 @@ class OpenedNotes:
         seconds_max: float | None = CALL_SECONDS_MAX,
         progress: Callable[[int, int], None] | None = None,
     ) -> Synced:
-        """Bring the index up to date with the files. What was read a moment ago is not again."""
+        """Bring the index up to date with the files, if any of them may have changed."""
         now = time.monotonic()
-        if now < self._fresh_until and not self.synced.pending:
+        if self._watch.can_tell:
+            valid = LOOK_SECONDS if self._watch.is_quiet() else 0.0
+        else:
+            valid = FRESH_SECONDS
+        if now - self._looked < valid and not self.synced.pending:
             return self.synced
+        self._watch.arm()
         deadline = None if seconds_max is None else now + seconds_max
         self.synced = sync(
             self.folder,
@@ -61,14 +70,22 @@ class OpenedNotes:
             deadline=deadline,
             progress=progress,
         )
-        self._fresh_until = time.monotonic() + FRESH_SECONDS
+        self._looked = now
         return self.synced
+
+    def overlook(self, path: str, stamp: Stamp | None) -> None:
+        """What was just done to this file is in the index, so nobody need look for it."""
+        self._watch.overlook((path,))
+        # Somebody else may have written it in the same moment.
+        if self.folder.stamp(path) != stamp:
+            self.forget_the_time()
 
     def forget_the_time(self) -> None:
         """Look at the files again at the next use, however short a while ago that was."""
-        self._fresh_until = 0.0
+        self._looked = -LOOK_SECONDS
 
     def close(self) -> None:
+        self._watch.close()
         self.index.close()
         self.lock.close()
 

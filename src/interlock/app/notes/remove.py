@@ -48,6 +48,7 @@ def delete(
         if isinstance(gone, Moved | Outside):
             return not_put(row.path, "", gone)
         notes.index.remove([row.path])
+        notes.overlook(row.path, None)
         return done
 
 

@@ -52,6 +52,7 @@ def rename(
         with notes.index.transaction():
             notes.index.remove([row.path])
             take(notes, path, note, moved, now_ms)
+        notes.overlook(row.path, None)
         return done
 
 

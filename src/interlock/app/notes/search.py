@@ -104,4 +104,4 @@ def _text(notes: OpenedNotes, row: Row) -> str:
         found = notes.folder.read(row.path)
     except FolderFailure:
         return ""
-    return front.read(found.text)[1] if isinstance(found, Found) else ""
+    return front.body_of(found.text) if isinstance(found, Found) else ""

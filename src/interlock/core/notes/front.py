@@ -41,6 +41,13 @@ def read(text: str) -> tuple[Front, str]:
     return Front(text[:end], values, problem), text[end:]
 
 
+def body_of(text: str) -> str:
+    """The same rest, without reading what the frontmatter says."""
+    start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    parts = _parts(text, start)
+    return text[start:] if parts is None else text[sum(map(len, parts)) :]
+
+
 def with_values(front: Front, changes: Metadata, *, newline: str = "\n") -> Front | Unreadable:
     """`front` with other values; None removes a key. Only the lines of these keys change.
 

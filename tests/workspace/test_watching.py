@@ -1,0 +1,122 @@
+"""A folder is quiet only as long as nothing in it has changed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from interlock.workspace.watching import Watch
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "notes"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "n.md").write_text("text")
+    (root / "m.md").write_text("text")
+    return root
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "written in place": lambda root: (root / "m.md").write_text("TEXT"),
+    "cut deep down": lambda root: os.truncate(root / "a/b/n.md", 2),
+    "replaced": lambda root: (root / "m.md").replace(root / "a" / "m.md"),
+    "made": lambda root: (root / "a/new.md").touch(),
+    "deleted": lambda root: (root / "m.md").unlink(),
+    "directory made": lambda root: (root / "c").mkdir(),
+    "directory moved": lambda root: (root / "a/b").rename(root / "d"),
+    "directory removed": lambda root: shutil.rmtree(root / "a"),
+    "all of it removed": shutil.rmtree,
+    "locked away": lambda root: (root / "a").chmod(0),
+    "touched": lambda root: os.utime(root / "m.md"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_is_noticed_at_the_next_question(root: Path, name: str) -> None:
+    watch = Watch(root)
+    watch.arm()
+    assert watch.is_quiet()
+
+    CHANGES[name](root)
+
+    assert not watch.is_quiet()
+    assert not watch.is_quiet(), "until somebody looks"
+    watch.close()
+
+
+def test_a_change_by_another_process_is_known_when_that_has_ended(root: Path) -> None:
+    watch = Watch(root)
+    for number in range(20):
+        watch.arm()
+        assert watch.is_quiet()
+        subprocess.run(["sh", "-c", f"echo {number} >> {root}/m.md"], check=True)
+        assert not watch.is_quiet()
+
+
+def test_before_it_is_armed_nothing_is_known(root: Path) -> None:
+    assert not Watch(root).is_quiet()
+
+
+def test_what_is_in_a_directory_that_came_later_counts_after_the_next_look(root: Path) -> None:
+    watch = Watch(root)
+    watch.arm()
+    (root / "new").mkdir()
+    assert not watch.is_quiet()
+
+    watch.arm()
+    assert watch.is_quiet()
+    (root / "new" / "n.md").write_text("text")
+
+    assert not watch.is_quiet()
+
+
+def test_what_we_did_ourselves_is_overlooked_and_nothing_else(root: Path) -> None:
+    watch = Watch(root)
+    watch.arm()
+    (root / "a" / ".draft").write_text("text")
+    (root / "a" / ".draft").replace(root / "a" / "mine.md")
+    watch.overlook({"a/mine.md"})
+    assert watch.is_quiet()
+
+    (root / "a" / "mine.md").write_text("mine")
+    (root / "m.md").write_text("theirs")
+    watch.overlook({"a/mine.md"})
+
+    assert not watch.is_quiet()
+
+
+def test_what_is_hidden_does_not_count(root: Path) -> None:
+    watch = Watch(root)
+    (root / ".git").mkdir()
+    watch.arm()
+
+    (root / ".git" / "index").write_text("x")
+    (root / ".obsidian").mkdir()
+
+    assert watch.is_quiet()
+
+
+def test_more_changes_than_the_kernel_keeps_are_a_change(root: Path) -> None:
+    watch = Watch(root)
+    watch.arm()
+    kept = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+
+    for number in range(min(kept, 20_000) + 10):
+        os.utime(root / "a" / "b" / "n.md", ns=(number, number))
+        os.utime(root / "m.md", ns=(number, number))
+
+    watch.overlook({"a/b/n.md", "m.md"})
+    assert not watch.is_quiet() or kept > 40_000
+
+
+def test_a_folder_that_is_not_there_is_never_quiet(tmp_path: Path) -> None:
+    watch = Watch(tmp_path / "missing")
+    watch.arm()
+    assert not watch.is_quiet()
