@@ -15,6 +15,7 @@ from interlock.core.session.state import SessionState
 from interlock.workspace import told
 
 LOOK_BACK = 50
+SUMMARY_TOKENS_MAX = 1_000
 FORGETFUL = ("startup", "clear")
 """Sources after which a conversation knows nothing of what it was told."""
 
@@ -39,17 +40,18 @@ def bootstrap(
     from interlock.app.notes.opened import BUDGET, OpenedNotes, Place, open_notes, place_of  # noqa: PLC0415
 
     root = Path(state.worktree)
-    parts = [
-        Part("Interlock session", tuple(_session(state, remarks))),
-        Part("Open runs", tuple(_runs(app, state))),
-        Part("Other sessions here", tuple(_others(app, state))),
-    ]
+    parts = _standing(app, state, remarks)
     place = place_of(app.home, root)
     notes = open_notes(app, root)
     if isinstance(notes, OpenedNotes):
         parts += knowledge(app, notes, state)
     budget = place.budget if isinstance(place, Place) else BUDGET
     return assemble(parts, budget=budget, told=said)
+
+
+def summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
+    """Where the session stands, without what the project knows."""
+    return assemble(_standing(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
 
 
 def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation) -> str:
@@ -62,6 +64,14 @@ def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Co
         known = (*said, *found.shown)
         told.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
     return found.text
+
+
+def _standing(app: App, state: SessionState, remarks: Sequence[str]) -> list[Part]:
+    return [
+        Part("Interlock session", tuple(_session(state, remarks))),
+        Part("Open runs", tuple(_runs(app, state))),
+        Part("Other sessions here", tuple(_others(app, state))),
+    ]
 
 
 def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app import attend
-from interlock.app.bootstrap import bootstrap
+from interlock.app.bootstrap import bootstrap, summary
 from interlock.app.caller import NOBODYS, Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
@@ -81,7 +81,9 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
     if action == "set" and isinstance(found, SessionState):
         found = _changed(app, found, root_of(workspace), arguments)
     if isinstance(found, SessionState):
-        return _answer(app, found)
+        said = _remarks(app, found)
+        told = summary(app, found, said) if action == "set" else bootstrap(app, found, said).text
+        return _answer(found, told)
     way_on = "get" if isinstance(found, NotAllowed) else "start"
     return refused(explain(found), SESSION.corrected({"action": way_on}))
 
@@ -108,7 +110,8 @@ def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | 
         return refused(explain(NotOptedIn(str(workspace))), None)
     begun = attend.start(app, root, session_id)
     if isinstance(begun, attend.Begun):
-        return _answer(app, begun.state)
+        said = _remarks(app, begun.state)
+        return _answer(begun.state, bootstrap(app, begun.state, said).text)
     if isinstance(begun, NotAllowed):
         return refused(explain(begun), SESSION.corrected({"action": "start"}))
     return unknown_caller(begun, SESSION, given)
@@ -119,18 +122,20 @@ def _given(arguments: SessionArguments) -> dict[str, Json]:
     return {name: value for name, value in sent.items() if value is not None}
 
 
-def _answer(app: App, state: SessionState) -> ToolResult:
-    said = remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms())
-    summary = bootstrap(app, state, said).text
+def _remarks(app: App, state: SessionState) -> tuple[str, ...]:
+    return tuple(remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
+
+
+def _answer(state: SessionState, told: str) -> ToolResult:
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,
         state.status,
-        summary,
+        told,
         state.active_feature or "",
         state.active_task or "",
     )
-    return ToolResult(answer, f"{summary}\nstatus: {state.status}")
+    return ToolResult(answer, f"{told}\nstatus: {state.status}")
 
 
 SESSION = Tool(

@@ -244,3 +244,15 @@ def test_a_check_names_what_is_wrong_and_where(desk: Desk) -> None:
         ("broken.md", "error"),
     }
     assert any(one.path == "tasks/thing.md" and one.line == 6 for one in found.findings)
+
+
+def test_an_index_that_is_damaged_is_made_again_and_nobody_notices(desk: Desk) -> None:
+    desk.file("n.md", "kestrel")
+    assert desk.found("kestrel") == ["n.md"]
+    (index,) = (desk.app.home / "notes").glob("*.db")
+    size = index.stat().st_size
+    index.with_name(f"{index.name}-wal").unlink(missing_ok=True)
+
+    index.write_bytes(b"no database, but long enough to be looked into " * (size // 40))
+
+    assert desk.found("kestrel") == ["n.md"]

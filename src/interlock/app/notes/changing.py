@@ -15,6 +15,7 @@ from interlock.app.requests import Asked
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
+from interlock.store.failures import StoreDamaged
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.notes import Twin
@@ -34,7 +35,13 @@ def told(use: Callable[Taken, Outcome]) -> Callable[Taken, Outcome | NotWritten]
     @functools.wraps(use)
     def used(*args: Taken.args, **kwargs: Taken.kwargs) -> Outcome | NotWritten:
         try:
-            return use(*args, **kwargs)
+            try:
+                return use(*args, **kwargs)
+            except StoreDamaged:
+                # Of the index, which is only a copy of what the files say.
+                for opened in (one for one in args if isinstance(one, OpenedNotes)):
+                    opened.renew()
+                return use(*args, **kwargs)
         except FolderFailure as failure:
             return NotWritten(str(failure), failure.hint)
 

@@ -80,6 +80,11 @@ class OpenedNotes:
         if self.folder.stamp(path) != stamp:
             self.forget_the_time()
 
+    def renew(self) -> None:
+        """Throw the index away; the files are read again at the next use."""
+        self.index.renew()
+        self.forget_the_time()
+
     def forget_the_time(self) -> None:
         """Look at the files again at the next use, however short a while ago that was."""
         self._looked = -LOOK_SECONDS

@@ -10,6 +10,8 @@ from interlock.app.requests import UNNAMED_VALID_MS, Asked
 from interlock.store.notes.rows import Request
 from interlock.workspace.whole_file import Found
 
+KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
+
 
 def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | RequestReused | None:
     """What the same call came to before; None where it is to be carried out.
@@ -34,9 +36,9 @@ def remember(
     """`before` is the digest of the file at `path` that is about to be changed; empty for none."""
     if call is None:
         return
-    request = Request(
-        call.key, call.arguments, app.clock.now_ms(), path, before, msgspec.json.encode(done)
-    )
+    now_ms = app.clock.now_ms()
+    notes.index.forget_requests(before_ms=now_ms - KEPT_MS)
+    request = Request(call.key, call.arguments, now_ms, path, before, msgspec.json.encode(done))
     notes.index.put_request(request)
 
 
