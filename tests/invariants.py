@@ -228,4 +228,44 @@ INVARIANTS = (
         "Of what is written with one sync, what fails leaves the others whole.",
         "ADR 0007",
     ),
+    Invariant(
+        "notes-byte-for-byte",
+        "A note that is read and written back is the same file.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "notes-index-follows-files",
+        "An index that was kept up to date equals one made from scratch.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "notes-scan-takes-nothing",
+        "What could not be looked at stays in the index.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "notes-no-lost-update",
+        "Nobody writes over text that they have not seen.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "notes-stay-apart",
+        "No path, link or address leads out of a notes folder.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "notes-change-is-noticed",
+        "What was written before a question is in its answer.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "told-within-budget",
+        "What a session is told stays in its budget, and what is left out is counted.",
+        "ADR 0008",
+    ),
+    Invariant(
+        "told-once",
+        "A conversation is not told again what it knows.",
+        "ADR 0008",
+    ),
 )

@@ -214,6 +214,7 @@ class Edits(RuleBasedStateMachine):
             shutil.rmtree(self.base)
 
 
+@pytest.mark.invariant("notes-index-follows-files")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_index_kept_by_syncing_is_the_one_that_is_made_anew() -> None:

@@ -118,6 +118,7 @@ def test_what_is_no_text_or_too_large_has_a_problem_and_no_words(vault: Vault) -
     assert vault.index.dump() == vault.rebuilt()
 
 
+@pytest.mark.invariant("notes-scan-takes-nothing")
 @pytest.mark.parametrize("bits", [0o000, 0o444, 0o111])
 def test_a_directory_that_cannot_be_looked_into_takes_nothing_from_the_index(
     public: Vault, bits: int

@@ -37,6 +37,7 @@ def public() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.mark.invariant("notes-byte-for-byte")
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe\x00", b"a\r\nb\rc\n", b"\xef\xbb\xbf# x", "你好\n".encode()]
 )

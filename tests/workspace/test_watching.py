@@ -38,6 +38,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.invariant("notes-change-is-noticed")
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_noticed_at_the_next_question(root: Path, name: str) -> None:
     watch = Watch(root)

@@ -31,6 +31,7 @@ def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
     return tell(desk.app, state, (), conversation)
 
 
+@pytest.mark.invariant("told-within-budget")
 @pytest.mark.parametrize("count", [0, 10, 10_000])
 def test_it_stays_in_its_budget_and_says_what_it_left_out(
     desk: Desk, state: SessionState, count: int
@@ -73,6 +74,7 @@ def test_a_budget_of_the_project_counts(desk: Desk, state: SessionState) -> None
     assert tokens(found.text) <= 300
 
 
+@pytest.mark.invariant("told-once")
 def test_the_same_is_told_once_and_then_only_what_is_new(desk: Desk, state: SessionState) -> None:
     desk.file("one.md", "---\ntype: decision\ntitle: The first\n---\ntext")
     first = told(desk, state)

@@ -67,6 +67,7 @@ def test_numbers_go_on_and_another_folder_gets_a_hint(desk: Desk) -> None:
     assert "decisions/ADR-003-three.md" in third.hints[0]
 
 
+@pytest.mark.invariant("notes-no-lost-update")
 def test_what_is_there_is_not_written_over_unless_its_version_is_named(desk: Desk) -> None:
     first = desk.written("A thing", "mine")
 
@@ -129,6 +130,7 @@ def test_no_title_and_no_folder_leads_out_of_the_notes(desk: Desk, folder: str) 
         assert (desk.folder / done.path).is_file()
 
 
+@pytest.mark.invariant("notes-stay-apart")
 def test_a_link_in_the_folder_leads_nowhere(desk: Desk, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -275,6 +277,7 @@ print(seen)
 """
 
 
+@pytest.mark.invariant("notes-no-lost-update")
 def test_of_eight_who_write_over_one_note_none_loses_a_line(app: App, desk: Desk) -> None:
     desk.written("Shared", "begin\n")
     count = 12
@@ -306,6 +309,7 @@ def test_two_projects_never_see_each_others_notes(desk: Desk, other: Desk) -> No
         assert "word of ours" not in str(other.edit(name, edits.Append("x")))
 
 
+@pytest.mark.invariant("notes-stay-apart")
 def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
     app: App, desk: Desk, tmp_path: Path
 ) -> None:

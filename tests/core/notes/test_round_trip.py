@@ -97,6 +97,7 @@ kinds = scripts | some.filter(lambda text: '"' not in text)
 relations = st.builds(Link, kinds, names, plain, st.just(1))
 
 
+@pytest.mark.invariant("notes-byte-for-byte")
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_file_of_the_corpus_comes_back_byte_for_byte(path: Path) -> None:
     content = path.read_bytes()
@@ -110,6 +111,7 @@ def test_any_text_comes_back(text: str) -> None:
     assert grammar.parse(text, path="a.md").text == text
 
 
+@pytest.mark.invariant("notes-byte-for-byte")
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
     note = grammar.parse(text, path="a.md")
