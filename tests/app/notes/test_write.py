@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes.opened import FolderOutside, NoProject, open_notes
+from interlock.app.notes.opened import FolderNotTrusted, FolderOutside, NoProject, open_notes
 from interlock.app.notes.refusals import (
     BadName,
     FrontUnreadable,
@@ -23,6 +23,7 @@ from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.app.requests import UNNAMED_VALID_MS, asked
+from interlock.app.trust import trust
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse
 from tests.app.notes.desk import Desk
@@ -316,10 +317,13 @@ def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
     config = desk.root / ".interlock" / "config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[notes]\nfolder = "docs/notes"\n')
+    assert open_notes(app, desk.root) == FolderNotTrusted("docs/notes")
+    trust(app.home, desk.root, at_ms=1)
     assert desk.written("Here", "text").path == "Here.md"
     assert (desk.root / "docs" / "notes" / "Here.md").is_file()
 
     config.write_text('[notes]\nfolder = "../vault"\n')
+    trust(app.home, desk.root, at_ms=1)
     assert open_notes(app, desk.root) == FolderOutside("../vault")
     vault = tmp_path / "vault"
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{vault}"\n')
@@ -327,6 +331,13 @@ def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
     assert (vault / "There.md").is_file()
     config.write_text("[notes\n")
     assert isinstance(open_notes(app, desk.root), Unsettled)
+
+
+def test_a_folder_that_is_a_link_is_not_taken_even_within_the_project(app: App, desk: Desk) -> None:
+    desk.folder.parent.mkdir(parents=True)
+    desk.folder.symlink_to(desk.root)
+
+    assert open_notes(app, desk.root) == FolderOutside(".interlock/notes")
 
 
 def test_where_there_is_no_project_there_are_no_notes(app: App, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def many(heading: str, count: int) -> Part:
     return part(heading, *(f"{heading} number {n} is about something" for n in range(count)))
 
 
+@pytest.mark.invariant("told-within-budget")
 @given(parts_of_any_kind, st.integers(-5, 700))
 def test_the_text_is_never_over_the_budget(parts: list[Part], budget: int) -> None:
     made = assemble(parts, budget=budget)

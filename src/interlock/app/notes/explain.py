@@ -6,6 +6,7 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.notes.refusals import (
     BadName,
+    FolderNotTrusted,
     FolderOutside,
     FrontUnreadable,
     LooksLike,
@@ -36,7 +37,7 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
     match refusal:
         case NoSuchDirectory() | RequestReused():
             return explain(refusal)
-        case NoProject() | FolderOutside():
+        case NoProject() | FolderOutside() | FolderNotTrusted():
             return _place(refusal)
         case Unsettled():
             hint = "Correct the file, or move it away; an agent asks the user to."
@@ -69,13 +70,19 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
             return _edit(refusal)
 
 
-def _place(refusal: NoProject | FolderOutside) -> Explanation:
+def _place(refusal: NoProject | FolderOutside | FolderNotTrusted) -> Explanation:
     if isinstance(refusal, NoProject):
         return Explanation(
             "no_project",
             f"`{refusal.path}` is in no project, and notes belong to one",
             "Go to a directory of the project (or name it as workspacePath). `interlock init`, or"
             " `git init`, makes a directory a project.",
+        )
+    if isinstance(refusal, FolderNotTrusted):
+        return Explanation(
+            "not_allowed",
+            f"The project's config puts its notes into `{refusal.folder}`, which nobody trusts",
+            "The user looks at .interlock/config.toml and runs `interlock trust`.",
         )
     return Explanation(
         "no_project",

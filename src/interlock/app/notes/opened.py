@@ -10,8 +10,9 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.refusals import FolderOutside, NoProject, Unsettled
+from interlock.app.notes.refusals import FolderNotTrusted, FolderOutside, NoProject, Unsettled
 from interlock.app.notes.sync import Synced, sync
+from interlock.app.policy import is_trusted_now
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import Stamp
 from interlock.store.lock import WriteLock
@@ -95,7 +96,7 @@ class OpenedNotes:
         self.lock.close()
 
 
-NoPlace: TypeAlias = NoProject | Unsettled | FolderOutside | NoSuchDirectory
+NoPlace: TypeAlias = NoProject | Unsettled | FolderOutside | FolderNotTrusted | NoSuchDirectory
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -117,15 +118,28 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
         asked, user = notes_in(root / project.CONFIG), notes_in(home / "config.toml")
     except SettingsBroken as broken:
         return Unsettled(str(broken))
-    budget = asked.budget or user.budget or BUDGET
+    budget = user.budget or BUDGET
+    if asked.budget and (asked.budget < budget or _is_trusted(home, root)):
+        budget = asked.budget
     # A project names only what lies in it: it came with a clone, and the disk is the user's.
     if chosen := user.folders.get(str(root)):
         return Place(root, Path(chosen).expanduser(), budget)
-    folder = root / (asked.folder or project.NOTES)
-    inside = Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
-    return (
-        Place(root, folder, budget) if inside else FolderOutside(asked.folder or str(project.NOTES))
-    )
+    if asked.folder and not _is_trusted(home, root):
+        return FolderNotTrusted(asked.folder)
+    named = asked.folder or str(project.NOTES)
+    # Without links on the way, which a clone may bring along.
+    here = os.path.realpath(root)
+    place = os.path.normpath(os.path.join(here, named))
+    is_inside = os.path.realpath(place) == place and Path(place).is_relative_to(here)
+    return Place(root, root / named, budget) if is_inside else FolderOutside(named)
+
+
+def _is_trusted(home: Path, root: Path) -> bool:
+    """Agents write notes in every mode, so where these lie is the user's to say."""
+    try:
+        return is_trusted_now(home, root, project.policy_in(root))
+    except SettingsBroken:
+        return False
 
 
 def open_notes(app: App, workspace: Path) -> OpenedNotes | NoPlace:

@@ -26,6 +26,12 @@ class FolderOutside(msgspec.Struct, frozen=True):
     folder: str
 
 
+class FolderNotTrusted(msgspec.Struct, frozen=True):
+    """The project's config names a folder of its own, and the user has not said yes to that."""
+
+    folder: str
+
+
 class NoSuchNote(msgspec.Struct, frozen=True):
     asked: str
     close: tuple[str, ...]
@@ -97,6 +103,7 @@ NoteRefusal: TypeAlias = (
     NoProject
     | Unsettled
     | FolderOutside
+    | FolderNotTrusted
     | NoSuchDirectory
     | NoSuchNote
     | SeveralNotes
