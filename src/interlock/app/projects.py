@@ -24,8 +24,7 @@ def opt_in(directory: Path, profile: str) -> OptedIn:
     """
     chosen: Profile = PROFILES[PROFILES.index(profile)]  # pyright: ignore[reportArgumentType]
     made = project.opt_in(directory, chosen)
-    for written_by_us in (logbooks.DIRECTORY, project.NOTES / "sessions"):
-        project.exclude(directory, f"{written_by_us}/")
+    project.exclude(directory, f"{logbooks.DIRECTORY}/")
     if made is not None:
         return OptedIn(directory, chosen, is_new=True)
     return OptedIn(directory, project.policy_in(directory).profile, is_new=False)

@@ -123,6 +123,8 @@ def test_the_session_itself_is_a_note_that_follows_the_log(
     session = attend.SessionId(state.session_id)
     path = desk.folder / "sessions" / f"session-{session}.md"
     assert "mode: analysis" in path.read_text()
+    excluded = (desk.root / ".git" / "info" / "exclude").read_text()
+    assert ".interlock/notes/sessions/\n" in excluded
     assert (
         f"[[sessions/session-{session}]]"
         in (desk.folder / "sessions" / "current-session.md").read_text()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,6 +27,7 @@ from interlock.app.requests import UNNAMED_VALID_MS, asked
 from interlock.app.trust import trust
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse
+from interlock.workspace import whole_file
 from tests.app.notes.desk import Desk
 from tests.scenes import SettableClock
 
@@ -222,6 +224,25 @@ def test_a_call_that_was_noted_and_never_written_is_carried_out(desk: Desk) -> N
     assert path.read_text() == "text\nline\n"
 
 
+def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = desk.file("n.md", "text\n")
+    call = asked("edit_note", "somebody", ["n"], None)
+    whole = whole_file.replaced
+
+    def an_editor_was_faster(*arguments: Any) -> Any:
+        path.write_text("by an editor\n")
+        return whole(*arguments)
+
+    with monkeypatch.context() as moment:
+        moment.setattr(whole_file, "replaced", an_editor_was_faster)
+        assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
+
+    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
+    assert path.read_text() == "by an editor\nline\n"
+
+
 def test_a_note_that_moves_keeps_its_permalink_and_says_which_links_are_lost(desk: Desk) -> None:
     desk.file("plain.md", "no frontmatter")
     desk.file("a.md", "[[folder/plain]] and [[plain]]")
@@ -258,8 +279,10 @@ def test_a_note_is_deleted_by_whoever_has_read_it(desk: Desk) -> None:
 WRITER = """
 import sys
 from pathlib import Path
+from typing import Any
 from interlock.app.context import open_app
 from interlock.app.notes.refusals import NoteChanged
+from interlock.workspace import whole_file
 from tests.app.notes.desk import Desk
 home, root, name, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 desk = Desk(open_app(home), root)

@@ -71,6 +71,7 @@ def put(
     now_ms = app.clock.now_ms()
     written = notes.folder.write(path, text, expected=before or None)
     if isinstance(written, Moved | Twin | Outside):
+        requests.withdraw(notes, call)
         return not_put(path, text, written)
     take(notes, path, note, written, now_ms)
     return done

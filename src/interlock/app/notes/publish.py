@@ -4,6 +4,8 @@ The log is the truth and never reads them back. What cannot be written now is wr
 page says how many events it was made from, so that a stale one is known.
 """
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from interlock.app.context import App
@@ -26,6 +28,7 @@ from interlock.core.views.session_note import (
     session_page,
     with_kept,
 )
+from interlock.workspace import project
 from interlock.workspace.confined import Outside
 
 CATCH_UP_MAX = 10
@@ -46,6 +49,8 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
     gaps = tuple(open_gap.gap for open_gap in open_gaps(app, session))
     page = session_page(session, stream.version, stream.head, folded, gaps)
     done = publish(app, notes, page)
+    if isinstance(done, Done) and done.result == "created":
+        _keep_from_git(notes)
     if folded and folded.status == "active" and isinstance(done, Done):
         publish(app, notes, current_page(session))
     return done
@@ -73,6 +78,14 @@ def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
         if found and text == found.text:
             return Done("unchanged", path, page.name, "")
         return put(app, notes, path, text, found=found, result="replaced" if found else "created")
+
+
+def _keep_from_git(notes: OpenedNotes) -> None:
+    """Notes of sessions are of this machine; the others are the project's."""
+    sessions = os.path.relpath(notes.folder.root, notes.root)
+    if not sessions.startswith(".."):
+        with suppress(OSError):
+            project.exclude(notes.root, f"{sessions}/sessions/")
 
 
 def catch_up(app: App, root: Path) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def delete(
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)
         gone = notes.folder.delete(row.path, expected=found.digest)
         if isinstance(gone, Moved | Outside):
+            requests.withdraw(notes, call)
             return not_put(row.path, "", gone)
         notes.index.remove([row.path])
         notes.overlook(row.path, None)

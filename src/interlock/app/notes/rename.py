@@ -48,6 +48,7 @@ def rename(
         now_ms = app.clock.now_ms()
         moved = notes.folder.move(row.path, path, expected=found.digest)
         if isinstance(moved, Moved | Twin | Outside):
+            requests.withdraw(notes, call)
             return not_put(path, found.text, moved)
         with notes.index.transaction():
             notes.index.remove([row.path])

@@ -42,6 +42,12 @@ def remember(
     notes.index.put_request(request)
 
 
+def withdraw(notes: OpenedNotes, call: Asked | None) -> None:
+    """The call came to nothing, because somebody else was faster."""
+    if call:
+        notes.index.withdraw_request(call.key)
+
+
 def _digest(notes: OpenedNotes, path: str) -> str:
     found = notes.folder.read(path)
     return found.digest if isinstance(found, Found) else ""

@@ -168,6 +168,10 @@ class NoteIndex(NoteReader):
                 msgspec.structs.astuple(request),
             )
 
+    def withdraw_request(self, key: str) -> None:
+        with self.transaction():
+            self._db.run("DELETE FROM request WHERE key = ?", (key,))
+
     def forget_requests(self, *, before_ms: int) -> None:
         with self.transaction():
             self._db.run("DELETE FROM request WHERE at_ms < ?", (before_ms,))
