@@ -222,3 +222,28 @@ def test_over_http_a_workflow_runs_to_its_end(desk: Desk) -> None:
 
     (listed,) = json.loads(desk.interlock("session", "list", "--json"))
     assert (listed["workflow"], listed["status"]) == ("hello", "complete")
+
+
+def test_what_one_conversation_notes_the_next_one_is_told(desk: Desk) -> None:
+    note = {
+        "title": "Use SQLite",
+        "type": "decision",
+        "content": "- [decision] the kestrel is one file #storage",
+    }
+    desk.claude(START, {"tool": "*write_note", "input": note})
+    requests = desk.claude(
+        {"tool": "*search_notes", "input": {"query": "kestrel"}},
+        {
+            "tool": "*edit_note",
+            "input": {"identifier": "Use SQLite", "operation": "append", "content": "Done."},
+        },
+    )
+
+    path = desk.project / ".interlock" / "notes" / "decisions" / "ADR-001-use-sqlite.md"
+    text = path.read_text()
+    assert text.endswith("Done.\n"), "in analysis too: notes are not the project's code"
+    (run,) = json.loads(desk.interlock("session", "list", "--json"))
+    assert f"session: {run['session']}" in text
+    bodies = [json.dumps(request["body"]) for request in requests]
+    assert "Use SQLite [decisions/ADR-001-use-sqlite.md]" in bodies[0], "at the very start"
+    assert any("the kestrel is one file" in body for body in bodies)
