@@ -76,6 +76,21 @@ KINDS = (
         "rm -r {home}/clients",
     ),
     Kind(
+        "Index of notes",
+        ("notes",),
+        "What the notes of each project say, so that they are found at once. The notes themselves"
+        " lie in the project.",
+        "It is made again from the notes when it is needed.",
+        "rm -r {home}/notes",
+    ),
+    Kind(
+        "What conversations know",
+        ("told",),
+        "Which lines each conversation was told, as hashes, so that nothing is said twice.",
+        "It goes after 30 days. Without it something is said once more.",
+        "rm -r {home}/told",
+    ),
+    Kind(
         "Gate switched off",
         ("gate-off",),
         "Who switched the gate off everywhere, and until when.",
