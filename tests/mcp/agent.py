@@ -45,10 +45,15 @@ class Agent:
         self._protocol = protocol
         self._started = 0
 
-    def call(self, tool: str, arguments: object) -> dict[str, Any]:
+    def plain(self, tool: str, arguments: object) -> dict[str, Any]:
+        """The answer, whatever it is."""
         params = {"name": tool, "arguments": arguments}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        result = json.loads(self._protocol.answer(msgspec.json.encode(message)) or b"")["result"]
+        line = json.dumps(message).encode()
+        return json.loads(self._protocol.answer(line) or b"")["result"]
+
+    def call(self, tool: str, arguments: object) -> dict[str, Any]:
+        result = self.plain(tool, arguments)
         if not result["isError"]:
             VALIDATORS[tool].validate(result["structuredContent"])
             text = result["content"][0]["text"]

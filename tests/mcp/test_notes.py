@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from interlock.app.context import App
+from interlock.mcp.tools import TOOLSETS
 from tests.mcp.agent import Agent
 
 
@@ -206,3 +209,36 @@ def test_a_span_of_time_that_is_none_is_answered_with_one_that_is(agent: Agent) 
 
     call = refused["details"]["correctCall"]
     assert agent.ok(call["tool"], **call["params"])
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([0, -1, 2**31, 2**62, 2**63 - 1]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=30),
+    st.sampled_from(["A note", "*", "memory://", "../x", "\0", "a" * 3_000, "7d", "---"]),
+    st.lists(st.text(max_size=5), max_size=3),
+    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3),
+)
+
+
+@pytest.mark.parametrize("tool", TOOLSETS["notes"], ids=lambda tool: tool.name)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_is_sent_is_answered_and_is_never_a_bug(
+    agent: Agent, folder: Path, tool: Any, data: st.DataObject
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "A note.md").write_text("---\ntitle: A note\n---\n# One\n\ntext\n")
+    names = sorted(set(tool.input_schema["properties"]) - {"workspacePath"})
+    required = tool.input_schema.get("required", ())
+    chosen = {name: data.draw(JUNK) for name in names if data.draw(st.booleans())}
+    sent = {**{name: data.draw(st.just("A note") | JUNK) for name in required}, **chosen}
+
+    result = agent.plain(tool.name, sent)
+
+    assert result["structuredContent"].get("code") != "internal_error", result["content"]
+    outside = {path for path in Path.cwd().rglob("*.md") if folder.resolve() not in path.parents}
+    assert not outside

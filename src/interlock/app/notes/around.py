@@ -64,6 +64,7 @@ def graph(
 ) -> Graph | NoteRefusal:
     """The neighbourhood of what is asked for; without that, the notes that were changed last."""
     notes.refresh(app)
+    depth = min(max(depth, 0), DEPTH_MAX)
     if asked:
         start = find_all(notes, asked, limit=limit)
         if isinstance(start, NoSuchNote | SeveralNotes | BadName):

@@ -14,6 +14,7 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.whole_file import Found
 
 LIMIT_MAX = 50
+PAGE_MAX = 1_000
 NEWEST_FIRST = Why(0, 0, 0, "no words were asked for, so the newest come first")
 RANKED_MIN = 50
 """At least so many of the best by their words are ranked by everything else as well."""
@@ -35,7 +36,7 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
     """
     synced = notes.refresh(app)
     limit = min(max(asked.limit, 1), LIMIT_MAX)
-    first = (max(asked.page, 1) - 1) * limit
+    first = (min(max(asked.page, 1), PAGE_MAX) - 1) * limit
     end = first + limit
     if words.expression(asked.query) is None:
         rows = notes.index.rows(asked.wanted, limit=end + 1)
