@@ -14,7 +14,9 @@ from interlock.store.notes.rows import Filter
 DEPTH_MAX = 3
 LINKS_MAX = 50
 OBSERVATIONS_MAX = 12
+LIMIT_MAX = 50
 GRAPH_MAX = 200
+REACHED_MAX = 500  # in a dense graph three links lead to everything
 
 
 @told
@@ -32,6 +34,7 @@ def build_context(
     `since_ms` narrows the neighbours only: what was asked for is shown however old it is.
     """
     synced = notes.refresh(app)
+    limit = min(max(limit, 1), LIMIT_MAX)
     start = find_all(notes, asked, limit=limit)
     if isinstance(start, NoSuchNote | SeveralNotes | BadName):
         return start
@@ -98,7 +101,8 @@ def _reached(notes: OpenedNotes, start: Iterable[str], depth: int) -> list[tuple
             other
             for path in edge
             for other in _neighbours(notes, path)
-            if found.setdefault(other, (other, distance, path)) == (other, distance, path)
+            if len(found) < REACHED_MAX
+            and found.setdefault(other, (other, distance, path)) == (other, distance, path)
         ]
     return list(found.values())
 
