@@ -1,10 +1,13 @@
-"""A project under a gate, to work in."""
+"""A project under a gate, to work in, and stores to copy to."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.app.callers import project
+from tests.postgres import Cluster
+from tests.stores import Place
 
 
 @pytest.fixture
@@ -13,3 +16,22 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = project(tmp_path / "here")
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> Iterator[str]:
+    fresh = cluster.fresh()
+    yield fresh
+    cluster.give_back(fresh)
+
+
+@pytest.fixture(params=["directory", "database"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Where a store may be copied to."""
+    if request.param == "directory":
+        yield Place(tmp_path / "target")
+        return
+    cluster: Cluster = request.getfixturevalue("cluster")
+    fresh = cluster.fresh()
+    yield Place(tmp_path / "target", fresh)
+    cluster.give_back(fresh)

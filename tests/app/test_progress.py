@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app import attend, projects
 from interlock.app.advance import advance
 from interlock.app.context import App, open_app
 from interlock.app.refusals import (
@@ -22,6 +23,7 @@ from interlock.app.start import Start, start
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import Mangled, Token
 from interlock.store.keyring import FileKeyring
@@ -295,6 +297,16 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
         7,
     )
     assert check_stream(app.reader, kept.answer.session).state == "healthy"
+
+
+def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_path: Path) -> None:
+    projects.opt_in(tmp_path, "standard")
+    session = attend.begin(app, tmp_path, Conversation("claude-code", "talk")).session
+    assert [(found, health.state) for found, health in verify_all(app)] == [(session, "healthy")]
+
+    place_of(home).run("DELETE FROM event WHERE seq = 1")
+
+    assert [health.state for _, health in verify_all(app)] == ["corrupt_tail"]
 
 
 def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("sources", "add"): ("/nowhere",),
     ("sources", "remove"): ("theirs",),
     ("sources", "sync"): (),
+    ("store", "copy"): ("--to", "/nowhere"),
     ("trust",): (),
     ("uninstall",): ("claude-code",),
 }

@@ -1,7 +1,7 @@
 """Look at sessions: which there are, what happened in one, and whether the store is sound."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -16,7 +16,6 @@ from interlock.core.views.graph import RunGraph, run_graph
 from interlock.store.failures import StoreFailure
 from interlock.store.log import LogReader, ResumeRow, Stats, Wanted
 
-SESSIONS_MAX = 1_000_000
 _PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
@@ -93,8 +92,16 @@ def find_session(reader: LogReader, asked: str) -> SessionId | NoSuchSession:
 
 def verify_all(app: App) -> Iterator[tuple[SessionId, Health]]:
     """Every session with its health, one by one, so that a caller can show how far it is."""
-    for row in app.reader.sessions(limit=SESSIONS_MAX, archived=True):
-        yield row.session, check_stream(app.reader, row.session)
+    yield from checked(app.reader, app.reader.all_sessions())
+
+
+def checked(reader: LogReader, sessions: Iterable[SessionId]) -> Iterator[tuple[SessionId, Health]]:
+    for session in sessions:
+        # One moment for each: an agent may be working in it.
+        with reader.snapshot():
+            health = check_stream(reader, session) if reader.stream(session) else None
+        if health:  # else it was deleted since it was listed
+            yield session, health
 
 
 def check_stream(reader: LogReader, session: SessionId) -> Health:

@@ -1,13 +1,21 @@
-"""`interlock store`: what is kept, and whether it is sound."""
+"""`interlock store`: what is kept, whether it is sound, and how it gets elsewhere."""
 
+import os
 import sys
+from pathlib import Path
 
 import click
 
 from interlock.app.context import open_app
+from interlock.app.copy_refusals import explain_copy
+from interlock.app.copying import Copied
+from interlock.app.copying import copy as copy_store
 from interlock.app.home import data_home
 from interlock.app.sessions import verify_all
-from interlock.cli.terminal import REFUSED, Stop, print_json
+from interlock.cli.attended import only_user
+from interlock.cli.terminal import INTERRUPTED, REFUSED, Stop, complain, print_json, refuse
+
+_BAR = 24
 
 
 @click.group()
@@ -58,3 +66,72 @@ def verify(*, as_json: bool) -> None:
         print(f"{checked} sessions with {events} sound events, {len(unsound)} damaged")
     if unsound:
         raise Stop(REFUSED)
+
+
+@store.command()
+@click.option("--to", required=True, metavar="URL", help="postgresql://…, or a directory")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def copy(to: str, *, as_json: bool) -> None:
+    """Copy everything in the store to a database, or to a directory, and verify it
+
+    Agents may go on working meanwhile. A copy that was interrupted goes on where it stopped, and
+    one that was made before is brought up to date. Your config is not changed.
+    """
+    only_user("Copying the store")
+    home = data_home()
+    app = open_app(home)
+    try:
+        copied = copy_store(app, to, _progress)
+    except KeyboardInterrupt:
+        _wipe()
+        complain(
+            "Stopped before the end: what was begun is marked as unfinished",
+            "The same command again goes on from there.",
+        )
+        raise Stop(INTERRUPTED) from None
+    finally:
+        _wipe()
+        app.close()
+    if not isinstance(copied, Copied):
+        refuse(explain_copy(copied), as_json=as_json)
+    if as_json:
+        print_json(copied)
+        return
+    print(f"from      {copied.source}\nto        {copied.target}")
+    known = f", {copied.known} of them there before: went on with those" if copied.known else ""
+    print(f"sessions  {copied.sessions}{known}")
+    print(f"events    {copied.events}, {copied.brought} of them brought now")
+    print(f"blobs     {copied.blobs}\nkeys      {copied.keys}")
+    print("verified  every chain was walked in the target, and every blob hashed\n")
+    print(
+        "Nothing was changed over. To do so, stop agents and servers, run this once more for what"
+        f" they wrote meanwhile, then {_way(copied, to, home)}"
+    )
+
+
+def _way(copied: Copied, to: str, home: Path) -> str:
+    """What makes the target the store in use. Never with a password."""
+    is_set = bool(os.environ.get("INTERLOCK_STORE"))
+    if copied.target.startswith("postgresql://"):
+        where = "set INTERLOCK_STORE" if is_set else f"write into `{home / 'config.toml'}`"
+        line = copied.target if is_set else f'store = "{copied.target}"'
+        whole = "" if to == copied.target else " with the whole URL, as you gave it"
+        return f"{where}{whole}:\n\n    {line}"
+    directory = Path(copied.target).parent
+    setting = "INTERLOCK_STORE" if is_set else f"the line `store` from `{home / 'config.toml'}`"
+    if directory == home:
+        return f"remove {setting}."
+    return f"set INTERLOCK_HOME to `{directory}`{', and remove INTERLOCK_STORE' if is_set else ''}."
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """One line that is written over, where somebody looks."""
+    if sys.stderr.isatty():
+        full = _BAR * done // total
+        bar = f"[{'#' * full}{'.' * (_BAR - full)}] {done} of {total} sessions"
+        print(f"\r{what:<9} {bar}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _wipe() -> None:
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -25,6 +25,13 @@ class StoreBusy(StoreFailure):
     """Somebody else held the store for too long. Nothing was written."""
 
 
+def unfinished(place: str) -> StoreUnusable:
+    return StoreUnusable(
+        f"`{place}` is a copy that is not finished",
+        "Run the same `interlock store copy` again: it goes on where it stopped.",
+    )
+
+
 class StreamMoved(Exception):
     """Somebody appended since you read; read again and decide again. Nothing was written."""
 

@@ -1,7 +1,7 @@
 """The keyring: the keys that sign tokens. Here as one file that only its owner can read."""
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, Protocol
@@ -41,6 +41,10 @@ class Keyring(Protocol):
 
     def revoke(self, key_id: int) -> bool:
         """Refuse the tokens of a retired key. False if there is no such key."""
+        ...
+
+    def adopt(self, keys: Sequence[Key]) -> None:
+        """Hold the keys of another store, and no others."""
         ...
 
 
@@ -92,6 +96,10 @@ class FileKeyring:
             self._write([*others, msgspec.structs.replace(found, state="revoked")])
         return True
 
+    def adopt(self, keys: Sequence[Key]) -> None:
+        with self._changing():
+            self._write(keys)
+
     def _read(self) -> Mapping[int, Key]:
         try:
             stored = msgspec.json.decode(self._path.read_bytes(), type=_Stored)
@@ -109,7 +117,7 @@ class FileKeyring:
             if not self._path.exists():
                 self._write([fresh_key(set(), self._entropy)])
 
-    def _write(self, keys: list[Key]) -> None:
+    def _write(self, keys: Sequence[Key]) -> None:
         stored = tuple(_StoredKey(key.id, key.secret.hex(), key.state) for key in keys)
         try:
             write_private(self._path, msgspec.json.encode(_Stored(1, stored)))

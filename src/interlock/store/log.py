@@ -211,6 +211,18 @@ class LogReader(Protocol):
         """The runs whose id begins so, at most ten, with their sessions."""
         ...
 
+    def all_sessions(self) -> list[SessionId]:
+        """Archived or not, with or without runs, in the order in which they began."""
+        ...
+
+    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+        """What `repeated` knows, all of it, by request key."""
+        ...
+
+    def identity(self) -> str:
+        """Two readers have the same one if they read the same store, whatever they call it."""
+        ...
+
     def stats(self) -> Stats: ...
 
     def close(self) -> None: ...
@@ -239,4 +251,12 @@ class Log(LogReader, Protocol):
 
     def delete(self, session: SessionId) -> None:
         """Remove a session with everything that only it names."""
+        ...
+
+    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+        """Know these as another store did, rather than what was known of the same keys."""
+        ...
+
+    def set_unfinished(self, *, is_unfinished: bool) -> None:
+        """While a store is being copied to, nobody else can open it."""
         ...

@@ -1,5 +1,6 @@
 """Which store there is: the file in the data home, or a PostgreSQL database."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from interlock.store.log import Log, LogReader
 
 FILE = "interlock.db"
 _SCHEMES = ("postgresql://", "postgres://")
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -20,6 +22,10 @@ class Store(msgspec.Struct, frozen=True):
     keyring: Keyring
     place: str
     """The file, or the database without its password."""
+
+    def close(self) -> None:
+        self.reader.close()
+        self.log.close()
 
 
 def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
@@ -35,8 +41,41 @@ def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
             "The URL of the store is of no kind that Interlock knows",
             "It begins with postgresql://. Without one, the store is a file in the data home.",
         )
+    return _postgres(url, entropy)
+
+
+def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
+    """What is copied to: a database, or a directory that is or becomes a data home.
+
+    It is made where it is not there, and may be a copy that is not finished.
+
+    Raises:
+        StoreFailure: it cannot be used; the message says why and what to do.
+    """
+    if to.startswith(_SCHEMES):
+        return _postgres(to, entropy, may_be_unfinished=True)
+    if _SCHEME.match(to):
+        raise StoreUnusable(
+            "A store cannot be copied to that",
+            "Give a URL that begins with postgresql://, or a directory (./name, where its name"
+            " has a colon).",
+        )
+    home = Path(to).expanduser().absolute()
     try:
-        return _postgres(url, entropy)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(
+            f"The directory `{home}` cannot be made: {error.strerror}",
+            "Name one that you can write.",
+        ) from error
+    return _file(home, entropy, may_be_unfinished=True)
+
+
+def _postgres(
+    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
+) -> Store:
+    try:
+        return _connected(url, entropy, may_be_unfinished=may_be_unfinished)
     except ImportError as error:
         raise StoreUnusable(
             f"A store in PostgreSQL needs a package that is not installed: {error}",
@@ -44,23 +83,24 @@ def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
         ) from error
 
 
-def _file(home: Path, entropy: Callable[[int], bytes]) -> Store:
+def _file(home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False) -> Store:
     from interlock.store.sqlite.database import Database  # noqa: PLC0415 (one of the two is used)
     from interlock.store.sqlite.reader import SqliteReader  # noqa: PLC0415
     from interlock.store.sqlite.writer import SqliteLog  # noqa: PLC0415
 
     path = home / FILE
-    log = SqliteLog(path)
-    reader = SqliteReader(Database.read_only(path))
+    log = SqliteLog(path, may_be_unfinished=may_be_unfinished)
+    reader = SqliteReader(Database.read_only(path), may_be_unfinished=may_be_unfinished)
     return Store(log, reader, FileKeyring(home / "keyring", entropy), str(path))
 
 
-def _postgres(url: str, entropy: Callable[[int], bytes]) -> Store:
+def _connected(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool) -> Store:
     from interlock.store.postgres.address import address  # noqa: PLC0415 (its driver is optional)
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
     from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
     from interlock.store.postgres.writer import PostgresLog  # noqa: PLC0415
 
     at = address(url)
-    log = PostgresLog(at)
-    return Store(log, PostgresReader.at(at), PostgresKeyring(log.db, entropy), at.name)
+    log = PostgresLog(at, may_be_unfinished=may_be_unfinished)
+    reader = PostgresReader.at(at, may_be_unfinished=may_be_unfinished)
+    return Store(log, reader, PostgresKeyring(log.db, entropy), at.name)

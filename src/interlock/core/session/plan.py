@@ -1,6 +1,6 @@
 """A plan: everything one call wants to record, worked out before anything is written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -92,7 +92,7 @@ def plan(
 ) -> Plan:
     assert drafts, "a plan records something"
     links: list[Link] = []
-    nodes: list[NodePlace] = []
+    envelopes: list[Envelope] = []
     head, end = stream.head, stream.end
     for seq, draft in enumerate(drafts, start=stream.version):
         envelope = Envelope(
@@ -108,32 +108,65 @@ def plan(
         head = heads.apply(head, envelope)
         link = chain.seal(envelope, end)
         links.append(link)
+        envelopes.append(envelope)
         end = link.digest
-        if isinstance(draft.event, NodeCreated):
-            assert draft.node is not None, "a node has a name"
-            nodes.append(NodePlace(draft.node, seq, draft.event.node_kind, draft.event.parent))
     assert head is not None, "a plan leaves a session behind"
-    keys = tuple(draft.key for draft in drafts)
+    return _whole(stream, links, envelopes, head=head, blobs=blobs, request=request)
+
+
+def carried(
+    stream: Stream,
+    recorded: Sequence[tuple[Link, Envelope]],
+    *,
+    blobs: Mapping[BlobRef, bytes],
+) -> Plan:
+    """What another store has recorded after `stream`: the same bytes, the same digests."""
+    head = stream.head
+    for _, envelope in recorded:
+        head = heads.apply(head, envelope)
+    assert head is not None, "a plan leaves a session behind"
+    links, envelopes = zip(*recorded, strict=True)
+    return _whole(stream, links, envelopes, head=head, blobs=blobs, request=None)
+
+
+def _whole(
+    stream: Stream,
+    links: Sequence[Link],
+    envelopes: Sequence[Envelope],
+    *,
+    head: Head,
+    blobs: Mapping[BlobRef, bytes],
+    request: Request | None,
+) -> Plan:
+    keys = tuple(envelope.key for envelope in envelopes)
     assert len(set(keys)) == len(keys), f"a key is taken once: {keys}"
     return Plan(
         session=stream.session,
         after=stream.version,
         links=tuple(links),
         keys=keys,
-        nodes=tuple(nodes),
-        runs=_changed(drafts, head),
+        nodes=tuple(_places(envelopes)),
+        runs=_changed(envelopes, head),
         blobs=blobs,
         head=head,
         bound=tuple(
-            (draft.event.host, draft.event.host_session)
-            for draft in drafts
-            if isinstance(draft.event, HostBound)
+            (envelope.event.host, envelope.event.host_session)
+            for envelope in envelopes
+            if isinstance(envelope.event, HostBound)
         ),
         request=request,
     )
 
 
-def _changed(drafts: Sequence[Draft], head: Head) -> tuple[RunId, ...]:
-    changed = {draft.run for draft in drafts if not isinstance(draft.event, SessionCreated)}
+def _places(envelopes: Sequence[Envelope]) -> Iterator[NodePlace]:
+    for envelope in envelopes:
+        event = envelope.event
+        if isinstance(event, NodeCreated):
+            assert envelope.node is not None, "a node has a name"
+            yield NodePlace(envelope.node, envelope.seq, event.node_kind, event.parent)
+
+
+def _changed(envelopes: Sequence[Envelope], head: Head) -> tuple[RunId, ...]:
+    changed = {one.run for one in envelopes if not isinstance(one.event, SessionCreated)}
     # What belongs to no run (archiving) shows with all of them.
     return tuple(run.run for run in head.runs if None in changed or run.run in changed)

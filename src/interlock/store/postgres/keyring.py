@@ -1,6 +1,6 @@
 """The keyring in the store: whoever shares the sessions shares the keys of their tokens."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from interlock.core.tokens import Key
@@ -49,6 +49,14 @@ class PostgresKeyring:
             return revoked is not None
 
         return self._changed(change)
+
+    def adopt(self, keys: Sequence[Key]) -> None:
+        def change() -> None:
+            self._db.run("DELETE FROM token_key")
+            for key in keys:
+                self._insert(key)
+
+        self._changed(change)
 
     def _create(self) -> None:
         def change() -> None:

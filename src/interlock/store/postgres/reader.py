@@ -4,6 +4,7 @@ import time
 import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
@@ -29,9 +30,10 @@ class PostgresReader:
         self._position, self._ask_at = 0, 0.0
 
     @classmethod
-    def at(cls, at: Address) -> "PostgresReader":
+    def at(cls, at: Address, *, may_be_unfinished: bool = False) -> "PostgresReader":
         """It connects when it is asked for something: many processes never read through it."""
-        return cls(Database(at, is_read_only=True, on_connected=schema.must_be_there))
+        ready = partial(schema.must_be_there, may_be_unfinished=may_be_unfinished)
+        return cls(Database(at, is_read_only=True, on_connected=ready))
 
     def close(self) -> None:
         self.db.close()
@@ -113,7 +115,7 @@ class PostgresReader:
         )
         if row is None:
             return None
-        return Repeated(BlobRef(f"sha256:{row[0].hex()}"), ids.node_id(row[1]), row[2])
+        return Repeated(_ref(row[0]), ids.node_id(row[1]), row[2])
 
     def tail(self, stream: Stream) -> tuple[Link, ...]:
         rows = self.db.rows(
@@ -307,6 +309,23 @@ class PostgresReader:
         )
         return [(RunId(run), SessionId(session)) for run, session in rows]
 
+    def all_sessions(self) -> list[SessionId]:
+        return [session for (session,) in self.db.rows("SELECT session FROM stream ORDER BY id")]
+
+    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+        rows = self.db.rows("SELECT key, arguments, node, at_ms FROM request ORDER BY key")
+        return [
+            (_ref(key), Repeated(_ref(arguments), ids.node_id(node), at_ms))
+            for key, arguments, node, at_ms in rows
+        ]
+
+    def identity(self) -> str:
+        # Two servers do not start in the same microsecond.
+        return self.db.scalar(
+            "SELECT concat_ws(':', extract(epoch FROM pg_postmaster_start_time()), oid,"
+            " current_schema()) FROM pg_database WHERE datname = current_database()"
+        )
+
     def stats(self) -> Stats:
         return Stats(
             sessions=self.db.scalar("SELECT count(*) FROM stream"),
@@ -324,6 +343,10 @@ class PostgresReader:
 
 def blob_hash(ref: BlobRef) -> bytes:
     return bytes.fromhex(ref.removeprefix("sha256:"))
+
+
+def _ref(hashed: bytes) -> BlobRef:
+    return BlobRef(f"sha256:{hashed.hex()}")
 
 
 def _inflated(content: bytes) -> bytes | None:

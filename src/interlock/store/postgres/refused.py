@@ -1,11 +1,17 @@
 """What PostgreSQL refused or could not do, in our words."""
 
+import re
+
 import psycopg
 from psycopg import errors
 
 from interlock.store.failures import StoreBusy, StoreFailure, StoreFull, StoreUnusable
 from interlock.store.postgres.address import Address
 
+_AROUND = re.compile(
+    r"connection (?:failed|is bad): |connection to server [^\n]*? failed: |FATAL: +|fe_sendauth: "
+    r"|\n[ \t]*Is the server running [^\n]*\?"
+)
 _SAFE = "It is not certain that anything was written. Repeat the call: it is recorded once."
 
 
@@ -67,11 +73,7 @@ def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
                 "Free some space and repeat the call: it is recorded once.",
             )
         case errors.InsufficientPrivilege():
-            return StoreUnusable(
-                f"Rights are missing in `{at.name}`: {said}",
-                f"Let the owner of the database run: CREATE SCHEMA {at.schema} AUTHORIZATION"
-                " <user>;",
-            )
+            return rights_missing(said, at)
         case errors.ReadOnlySqlTransaction():
             return StoreUnusable(
                 f"`{at.name}` cannot be written: {said}",
@@ -87,6 +89,16 @@ def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
             return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _SAFE)
 
 
+def rights_missing(said: str, at: Address) -> StoreUnusable:
+    user = at.settings.get("user", "<user>")
+    return StoreUnusable(
+        f"Rights are missing in `{at.name}`: {said}",
+        "Let the owner of the database run in it:"
+        f' CREATE SCHEMA {at.schema} AUTHORIZATION "{user}";'
+        " If that schema is there and belongs to another role, use that role.",
+    )
+
+
 def lost(error: BaseException | None, at: Address) -> ConnectionLost:
     said = f": {_words(error, at)}" if isinstance(error, psycopg.Error) else ""
     return ConnectionLost(f"The connection to `{at.name}` was lost{said}", _SAFE)
@@ -97,8 +109,11 @@ def silent(at: Address, seconds: float) -> StoreBusy:
 
 
 def _words(error: psycopg.Error, at: Address) -> str:
-    """What the server said, on one line, and never the password."""
-    said = error.diag.message_primary or str(error)
+    """What the server said, on one line, and never the password.
+
+    Libpq says first where it connected to, which the reader has been told, and asks a question.
+    """
+    said = _AROUND.sub("", error.diag.message_primary or str(error))
     if password := at.settings.get("password"):
         said = said.replace(password, "***")
     return " ".join(said.split()).rstrip(".")

@@ -1,7 +1,8 @@
 """The tables, and the way from an older store to this one. Forward only."""
 
-from interlock.store.failures import StoreUnusable
+from interlock.store.failures import StoreUnusable, unfinished
 from interlock.store.postgres.database import Database
+from interlock.store.postgres.refused import rights_missing
 
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 
@@ -123,20 +124,26 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 
-def check(db: Database) -> int:
+def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     """The schema version of the store, which must be one that this Interlock can read.
 
     0 is a store that has not been made yet.
     """
     if db.scalar("SELECT to_regclass('interlock_store')") is None:
         theirs = db.scalar("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,))
+        if theirs and not db.scalar("SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)):
+            raise rights_missing(f"permission denied for schema {db.at.schema}", db.at)
         if theirs:
             raise StoreUnusable(
                 f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
                 "Name another schema in the store's URL: ?options=-csearch_path%3Dname",
             )
         return 0
-    version = db.scalar("SELECT schema_version FROM interlock_store")
+    found = db.row("SELECT schema_version, is_unfinished FROM interlock_store")
+    assert found is not None, "it is made with its one row"
+    version, is_unfinished = found
+    if is_unfinished and not may_be_unfinished:
+        raise unfinished(db.at.name)
     if version > VERSION:
         raise StoreUnusable(
             f"`{db.at.name}` was written by a newer Interlock"
@@ -146,26 +153,31 @@ def check(db: Database) -> int:
     return version
 
 
-def must_be_there(db: Database) -> None:
-    if check(db) == 0:
+def must_be_there(db: Database, *, may_be_unfinished: bool = False) -> None:
+    if check(db, may_be_unfinished=may_be_unfinished) == 0:
         raise StoreUnusable(
             f"There is no store in `{db.at.name}`",
             "It is made by the first command that may write to it.",
         )
 
 
-def migrate(db: Database) -> None:
+def migrate(db: Database, *, may_be_unfinished: bool = False) -> None:
     """Bring the store to `VERSION`, if it is not there. Several processes may try at once."""
-    if check(db) == VERSION:
+    if check(db, may_be_unfinished=may_be_unfinished) == VERSION:
         return
     db.begin()
     try:
         db.run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if db.scalar("SELECT to_regnamespace(%s)", (db.at.schema,)) is None:
             db.run(f"CREATE SCHEMA {db.at.schema}")
-        version = check(db)  # another process may have been here first
+        version = check(
+            db, may_be_unfinished=may_be_unfinished
+        )  # another process may have been here first
         if version == 0:
-            db.run("CREATE TABLE interlock_store (schema_version integer NOT NULL)")
+            db.run(
+                "CREATE TABLE interlock_store (schema_version integer NOT NULL,"
+                " is_unfinished boolean NOT NULL DEFAULT false)"
+            )
             db.run("INSERT INTO interlock_store VALUES (0)")
         for number in range(version, VERSION):
             for statement in MIGRATIONS[number].split(";\n"):

@@ -1,19 +1,21 @@
 """Writing the log: one plan, one statement, one sync."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from interlock.core import ids
-from interlock.core.ids import SessionId
+from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.plan import Plan, Request
 from interlock.store.failures import PlanHalfKnown, StreamMoved
+from interlock.store.log import Repeated
 from interlock.store.postgres import schema, statement
 from interlock.store.postgres.address import Address
 from interlock.store.postgres.database import Database
 from interlock.store.postgres.reader import PostgresReader, blob_hash
 from interlock.store.postgres.refused import Conflict
-from interlock.store.postgres.values import Numbers, Texts
+from interlock.store.postgres.values import Contents, Numbers, Texts
 
 _TRIES_MAX = 3
 
@@ -21,8 +23,9 @@ T = TypeVar("T")
 
 
 class PostgresLog(PostgresReader):
-    def __init__(self, at: Address) -> None:
-        super().__init__(Database(at, is_read_only=False, on_connected=schema.migrate))
+    def __init__(self, at: Address, *, may_be_unfinished: bool = False) -> None:
+        ready = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
+        super().__init__(Database(at, is_read_only=False, on_connected=ready))
         self.db.connect()
         self._together: dict[int, SessionId] | None = None
         """The streams that were written to since `together` began."""
@@ -53,6 +56,22 @@ class PostgresLog(PostgresReader):
 
     def delete(self, session: SessionId) -> None:
         _tried(lambda: self._remove(session))
+
+    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+        self.db.run(
+            "INSERT INTO request (key, arguments, node, at_ms) SELECT * FROM unnest(%s, %s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
+            " node = excluded.node, at_ms = excluded.at_ms",
+            (
+                Contents(blob_hash(key) for key, _ in requests),
+                Contents(blob_hash(known.arguments) for _, known in requests),
+                Contents(ids.raw(known.node) for _, known in requests),
+                Numbers(known.at_ms for _, known in requests),
+            ),
+        )
+
+    def set_unfinished(self, *, is_unfinished: bool) -> None:
+        self.db.run("UPDATE interlock_store SET is_unfinished = %s", (is_unfinished,))
 
     def _remove(self, session: SessionId) -> None:
         # The locks in the order in which appends take them: the stream, then the latest position.

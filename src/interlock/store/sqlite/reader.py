@@ -17,9 +17,9 @@ from interlock.store.sqlite.database import Database, Value, engine
 
 
 class SqliteReader:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, *, may_be_unfinished: bool = False) -> None:
         self._db = db
-        schema.check(db)
+        schema.check(db, may_be_unfinished=may_be_unfinished)
 
     def close(self) -> None:
         self._db.close()
@@ -110,7 +110,7 @@ class SqliteReader:
         )
         if row is None:
             return None
-        return Repeated(BlobRef(f"sha256:{row[0].hex()}"), ids.node_id(row[1]), row[2])
+        return Repeated(_ref(row[0]), ids.node_id(row[1]), row[2])
 
     def tail(self, stream: Stream) -> tuple[Link, ...]:
         rows = self._db.rows(
@@ -296,6 +296,20 @@ class SqliteReader:
         )
         return [(RunId(run), SessionId(session)) for run, session in rows]
 
+    def all_sessions(self) -> list[SessionId]:
+        return [session for (session,) in self._db.rows("SELECT session FROM stream ORDER BY id")]
+
+    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+        rows = self._db.rows("SELECT key, arguments, node, at_ms FROM request ORDER BY key")
+        return [
+            (_ref(key), Repeated(_ref(arguments), ids.node_id(node), at_ms))
+            for key, arguments, node, at_ms in rows
+        ]
+
+    def identity(self) -> str:
+        found = self._db.path.stat()
+        return f"{found.st_dev}:{found.st_ino}"
+
     def stats(self) -> Stats:
         path = self._db.path
         size = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
@@ -316,6 +330,10 @@ def _quoted(words: Sequence[str], between: str) -> str:
 
 def blob_hash(ref: BlobRef) -> bytes:
     return bytes.fromhex(ref.removeprefix("sha256:"))
+
+
+def _ref(hashed: bytes) -> BlobRef:
+    return BlobRef(f"sha256:{hashed.hex()}")
 
 
 def _inflated(content: bytes) -> bytes | None:

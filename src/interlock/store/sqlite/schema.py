@@ -1,9 +1,10 @@
 """The tables, and the way from an older file to this one. Forward only."""
 
-from interlock.store.failures import StoreUnusable
+from interlock.store.failures import StoreUnusable, unfinished
 from interlock.store.sqlite.database import Database
 
 APPLICATION_ID = 0x494C4B31  # "ILK1": tells our files from anybody else's
+UNFINISHED_ID = 0x494C4B30  # "ILK0": one of ours that is being copied to, so it is no store yet
 
 # One entry for each schema version that ever existed; an entry never changes once released.
 MIGRATIONS = (
@@ -102,11 +103,14 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 
-def check(db: Database) -> int:
+def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     """The schema version of the file, which must be one that this Interlock can read."""
     version = db.scalar("PRAGMA user_version")
     is_empty = db.scalar("SELECT count(*) FROM sqlite_schema") == 0
-    if not is_empty and db.scalar("PRAGMA application_id") != APPLICATION_ID:
+    kind = db.scalar("PRAGMA application_id")
+    if kind == UNFINISHED_ID and not may_be_unfinished:
+        raise unfinished(str(db.path))
+    if not is_empty and kind not in (APPLICATION_ID, UNFINISHED_ID):
         raise StoreUnusable(
             f"`{db.path}` is not an Interlock store",
             "Move that file away, or point INTERLOCK_HOME at another directory.",
@@ -120,14 +124,19 @@ def check(db: Database) -> int:
     return version
 
 
-def migrate(db: Database) -> None:
+def set_unfinished(db: Database, *, is_unfinished: bool) -> None:
+    db.run(f"PRAGMA application_id = {UNFINISHED_ID if is_unfinished else APPLICATION_ID}")
+
+
+def migrate(db: Database, *, may_be_unfinished: bool = False) -> None:
     """Bring the file to `VERSION`, if it is not there. The caller holds the write lock."""
-    version = check(db)
+    version = check(db, may_be_unfinished=may_be_unfinished)
     if version == VERSION:
         return
     db.run("BEGIN IMMEDIATE")
     for number in range(version, VERSION):
         db.run(MIGRATIONS[number])
     db.run(f"PRAGMA user_version = {VERSION}")
-    db.run(f"PRAGMA application_id = {APPLICATION_ID}")
+    if version == 0:
+        db.run(f"PRAGMA application_id = {APPLICATION_ID}")
     db.run("COMMIT")

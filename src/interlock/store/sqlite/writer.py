@@ -15,6 +15,7 @@ from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.session.plan import Plan, Request
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
+from interlock.store.log import Repeated
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import Database, Value
 from interlock.store.sqlite.reader import SqliteReader, blob_hash
@@ -24,7 +25,7 @@ _ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
 
 
 class SqliteLog(SqliteReader):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_be_unfinished: bool = False) -> None:
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
         db = Database.read_write(path)
         with self._lock.held():
@@ -38,8 +39,8 @@ class SqliteLog(SqliteReader):
             db.run("PRAGMA synchronous = full")
             # What it takes to undo a part of a transaction would go to a file in /tmp otherwise.
             db.run("PRAGMA temp_store = memory")
-            schema.migrate(db)
-        super().__init__(db)
+            schema.migrate(db, may_be_unfinished=may_be_unfinished)
+        super().__init__(db, may_be_unfinished=may_be_unfinished)
         self._is_together = False
 
     def append(self, plan: Plan) -> bool:
@@ -73,6 +74,18 @@ class SqliteLog(SqliteReader):
         # Deleting from the word index only marks what is gone; merging it drops the words.
         self._db.run("INSERT INTO resume_words (resume_words) VALUES ('optimize')")
         self._db.run("PRAGMA wal_checkpoint(truncate)")
+
+    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+        rows = [
+            (blob_hash(key), blob_hash(known.arguments), ids.raw(known.node), known.at_ms)
+            for key, known in requests
+        ]
+        with self._lock.held(), self._transaction():
+            self._insert("INSERT OR REPLACE INTO request (key, arguments, node, at_ms)", rows)
+
+    def set_unfinished(self, *, is_unfinished: bool) -> None:
+        with self._lock.held(), self._transaction():
+            schema.set_unfinished(self._db, is_unfinished=is_unfinished)
 
     def _remove(self, session: SessionId) -> None:
         with self._lock.held(), self._transaction():
@@ -216,9 +229,9 @@ class SqliteLog(SqliteReader):
 
     def _insert(self, into: str, rows: Sequence[Sequence[Value]]) -> None:
         """All rows with as few statements as SQLite's limit on variables allows."""
-        marks = f"({', '.join('?' * len(rows[0]))})"
         for first in range(0, len(rows), _ROWS_MAX):
             chunk = rows[first : first + _ROWS_MAX]
+            marks = f"({', '.join('?' * len(chunk[0]))})"
             values = [value for row in chunk for value in row]
             self._db.run(f"{into} VALUES {', '.join([marks] * len(chunk))}", values)
 

@@ -1,0 +1,79 @@
+"""Why a store is not copied, or the copy not taken for one, and that in words."""
+
+from typing import TypeAlias, assert_never
+
+import msgspec
+
+from interlock.app.explanation import Explanation
+from interlock.core.ids import SessionId
+
+_SHOWN_MAX = 10
+
+
+class SameStore(msgspec.Struct, frozen=True):
+    place: str
+
+
+class Strange(msgspec.Struct, frozen=True):
+    """The target holds something that did not come from the source."""
+
+    target: str
+    session: SessionId
+    why: str
+
+
+class SourceDamaged(msgspec.Struct, frozen=True):
+    unsound: tuple[tuple[SessionId, str], ...]
+
+
+class CopyUnlike(msgspec.Struct, frozen=True):
+    """What arrived is not what was sent."""
+
+    target: str
+    session: SessionId | None
+    why: str
+
+
+CopyRefusal: TypeAlias = SameStore | Strange | SourceDamaged | CopyUnlike
+
+
+def explain_copy(refusal: CopyRefusal) -> Explanation:
+    match refusal:
+        case SameStore():
+            return Explanation(
+                "same_store",
+                f"`{refusal.place}` is the store in use",
+                "Name another database or directory.",
+            )
+        case Strange():
+            return Explanation(
+                "target_not_empty",
+                f"`{refusal.target}` holds sessions of its own: `{refusal.session}` {refusal.why}",
+                "Nothing was copied. Name an empty database or directory; in a database that others"
+                " use, another schema: ?options=-csearch_path%3Dname",
+            )
+        case SourceDamaged():
+            return _damaged(refusal.unsound)
+        case CopyUnlike():
+            which = f"session `{refusal.session}`" if refusal.session else "the copy"
+            return Explanation(
+                "copy_unlike",
+                f"{which[0].upper()}{which[1:]} is not the same in `{refusal.target}`:"
+                f" {refusal.why}",
+                "The target is marked as unfinished and cannot be used; the store in use is as it"
+                " was. See that nobody else writes to the target, then copy to an empty one.",
+            )
+        case _:
+            assert_never(refusal)
+
+
+def _damaged(unsound: tuple[tuple[SessionId, str], ...]) -> Explanation:
+    shown = [f"`{session}` ({reason})" for session, reason in unsound[:_SHOWN_MAX]]
+    more = [f"{len(unsound) - _SHOWN_MAX} more"] if len(unsound) > _SHOWN_MAX else []
+    count = "A session is" if len(unsound) == 1 else f"{len(unsound)} sessions are"
+    return Explanation(
+        "session_unhealthy",
+        f"{count} damaged: {', '.join((*shown, *more))}",
+        "Nothing was copied. Restore the store from a backup, or do without them:"
+        " `interlock session delete ID`, then copy again.",
+    )

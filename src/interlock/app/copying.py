@@ -1,0 +1,208 @@
+"""Copy the store in use to another one, and prove that everything arrived.
+
+Nobody has to stop working meanwhile. Most is brought session by session; then one moment of the
+source is held, and what was written until then is brought as well. Each session in the target is a
+prefix of the one in the source at any time, so a copy that was interrupted goes on where it
+stopped. Until all of it has been checked, the target cannot be used for anything else.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.copy_refusals import CopyRefusal, CopyUnlike, SameStore, SourceDamaged, Strange
+from interlock.app.sessions import check_stream, checked
+from interlock.core.ids import BlobRef, RunId, SessionId
+from interlock.core.session.chain import Link
+from interlock.core.session.events import Envelope, decode_envelope, refs_of
+from interlock.core.session.plan import Plan, Stream, carried
+from interlock.store.failures import StreamMoved
+from interlock.store.log import LogReader
+from interlock.store.opening import Store, open_target
+
+Tell: TypeAlias = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is."""
+Recorded: TypeAlias = tuple[Link, Envelope]
+Ends: TypeAlias = dict[SessionId, tuple[int, bytes]]
+
+TOGETHER = 20
+"""Sessions that are written with one sync."""
+PART_MAX = 500
+"""Events that are written with one plan; their blobs are in memory at once."""
+
+
+class Copied(msgspec.Struct, frozen=True):
+    source: str
+    target: str
+    sessions: int
+    events: int
+    blobs: int
+    requests: int
+    keys: int
+    known: int
+    """Sessions of which the target held something before."""
+    brought: int
+    """Events that it did not hold."""
+    at_ms: int
+    """What was written until then is in the target."""
+
+
+def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
+    """Raises `StoreFailure` where either store cannot be used; the same copy can be made again."""
+    with closing(open_target(to, app.entropy)) as target:
+        if target.log.identity() == app.reader.identity():
+            return SameStore(app.place)
+        known = target.log.all_sessions()
+        refusal = _strange(app.reader, target, known) or _damaged(app.reader, tell)
+        if refusal:
+            return refusal
+        target.log.set_unfinished(is_unfinished=True)
+        try:
+            copied = _copied(app, target, len(known), tell)
+        except StreamMoved:
+            return CopyUnlike(target.place, None, "somebody else writes to it")
+        if isinstance(copied, Copied):
+            target.log.set_unfinished(is_unfinished=False)
+        return copied
+
+
+def _strange(source: LogReader, target: Store, known: Sequence[SessionId]) -> Strange | None:
+    """What the target holds must be how the same sessions began in the source."""
+    for session in known:
+        with source.snapshot():
+            theirs = target.log.stream(session)
+            assert theirs is not None, "it is listed"
+            link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
+        if link is None:
+            return Strange(target.place, session, "is not in the store that is copied")
+        if (link.seq + 1, link.digest) != (theirs.version, theirs.end):
+            return Strange(target.place, session, "went on differently there")
+    return None
+
+
+def _damaged(source: LogReader, tell: Tell) -> SourceDamaged | None:
+    """Everything is looked at before anything is written."""
+    sessions = source.all_sessions()
+    unsound: list[tuple[SessionId, str]] = []
+    for number, (session, health) in enumerate(checked(source, sessions), start=1):
+        tell("Checking", number, len(sessions))
+        if health.state != "healthy":
+            unsound.append((session, health.reason))
+    return SourceDamaged(tuple(unsound)) if unsound else None
+
+
+def _copied(app: App, target: Store, known: int, tell: Tell) -> Copied | CopyUnlike:
+    brought = _bring(app.reader, target, app.reader.all_sessions(), partial(tell, "Copying"))
+    with app.reader.snapshot():
+        at_ms = app.clock.now_ms()
+        sessions = app.reader.all_sessions()
+        brought += _bring(app.reader, target, sessions, partial(tell, "Following"))
+        ends: Ends = {}
+        for session in sessions:
+            stream = app.reader.stream(session)
+            assert stream is not None, "it is listed, in the same moment"
+            if stream != target.log.stream(session):
+                return CopyUnlike(
+                    target.place, session, "its head is not what its events add up to"
+                )
+            ends[session] = (stream.version, stream.end)
+        requests = app.reader.requests()
+    # What was there when we began and is not there any more was deleted meanwhile.
+    for session in target.log.all_sessions():
+        if session not in ends:
+            target.log.delete(session)
+    target.log.keep_requests(requests)
+    # Read after the events: the keys that they name were there before them.
+    keys = tuple(app.keyring.keys().values())
+    target.keyring.adopt(keys)
+    if unlike := _unlike(target, ends, tell):
+        return unlike
+    stats = target.log.stats()
+    return Copied(
+        app.place,
+        target.place,
+        len(ends),
+        sum(version for version, _ in ends.values()),
+        stats.blobs,
+        len(requests),
+        len(keys),
+        known,
+        brought,
+        at_ms,
+    )
+
+
+def _bring(
+    source: LogReader,
+    target: Store,
+    sessions: Sequence[SessionId],
+    tell: Callable[[int, int], None],
+) -> int:
+    brought = 0
+    for first in range(0, len(sessions), TOGETHER):
+        with target.log.together():
+            for number, session in enumerate(sessions[first : first + TOGETHER], start=first + 1):
+                with source.snapshot():
+                    brought += _bring_session(source, target, session)
+                tell(number, len(sessions))
+    return brought
+
+
+def _bring_session(source: LogReader, target: Store, session: SessionId) -> int:
+    wanted = source.stream(session)
+    stream = target.log.stream(session) or Stream(session)
+    if wanted is None or stream.version == wanted.version:
+        return 0
+    before = stream.version
+    times = {row.run: row.updated_ms for row in source.rows([session])}
+    for part in _parts(link for link in source.links(session) if link.seq >= before):
+        plan = _plan(source, stream, part, times)
+        target.log.append(plan)
+        stream = Stream(session, plan.after + len(plan.links), plan.end, plan.head)
+    return stream.version - before
+
+
+def _parts(links: Iterator[Link]) -> Iterator[list[Recorded]]:
+    """As the events may have been written: each run has a row with the time of its last change."""
+    part: list[Recorded] = []
+    for link in links:
+        envelope = decode_envelope(link.body)
+        if part and (part[-1][1].run != envelope.run or len(part) == PART_MAX):
+            yield part
+            part = []
+        part.append((link, envelope))
+    if part:
+        yield part
+
+
+def _plan(
+    source: LogReader, stream: Stream, part: Sequence[Recorded], times: Mapping[RunId, int]
+) -> Plan:
+    named: dict[BlobRef, None] = {
+        ref: None for _, envelope in part for ref in refs_of(envelope.event)
+    }
+    plan = carried(stream, part, blobs={ref: source.blob(ref) for ref in named})
+    # An imported session was written at once, and does not own the conversations it tells of.
+    at_ms = plan.head.updated_ms
+    runs = [
+        run.run for run in plan.head.runs if run.run in plan.runs or times.get(run.run) == at_ms
+    ]
+    bound = [one for one in plan.bound if source.of_host(*one) == stream.session]
+    return msgspec.structs.replace(plan, runs=tuple(runs), bound=tuple(bound))
+
+
+def _unlike(target: Store, ends: Ends, tell: Tell) -> CopyUnlike | None:
+    """Every chain is walked in the target and every blob hashed."""
+    for number, (session, end) in enumerate(ends.items(), start=1):
+        tell("Verifying", number, len(ends))
+        stream = target.log.stream(session)
+        if stream is None or (stream.version, stream.end) != end:
+            return CopyUnlike(target.place, session, "it does not end where the source does")
+        health = check_stream(target.log, session)
+        if health.state != "healthy":
+            return CopyUnlike(target.place, session, health.reason)
+    return None

@@ -1,0 +1,72 @@
+"""What a store holds, so that two of them can be compared."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.context import App, open_app
+from interlock.app.copying import Copied, copy
+from interlock.core.session.events import HostBound, decode_envelope, refs_of
+from tests.stores import Place
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, home: Path, url: str = "") -> App:
+    """The store at `url`, or the file in `home`."""
+    if url:
+        monkeypatch.setenv("INTERLOCK_STORE", url)
+    else:
+        monkeypatch.delenv("INTERLOCK_STORE", raising=False)
+    return open_app(home)
+
+
+def contents(app: App) -> dict[str, Any]:
+    """Everything that can be asked of a store, but for where it is."""
+    reader = app.reader
+    sessions = reader.all_sessions()
+    links = {session: list(reader.links(session)) for session in sessions}
+    events = [
+        (session, decode_envelope(link.body).event)
+        for session in sessions
+        for link in links[session]
+    ]
+    bound = {
+        (event.host, event.host_session) for _, event in events if isinstance(event, HostBound)
+    }
+    return {
+        "order": sessions,
+        "links": links,
+        "streams": {session: reader.stream(session) for session in sessions},
+        "blobs": {ref: reader.blob(ref) for _, event in events for ref in refs_of(event)},
+        "rows": {
+            session: sorted(reader.rows([session]), key=lambda row: row.run) for session in sessions
+        },
+        "newest": [row.session for row in reader.sessions(limit=1_000, archived=True)],
+        "usage": reader.usage(),
+        "approvals": [row.run for row in reader.with_approvals(limit=1_000)],
+        "attended": {place: reader.attended_in(place) for place in reader.workspaces(limit=1_000)},
+        "conversations": {one: reader.of_host(*one) for one in bound},
+        "requests": reader.requests(),
+        "keys": dict(app.keyring.keys()),
+        "counts": (reader.stats().sessions, reader.stats().events, reader.stats().blobs),
+    }
+
+
+def contents_at(monkeypatch: pytest.MonkeyPatch, home: Path, url: str = "") -> dict[str, Any]:
+    with closing(opened(monkeypatch, home, url)) as app:
+        return contents(app)
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Nobody looks how far it is."""
+
+
+def to(target: Place) -> str:
+    return target.url or str(target.home)
+
+
+def copied(app: App, where: str) -> Copied:
+    done = copy(app, where, quiet)
+    assert isinstance(done, Copied), done
+    return done

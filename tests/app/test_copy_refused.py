@@ -1,0 +1,151 @@
+"""When a store is not copied: what is damaged, foreign or the same is left alone."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App, open_app
+from interlock.app.copy_refusals import CopyUnlike, SameStore, SourceDamaged, Strange
+from interlock.app.copying import Copied, copy
+from interlock.store.failures import StoreFailure, StoreUnusable
+from tests.app.copies import contents, contents_at, copied, opened, quiet, to
+from tests.scenes import handed_in, started
+from tests.stores import Place
+
+pytestmark = pytest.mark.sqlite  # which store is where is what these are about
+
+
+DAMAGE = {
+    "an event is changed": (
+        "UPDATE event SET body = CAST(replace(CAST(body AS TEXT), 'Try', 'Cry') AS BLOB)"
+        " WHERE seq = 1 AND stream = 2"
+    ),
+    "an event is missing": "DELETE FROM event WHERE seq = 2 AND stream = 2",
+    "all events are missing": "DELETE FROM event WHERE stream = 2",
+    "the end is another": "UPDATE stream SET digest = zeroblob(32) WHERE id = 2",
+    "contents are missing": "DELETE FROM blob",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
+def test_a_damaged_source_is_refused_before_anything_is_written(
+    app: App, home: Path, tmp_path: Path, damage: str
+) -> None:
+    answers = [started(app, tmp_path) for _ in range(3)]
+    Place(home).run(damage)
+
+    refused = copy(app, str(tmp_path / "there"), quiet)
+
+    assert isinstance(refused, SourceDamaged)
+    assert answers[1].answer.session in [session for session, _ in refused.unsound]
+    with closing(open_app(tmp_path / "there")) as there:
+        assert there.reader.all_sessions() == []
+
+
+def test_a_head_that_does_not_follow_from_the_events_is_noticed(
+    app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = started(app, tmp_path)
+    Place(home).run(
+        "UPDATE stream SET head = CAST(replace(CAST(head AS TEXT), 'Try', 'Cry') AS BLOB)"
+    )
+
+    refused = copy(app, to(target), quiet)
+
+    assert isinstance(refused, CopyUnlike)
+    assert refused.session == begun.answer.session
+    with pytest.raises(StoreUnusable, match="not finished"):
+        opened(monkeypatch, target.home, target.url)
+
+
+def altered_in(target: Place, sql: str) -> Callable[[str, int, int], None]:
+    def tell(what: str, done: int, _total: int) -> None:
+        if (what, done) == ("Verifying", 1):
+            target.run(sql)
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE event SET digest = body WHERE seq = 2 AND stream = (SELECT max(id) FROM stream)",
+        "DELETE FROM event WHERE seq = 2 AND stream = (SELECT max(id) FROM stream)",
+        "UPDATE stream SET version = 1 WHERE id = (SELECT max(id) FROM stream)",
+        "DELETE FROM stream WHERE id = (SELECT max(id) FROM stream)",
+    ],
+)
+def test_what_did_not_arrive_is_named_and_the_target_is_not_used(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    answers = [started(app, tmp_path) for _ in range(3)]
+
+    refused = copy(app, to(target), altered_in(target, sql))
+
+    assert isinstance(refused, CopyUnlike)
+    assert refused.session == answers[2].answer.session
+    with pytest.raises(StoreUnusable, match="not finished"):
+        opened(monkeypatch, target.home, target.url)
+
+
+def test_a_target_with_sessions_of_its_own_is_refused_and_left_alone(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started(app, tmp_path)
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        begun = started(there, tmp_path)
+        was = contents(there)
+
+    refused = copy(app, to(target), quiet)
+
+    assert isinstance(refused, Strange)
+    assert (refused.session, "not in the store" in refused.why) == (begun.answer.session, True)
+    assert contents_at(monkeypatch, target.home, target.url) == was
+
+
+def test_a_session_that_went_on_in_the_target_is_not_overwritten(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = started(app, tmp_path)
+    copied(app, to(target))
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        handed_in(there, begun, "in the target")
+        was = contents(there)
+
+    for notes in (None, "in the source", "and on"):
+        if notes:
+            begun = handed_in(app, begun, notes)
+        refused = copy(app, to(target), quiet)
+        assert isinstance(refused, Strange)
+        assert "went on differently" in refused.why
+    assert contents_at(monkeypatch, target.home, target.url) == was
+
+
+def test_a_store_is_not_copied_to_itself_whatever_it_is_called(
+    app: App, home: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started(app, tmp_path)
+    (tmp_path / "alias").symlink_to(home)
+    for name in (str(home), str(tmp_path / "alias")):
+        assert isinstance(copy(app, name, quiet), SameStore)
+    assert contents_at(monkeypatch, home) == contents(app)
+    with closing(opened(monkeypatch, home, url)) as shared:
+        for name in (url, f"{url}&application_name=other"):
+            assert isinstance(copy(shared, name, quiet), SameStore)
+        other_schema = f"{url}&options=-csearch_path%3Dtheirs"
+        assert isinstance(copy(shared, other_schema, quiet), Copied)
+
+
+@pytest.mark.parametrize("name", ["mysql://me:s3cret@h/d", "postgresql:me:s3cret@h", "sqlite:x"])
+def test_what_is_neither_a_url_nor_a_directory_is_refused(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(StoreFailure, match="cannot be copied to that") as failed:
+        copy(app, name, quiet)
+
+    assert "s3cret" not in f"{failed.value} {failed.value.hint}"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,379 @@
+"""Copying a store: everything arrives, whoever writes meanwhile and whatever interrupts it."""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.app import attend, bundle, projects, user
+from interlock.app.advance import advance
+from interlock.app.context import App, open_app
+from interlock.app.copying import Copied, copy
+from interlock.app.sessions import checked
+from interlock.app.start import Start, start
+from interlock.core.ids import BlobRef, SessionId, WorkflowId
+from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation
+from interlock.core.session.chain import Link
+from interlock.store.failures import StoreUnusable
+from interlock.store.opening import FILE
+from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.reader import SqliteReader
+from tests.app.copies import contents, contents_at, copied, opened, to
+from tests.postgres import Cluster
+from tests.scenes import handed_in, install, linear, output, started
+from tests.server.stage import perform, project_at
+from tests.stores import Place
+
+pytestmark = pytest.mark.sqlite  # which store is where is what these are about
+
+
+def begun_in(app: App, workspace: Path, goal: str) -> Answered:
+    install(app, workspace, linear())
+    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
+    assert isinstance(answered, Answered)
+    return answered
+
+
+def test_from_a_file_to_postgresql_and_back_everything_is_the_same(
+    app: App, home: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(app, project_at(tmp_path / "project"))
+    old = app.keyring.current()
+    app.keyring.rotate()
+    app.keyring.rotate()
+    assert app.keyring.revoke(old.id)
+    was = contents(app)
+
+    there = copied(app, url)
+    with closing(opened(monkeypatch, home, url)) as shared:
+        assert contents(shared) == was
+        back = copied(shared, str(tmp_path / "back"))
+
+    assert contents_at(monkeypatch, tmp_path / "back") == was
+    assert contents(app) == was
+    sessions, events, blobs = was["counts"]
+    for done in (there, back):
+        assert (done.sessions, done.events, done.brought) == (sessions, events, events)
+        assert (done.blobs, done.requests, done.keys) == (blobs, len(was["requests"]), 3)
+        assert done.known == 0
+    assert len(was["requests"]) > 3
+    assert any(was["conversations"].values())
+    assert any(was["attended"].values())
+    keyring = tmp_path / "back" / "keyring"
+    assert keyring.stat().st_mode & 0o777 == 0o600
+
+
+def test_tokens_that_were_handed_out_before_work_after(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = started(app, tmp_path)
+    second = handed_in(app, first)
+    copied(app, to(target))
+
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        again = advance(there, first.answer.continue_token, output("done"))
+        assert isinstance(again, Answered)
+        assert again.answer == second.answer, "a replay gets the same answer"
+        assert handed_in(there, second).answer.session == first.answer.session
+        assert start_again(there, tmp_path, first).answer == first.answer
+
+
+def start_again(app: App, workspace: Path, first: Answered) -> Answered:
+    stream = app.reader.stream(first.answer.session)
+    assert stream is not None
+    assert stream.head is not None
+    return begun_in(app, workspace, stream.head.runs[0].goal)
+
+
+def test_what_was_said_is_found_by_its_words(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = begun_in(app, tmp_path, "Teach the parrot Größenwahn")
+    handed_in(app, begun, "It says *croissant* now")
+    begun_in(app, tmp_path, "Something else")
+    copied(app, to(target))
+
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        for words in (["parrot"], ["grossenwahn"], ["croiss"], ["line", "parrot"], ["nothing"]):
+            found = there.reader.with_words(words, all_of=True, limit=9)
+            assert found == app.reader.with_words(words, all_of=True, limit=9), words
+        assert there.reader.with_words(["parrot"], all_of=True, limit=9)
+
+
+def test_each_run_of_a_session_keeps_its_own_time(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in an imported session, which was written at once and owns no conversation."""
+    project = tmp_path / "gated"
+    project.mkdir()
+    projects.opt_in(project, "standard")
+    session = attend.begin(app, project, Conversation("claude-code", "talk")).session
+    runs: list[Answered] = []
+    for number in range(3):
+        time.sleep(0.002)
+        runs.append(begun_in(app, project, f"Run {number}"))
+    time.sleep(0.002)
+    handed_in(app, runs[1])
+    assert {run.answer.session for run in runs} == {session}
+    exported = bundle.export(app, session)
+    assert isinstance(exported, bundle.Exported)
+    imported = bundle.import_as_new(app, exported.document)
+    was = contents(app)
+    assert len({row.updated_ms for row in was["rows"][session]}) == 3
+    assert len({row.updated_ms for row in was["rows"][imported]}) == 1
+    assert set(was["conversations"].values()) == {session}
+
+    copied(app, to(target))
+
+    assert contents_at(monkeypatch, target.home, target.url) == was
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["start", "advance", "rewind", "archive", "delete", "import", "rotate"]),
+        st.integers(0, 5),
+    ),
+    max_size=12,
+)
+
+
+@settings(
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=STEPS, more=STEPS)
+def test_any_store_is_copied_and_brought_up_to_date(
+    tmp_path_factory: pytest.TempPathFactory,
+    cluster: Cluster,
+    steps: list[tuple[str, int]],
+    more: list[tuple[str, int]],
+) -> None:
+    base = tmp_path_factory.mktemp("any")
+    url = cluster.fresh()
+    answers: list[Answered] = []
+    with pytest.MonkeyPatch.context() as patch, closing(open_app(base / "home")) as app:
+        for number, asked in enumerate(steps):
+            take(app, base, answers, asked, f"first {number}")
+        copied(app, url)
+        assert contents_at(patch, base / "home", url) == contents(app)
+        copied(app, str(base / "there"))
+        more = [one for one in more if one[0] != "delete"]
+        for number, asked in enumerate(more):
+            take(app, base, answers, asked, f"second {number}")
+        copied(app, url)
+        copied(app, str(base / "there"))
+        was = contents(app)
+        assert contents_at(patch, base / "home", url) == was
+        assert contents_at(patch, base / "there") == was
+    cluster.give_back(url)
+
+
+def take(app: App, base: Path, answers: list[Answered], asked: tuple[str, int], goal: str) -> None:
+    step, which = asked
+    chosen = answers[which % len(answers)] if answers else None
+    if step == "rotate":
+        app.keyring.rotate()
+    elif step == "start" or chosen is None:
+        answers.append(begun_in(app, base, goal))
+    elif step == "archive":
+        user.archive(app, chosen.answer.session, is_archived=which % 2 == 0)
+    elif step == "delete":
+        user.delete(app, chosen.answer.session)
+        answers[:] = [one for one in answers if one.answer.session != chosen.answer.session]
+    elif step == "import":
+        exported = bundle.export(app, chosen.answer.session)
+        assert isinstance(exported, bundle.Exported)
+        bundle.import_as_new(app, exported.document)
+    elif chosen.answer.pending:
+        answered = handed_in(app, chosen, goal)
+        if step == "advance":
+            answers[answers.index(chosen)] = answered
+
+
+def test_what_is_written_meanwhile_is_not_lost(
+    app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one copy all that was acknowledged before its moment, after another one the rest."""
+    for _ in range(30):
+        started(app, tmp_path)
+    acknowledged: list[tuple[int, SessionId, int]] = []
+    stop = threading.Event()
+    first_written = threading.Event()
+
+    def work() -> None:
+        with closing(open_app(home)) as mine:
+            while not stop.is_set():
+                answered = handed_in(mine, started(mine, tmp_path), "meanwhile")
+                stream = mine.reader.stream(answered.answer.session)
+                assert stream is not None
+                at_ms = time.time_ns() // 1_000_000
+                acknowledged.append((at_ms, stream.session, stream.version))
+                first_written.set()
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    first_written.wait()
+    done = copied(app, to(target))
+    stop.set()
+    writer.join()
+
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        versions = {
+            session: getattr(there.reader.stream(session), "version", 0)
+            for _, session, _ in acknowledged
+        }
+    early = [one for one in acknowledged if one[0] < done.at_ms]
+    assert early
+    assert all(versions[session] >= version for _, session, version in early)
+    again = copied(app, to(target))
+    assert again.known == done.sessions
+    assert contents_at(monkeypatch, target.home, target.url) == contents(app)
+
+
+TABLES = ("request", "event_key", "event", "node", "resume", "blob", "stream")
+
+
+class Losing(SqliteReader):
+    """In the middle of what is read, somebody deletes it."""
+
+    home = Path()
+    lose_at = calls = 0
+
+    def blob(self, ref: BlobRef) -> bytes:
+        self.calls += 1
+        if self.calls == self.lose_at:
+            for table in TABLES:
+                Place(self.home).run(f"DELETE FROM {table}")
+        return super().blob(ref)
+
+
+class Moving(SqliteReader):
+    """Between two questions, the agent goes on."""
+
+    def go_on(self) -> None: ...
+
+    def links(self, session: SessionId) -> Iterator[Link]:
+        self.go_on()
+        return super().links(session)
+
+
+def test_a_session_that_goes_on_while_it_is_read_is_not_taken_for_a_damaged_one(
+    app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [started(app, tmp_path, steps=50)]
+    moving = Moving(Database.read_only(home / FILE))
+    monkeypatch.setattr(moving, "go_on", lambda: answers.append(handed_in(app, answers[-1])))
+
+    copied(msgspec.structs.replace(app, reader=moving), to(target))
+
+    assert len(answers) > 3
+    copied(app, to(target))
+    assert contents_at(monkeypatch, target.home, target.url) == contents(app)
+
+
+@pytest.mark.parametrize("what", ["Checking", "Copying"])
+def test_a_session_that_is_deleted_while_it_is_read_is_not_taken_for_a_damaged_one(
+    app: App, home: Path, target: Place, tmp_path: Path, what: str
+) -> None:
+    started(app, tmp_path)
+    losing = Losing(Database.read_only(home / FILE))
+    losing.home = home
+    assert [health.state for _, health in checked(losing, losing.all_sessions())] == ["healthy"]
+    losing.lose_at = losing.calls + 1 if what == "Checking" else 2 * losing.calls + 1
+
+    done = copied(msgspec.structs.replace(app, reader=losing), to(target))
+
+    assert losing.calls >= losing.lose_at
+    assert (done.sessions, done.events, done.requests) == (0, 0, 0)
+
+
+def test_what_happens_between_two_sessions_is_brought_as_well(
+    app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions that go on, begin or are deleted after they were copied or before."""
+    answers = [started(app, tmp_path) for _ in range(4)]
+    taken = app.keyring.current()
+
+    def meddle(what: str, done: int, _total: int) -> None:
+        if (what, done) == ("Copying", 2):
+            with closing(open_app(home)) as other:
+                other.keyring.rotate()
+                user.delete(other, answers[0].answer.session)
+                handed_in(other, answers[1], "after it was copied")
+                user.delete(other, answers[2].answer.session)
+                handed_in(other, answers[3], "before it is copied")
+                started(other, tmp_path)
+
+    done = copy(app, to(target), meddle)
+
+    assert isinstance(done, Copied)
+    was = contents(app)
+    assert len(was["order"]) == done.sessions == 3
+    assert contents_at(monkeypatch, target.home, target.url) == was
+    assert was["keys"][taken.id].state == "retired"
+
+
+COPY = """
+import sys
+from pathlib import Path
+from interlock.app.context import open_app
+from interlock.app.copying import copy
+def tell(what, done, total):
+    print(what, done, flush=True)
+copy(open_app(Path(sys.argv[1])), sys.argv[2], tell)
+"""
+
+
+def test_a_copy_that_was_killed_goes_on_where_it_stopped(
+    app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(app, tmp_path, linear())
+    for number in range(60):
+        handed_in(app, begun_in(app, tmp_path, f"Goal {number}"), f"notes {number}")
+    was = contents(app)
+    chance = random.Random(8)
+    for stage, least in (("Copying", 1), ("Copying", 25), ("Copying", 60), ("Verifying", 30)):
+        command = [sys.executable, "-c", COPY, str(home), to(target)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            what, _, done = line.partition(" ")
+            if what == stage and int(done) >= least:
+                time.sleep(chance.uniform(0, 0.003))
+                process.send_signal(signal.SIGKILL)
+                break
+        process.stdout.close()
+        assert process.wait() == -signal.SIGKILL
+        with pytest.raises(StoreUnusable, match="a copy that is not finished") as failed:
+            opened(monkeypatch, target.home, target.url)
+        assert "goes on where it stopped" in failed.value.hint
+        monkeypatch.delenv("INTERLOCK_STORE", raising=False)
+
+    done = copied(app, to(target))
+
+    assert done.known >= 20
+    assert done.brought == 0, "all of it was there when the last one was killed"
+    assert contents_at(monkeypatch, target.home, target.url) == was
+
+
+def test_an_empty_store_is_copied_with_its_keys(
+    app: App, target: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        assert there.keyring.current() != app.keyring.current()  # somebody looked at it before
+
+    done = copied(app, to(target))
+
+    assert (done.sessions, done.keys) == (0, 1)
+    assert contents_at(monkeypatch, target.home, target.url) == contents(app)
