@@ -50,7 +50,7 @@ def _tool(tool: Tool[Any], toolset: str) -> Iterator[str]:
     for name, found in tool.input_schema["properties"].items():
         kind = " / ".join(found["enum"]) if "enum" in found else found["type"]
         is_required = "yes" if name in required else ""
-        yield f"| `{name}` | {kind} | {is_required} | {found['description']} |"
+        yield f"| `{name}` | {kind} | {is_required} | {found.get('description', '')} |"
     if tool.aliases:
         names = ", ".join(f"`{alias}` for `{path}`" for alias, path in tool.aliases.items())
         yield f"\nAlso understood: {names}."

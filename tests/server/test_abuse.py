@@ -18,7 +18,7 @@ from interlock.app.context import SystemClock, open_app
 from interlock.server import site
 from interlock.server.console import Console, Download
 from interlock.server.guard import BODY_BYTES_MAX, Caller, Guard
-from interlock.server.live import LISTENERS_MAX
+from interlock.server.listeners import LISTENERS_MAX
 from interlock.server.worker import Worker
 from tests.server.process import Process, line, until, wired
 

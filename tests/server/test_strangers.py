@@ -21,6 +21,8 @@ def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(
             ("GET", "/api/v2/sessions"),
             ("POST", "/api/v2/approvals/x/grant"),
             ("GET", "/live"),
+            ("GET", "/live/notes"),
+            ("GET", "/notes"),
         )
     ]
 

@@ -7,7 +7,7 @@ own, so it reads the store like any other use case. A new capability is a new mo
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -59,6 +59,8 @@ class Shown(msgspec.Struct, frozen=True):
     facts: dict[str, Any]
     live: str | None = None
     """The session that the page is about; empty for all of them; None where nothing changes."""
+    stream: str = ""
+    """The address that tells of changes, where those are not in the store."""
     status: int = 200
 
 
@@ -165,8 +167,7 @@ class Console:
         html = self._templates.get_template("error.html").render(
             **self._frame(request, self._csrf(request), app),
             title=error,
-            live=None,
-            position=0,
+            stream="",
             error=error,
             hint=hint,
         )
@@ -193,8 +194,7 @@ class Console:
         return self._templates.get_template(shown.template).render(
             **self._frame(request, csrf, app),
             title=shown.title,
-            live=shown.live,
-            position=position,
+            stream=shown.stream or _stream(shown.live, position),
             now_ms=app.clock.now_ms(),
             **shown.facts,
         )
@@ -224,6 +224,12 @@ class Console:
             self._secret,
             form or {},
         )
+
+
+def _stream(live: str | None, position: int) -> str:
+    if live is None:
+        return ""
+    return f"/live?since={position}" + (f"&session={quote(live)}" if live else "")
 
 
 def _finalized(value: object) -> object:

@@ -5,7 +5,6 @@ nothing, and a thousand changes in a row are a few messages.
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 
 from starlette.requests import Request
@@ -15,25 +14,21 @@ from interlock.app import changes
 from interlock.app.changes import News, Seen
 from interlock.app.failures import StoreFailure
 from interlock.core.ids import SessionId
+from interlock.server.listeners import Listener, Listeners, message
 from interlock.server.worker import Worker
 
 LOOK_SECONDS = 0.25
-BETWEEN_SECONDS = 0.55
-"""A listener is told no more often than that. With the look before it, within a second."""
-QUIET_SECONDS = 20.0
-"""After so long a comment shows that both ends are there."""
-LISTENERS_MAX = 512
 
 
-class _Listener:
+class _Listener(Listener):
     def __init__(self, session: str) -> None:
+        super().__init__()
         self.session = SessionId(session) if session else None
         """None: all of them."""
         self.seen = Seen()
         """What it knew when it came, or was told of then."""
         self.is_gone = False
         """Its session is, and it was told so."""
-        self.woken = asyncio.Event()
 
     def hear(self, news: News) -> None:
         if news.seen.mark == self.seen.mark:
@@ -52,11 +47,10 @@ class _Listener:
 class Live:
     def __init__(self, reader: Worker) -> None:
         self._reader = reader
-        self._listeners: dict[_Listener, None] = {}
+        self._listeners = Listeners[_Listener]()
         self._seen = Seen()
         self._looking: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
-        self._is_over = False
 
     async def stream(self, request: Request) -> Response:
         """`since` (or the header that browsers send again) is what the page has seen already."""
@@ -72,42 +66,24 @@ class Live:
 
     def end(self) -> None:
         """Every stream ends, so that the server can."""
-        self._is_over = True
-        for listener in self._listeners:
-            listener.woken.set()
+        self._listeners.end()
 
     async def _told(self, listener: _Listener, since: int | None) -> AsyncIterator[bytes]:
-        while len(self._listeners) >= LISTENERS_MAX:
-            oldest = next(iter(self._listeners))
-            del self._listeners[oldest]
-            oldest.woken.set()
-        self._listeners[listener] = None
-        try:
+        with self._listeners.joined(listener):
             await self._look_from_now_on()
             missed = await self._missed(listener, since)
             yield b": here\n\n"
             if missed.is_any:
-                yield _message(missed.seen.position)
-            while await self._is_wanted(listener):
-                if listener.woken.is_set():
-                    listener.woken.clear()
-                    yield _message(self._seen.position)
-                    await asyncio.sleep(BETWEEN_SECONDS)
-                else:
-                    yield b": quiet\n\n"
-        finally:
-            self._listeners.pop(listener, None)
-
-    async def _is_wanted(self, listener: _Listener) -> bool:
-        """Wait for news, or for a while."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(listener.woken.wait(), QUIET_SECONDS)
-        return not self._is_over and listener in self._listeners
+                yield message(str(missed.seen.position))
+            async for told in self._listeners.told(
+                listener, lambda: message(str(self._seen.position))
+            ):
+                yield told
 
     async def _missed(self, listener: _Listener, since: int | None) -> News:
         missed = await self._reader.run(lambda app: changes.missed(app, listener.session, since))
         listener.seen = missed.seen
-        if not self._is_over and listener in self._listeners:
+        if self._listeners.has(listener):
             listener.woken.clear()  # by what it knows now
         return missed
 
@@ -119,7 +95,7 @@ class Live:
 
     async def _look(self) -> None:
         """Look at the store as long as somebody listens."""
-        while self._listeners and not self._is_over:
+        while self._listeners and not self._listeners.is_over:
             await asyncio.sleep(LOOK_SECONDS)
             before, watched = self._seen, self._watched()
             try:
@@ -135,7 +111,3 @@ class Live:
 
     def _watched(self) -> frozenset[SessionId]:
         return frozenset(each.session for each in self._listeners if each.session is not None)
-
-
-def _message(position: int) -> bytes:
-    return b"event: changed\nid: %d\ndata: %d\n\n" % (position, position)

@@ -4,15 +4,17 @@ The one place where text becomes markup. HTML in it stays text, links lead only 
 pictures are links, since loading one would tell its server that somebody looked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
+from interlock.core.notes.inline import TARGET_CHARS_MAX, target_of
 from interlock.server.words import visible
 
 CHARS_MAX = 100_000
@@ -22,9 +24,35 @@ _SCHEMES = ("http://", "https://", "mailto:")
 def markdown(text: str) -> Markup:
     """What is too long is shown as it was typed."""
     text = visible(text)
-    if len(text) > CHARS_MAX or any(len(line) > CHARS_MAX // 10 for line in text.split("\n")):
+    if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
     return Markup(_MARKDOWN.render(text))
+
+
+def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
+    """The text of a note, in which `[[names]]` are links.
+
+    Args:
+        text: Without frontmatter.
+        title: What is above it already, so that a first heading of the same words is left out.
+        links: For each name the address of its note, empty where there is none yet. What is not
+            among them stays as it is.
+    """
+    text = visible(text)
+    if is_too_long(text):
+        return Markup("<pre class=plain>{}</pre>").format(text)
+    env = {"links": {visible(name): address for name, address in links.items()}}
+    tokens = _NOTES.parse(text, env)
+    if len(tokens) > 1 and tokens[0].type == "heading_open" and tokens[1].content == visible(title):
+        del tokens[:3]
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = _LOWER[token.tag]
+    return Markup(_NOTES.renderer.render(tokens, _NOTES.options, env))
+
+
+def is_too_long(text: str) -> bool:
+    return len(text) > CHARS_MAX or any(len(line) > CHARS_MAX // 10 for line in text.split("\n"))
 
 
 def in_line(text: str) -> Markup:
@@ -48,6 +76,42 @@ class _Renderer(RendererHTML):
         return self.renderToken(tokens, idx, options, env)
 
 
-_MARKDOWN = MarkdownIt(
-    "commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer
-).enable(["table", "strikethrough"])
+class _NoteRenderer(_Renderer):
+    def wiki(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002
+        words, address = escape(tokens[idx].content), tokens[idx].meta["address"]
+        if address:
+            return f'<a href="{escape(address)}">{words}</a>'
+        return f'<span class="unwritten" title="Not written yet">{words}</span>'
+
+
+def _wiki(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is called)
+    """`[[Name]]`, `[[Name|words]]`, and the same behind `!`: what it names is not put in here."""
+    begin = state.pos + state.src.startswith("![[", state.pos)
+    if not state.src.startswith("[[", begin):
+        return False
+    end = state.src.find("]]", begin + 2, min(state.posMax, begin + 2 * TARGET_CHARS_MAX))
+    inside = state.src[begin + 2 : end]
+    # Of several that begin, the last is the one that ends.
+    if end < 0 or "[[" in inside or "\n" in inside or state.src[begin + 2] == "[":
+        return False
+    address = state.env["links"].get(target_of(inside))
+    if address is None:
+        return False
+    if not silent:
+        token = state.push("wiki", "", 0)
+        token.content = inside.partition("|")[2].strip() or inside.strip()
+        token.meta = {"address": address}
+    state.pos = end + 2
+    return True
+
+
+def _made(renderer: type[_Renderer]) -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
+    return made.enable(["table", "strikethrough"])
+
+
+_MARKDOWN = _made(_Renderer)
+_NOTES = _made(_NoteRenderer)
+_NOTES.inline.ruler.before("link", "wiki", _wiki)
+_LOWER = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
+"""A page has one heading of the first level, and that is its own."""

@@ -93,7 +93,8 @@ class _Server(uvicorn.Server):
             self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._built.live.end()
+        for stream in self._built.streams:
+            stream.end()
         # Not remembered, as uvicorn would: raised again it would end us before we have tidied up.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True

@@ -22,6 +22,7 @@ from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
 from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
 from interlock.server.live import Live
+from interlock.server.live_notes import NotesLive
 from interlock.server.mcp import Mcp
 from interlock.server.refused import Refused, code_of, status_of, told
 from interlock.server.worker import Worker
@@ -32,7 +33,7 @@ ERRAND_SECONDS = 1.0  # a fetch may take minutes; ended in the middle, it has ch
 
 class Site(msgspec.Struct, frozen=True):
     answer: ASGIApp
-    live: Live
+    streams: tuple[Live, NotesLive]
 
 
 def site(
@@ -49,7 +50,7 @@ def site(
     reader = Worker("reader", partial(_reading, home))
     errands = Worker("errands", partial(_reading, home))
     console = Console(reader, writer, secret, pages.NAV, errands=errands)
-    live = Live(reader)
+    live, notes_live = Live(reader), NotesLive(reader)
     mcp = Mcp(writer, reader, entropy)
     login = _Login(secret, clock, port, console)
 
@@ -79,6 +80,7 @@ def site(
             Route("/auth", login.enter, methods=["POST"]),
             Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
             Route("/live", live.stream, methods=["GET"]),
+            Route("/live/notes", notes_live.stream, methods=["GET"]),
             *assets.routes(),
             *api_routes(reader, writer, live),
             *pages.routes(console),
@@ -101,7 +103,7 @@ def site(
         clock=clock,
         login_page=lambda: console.plain("login.html", wrong=False),
     )
-    return Site(guard, live)
+    return Site(guard, (live, notes_live))
 
 
 def _reading(home: Path) -> App:

@@ -1,0 +1,1 @@
+"""Notes as use cases have them."""

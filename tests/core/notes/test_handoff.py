@@ -25,7 +25,7 @@ def to_do(*texts: str) -> tuple[Step, ...]:
 
 
 def test_a_file_with_checkboxes_and_sections_of_its_own() -> None:
-    read = handoff("boxes.md")
+    read = handoff("boxes.markdown")
 
     assert read.feature == "Checkout with saved cards (branch checkout)"
     assert read.progress == (
@@ -51,7 +51,7 @@ def test_a_file_with_checkboxes_and_sections_of_its_own() -> None:
 
 
 def test_a_file_with_tables_underlined_headings_and_line_ends_of_windows() -> None:
-    read = handoff("tables.md")
+    read = handoff("tables.markdown")
 
     assert read == Handoff(
         feature="search in any script",
@@ -68,7 +68,7 @@ def test_a_file_with_tables_underlined_headings_and_line_ends_of_windows() -> No
 
 
 def test_a_short_file_of_paragraphs() -> None:
-    assert handoff("short.md") == Handoff(
+    assert handoff("short.markdown") == Handoff(
         feature="Dark mode",
         progress=done("Colours are variables now.", "The toggle is stored per user."),
         decisions=(),
@@ -79,7 +79,7 @@ def test_a_short_file_of_paragraphs() -> None:
 
 
 def test_a_long_file_that_has_grown() -> None:
-    read = handoff("early.md")
+    read = handoff("early.markdown")
 
     assert read.feature == "Stock reservations across warehouses"
     assert read.progress[0] == Step("Table `reservation` with expiry", is_done=True)
@@ -116,7 +116,9 @@ def test_a_long_file_that_has_grown() -> None:
     assert "Do them in this order:" in [section.text for section in read.other]
 
 
-@pytest.mark.parametrize("name", ["boxes.md", "tables.md", "short.md", "early.md"])
+@pytest.mark.parametrize(
+    "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
+)
 def test_every_word_of_a_file_is_somewhere(name: str) -> None:
     text = (FILES / name).read_bytes().decode()
     headings_that_are_understood = {

@@ -26,6 +26,7 @@ from interlock.workspace.watching import Watch
 BUDGET = 1_500
 LOOK_SECONDS = 30.0  # the kernel tells what is written here, but not what a disk elsewhere is told
 FRESH_SECONDS = 1.0  # where it does not tell: to look at 10,000 files takes a tenth of a second
+QUICK_SECONDS = 0.02  # what takes no longer than this is done at every use
 CALL_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
 NAME_CHARS = 24
 
@@ -45,6 +46,7 @@ class OpenedNotes:
         self.synced = Synced(0, 0, 0, ())
         self._watch = Watch(folder.root)
         self._looked = -LOOK_SECONDS
+        self._took = 0.0
 
     def refresh(
         self,
@@ -58,7 +60,7 @@ class OpenedNotes:
         if self._watch.can_tell:
             valid = LOOK_SECONDS if self._watch.is_quiet() else 0.0
         else:
-            valid = FRESH_SECONDS
+            valid = FRESH_SECONDS if self._took > QUICK_SECONDS else 0.0
         if now - self._looked < valid and not self.synced.pending:
             return self.synced
         self._watch.arm()
@@ -71,7 +73,7 @@ class OpenedNotes:
             deadline=deadline,
             progress=progress,
         )
-        self._looked = now
+        self._looked, self._took = now, time.monotonic() - now
         return self.synced
 
     def overlook(self, path: str, stamp: Stamp | None) -> None:

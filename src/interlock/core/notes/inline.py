@@ -83,7 +83,7 @@ def _links(text: str, places: list[tuple[int, int]], line: int) -> list[Link]:
     return [
         Link(LINKS_TO, target, "", line)
         for start, end in places
-        if (target := _target(text[start + 2 : end - 2]))
+        if (target := target_of(text[start + 2 : end - 2]))
     ]
 
 
@@ -138,7 +138,7 @@ def _link_places(mask: str) -> list[tuple[int, int]]:
     return places
 
 
-def _target(inside: str) -> str:
+def target_of(inside: str) -> str:
     if end := _TARGET_END.search(inside):
         if end[0] in "[]":
             return ""  # a matrix is no link: `[[1, 2], [3, 4]]`
@@ -154,7 +154,7 @@ def _relation(text: str, mask: str, line: int, places: list[tuple[int, int]]) ->
     if not kind:
         return None
     end = places[0][1]
-    target = _target(text[start + 2 : end - 2])
+    target = target_of(text[start + 2 : end - 2])
     if not target:
         return None
     closing, context = _context(text, mask, end)

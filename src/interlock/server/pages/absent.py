@@ -42,16 +42,6 @@ ABSENT = (
         "git worktree add ../NAME -b NAME",
     ),
     Absent(
-        "/notes",
-        "Notes",
-        "There are no notes but those of the steps",
-        "What agents write when they hand in a step is kept with the session. Nothing gathers it"
-        " across sessions in this version.",
-        "The newest notes of every run can be searched:",
-        "/sessions",
-        "Search sessions",
-    ),
-    Absent(
         "/triggers",
         "Triggers",
         "Nothing starts a workflow by itself",

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from interlock.app import user, viewing
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
+from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
 from interlock.app.viewing import Viewed
 from interlock.core.gate.state import MODES
@@ -20,6 +21,7 @@ from interlock.core.views.graph import run_graph
 from interlock.core.views.layout import layout, svg_path
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
+from interlock.server.pages.notes import note_address
 
 EVENTS_PER_PAGE = 100
 
@@ -178,6 +180,10 @@ def _shown(
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
         "gaps": list(user.open_gaps(asked.app, viewed.session)) if has_gaps else [],
+        "notes": [
+            (note, note_address(viewed.head.workspace, note.path))
+            for note in notes_of_session(asked.app, viewed.head.workspace, viewed.session)
+        ],
         "others": [other for other in reversed(runs) if other is not run],
     }
     return Shown(template, title, whole | facts, live=viewed.session)

@@ -11,6 +11,7 @@ import msgspec
 from interlock.core.notes.keys import folded, key_of
 from interlock.core.notes.stamp import Stamp
 from interlock.store.notes.rows import (
+    Choices,
     Counts,
     Filter,
     Hit,
@@ -195,6 +196,23 @@ class NoteReader:
         assert row is not None, "counting always gives a row"
         return Counts(*row)
 
+    def choices(self, *, limit: int) -> Choices:
+        return Choices(
+            self._counted("type", "note", limit),
+            self._counted("status", "note", limit),
+            self._counted("tag", "tag", limit),
+            self._counted("directory", "note", limit),
+        )
+
+    def fronted(self, key: str, word: str, *, limit: int) -> list[Row]:
+        """Notes whose frontmatter says this word under this key, the newest first."""
+        rows = self._rows(
+            f"SELECT {_ROW} FROM note n WHERE json_extract(n.front, ?) = ?"
+            f" ORDER BY {_ORDERS['newest']} LIMIT ?",
+            (f'$."{key}"', word, limit),
+        )
+        return [_row(*row) for row in rows]
+
     def mark(self) -> int:
         """Another one whenever a note was put or removed since, by whichever process."""
         return self._db.scalar("SELECT value FROM mark")
@@ -230,6 +248,15 @@ class NoteReader:
         }
         with self.snapshot():
             return {name: sorted(self._rows(query)) for name, query in queries.items()}
+
+    def _counted(self, column: str, table: str, limit: int) -> dict[str, int]:
+        return dict(
+            self._db.rows(
+                f"SELECT {column}, count(*) FROM {table} WHERE {column} != '' GROUP BY {column}"
+                f" ORDER BY count(*) DESC, {column} LIMIT ?",
+                (limit,),
+            )
+        )
 
     def _rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
         return self._db.rows(sql, [clean(it) if isinstance(it, str) else it for it in values])

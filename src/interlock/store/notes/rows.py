@@ -106,6 +106,15 @@ class Counts(msgspec.Struct, frozen=True):
     problems: int
 
 
+class Choices(msgspec.Struct, frozen=True):
+    """What there is to filter by, with how many notes have it; the most common first."""
+
+    types: dict[str, int]
+    statuses: dict[str, int]
+    tags: dict[str, int]
+    directories: dict[str, int]
+
+
 class Request(msgspec.Struct, frozen=True):
     """A call that changes a note, under the name by which a repetition is known."""
 

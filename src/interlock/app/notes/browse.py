@@ -1,0 +1,80 @@
+"""Look through the notes of a project: a page of them, and what there is to choose from."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.failures import StoreFailure
+from interlock.app.notes.changing import told
+from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.results import Described, Hit, Hits
+from interlock.app.notes.search import Search, described, search
+from interlock.app.workspaces import known_workspaces
+from interlock.core.ids import SessionId
+from interlock.store.notes.rows import Choices, Counts
+
+CHOICES_MAX = 100
+OF_SESSION_MAX = 20
+
+
+class Listed(msgspec.Struct, frozen=True):
+    hit: Hit
+    linked_from: int
+    """How many other notes name it."""
+
+
+class Browsed(msgspec.Struct, frozen=True):
+    rows: tuple[Listed, ...]
+    is_loose: bool
+    has_more: bool
+    pending: int
+    counts: Counts
+    """Of all notes, whatever was asked for."""
+    choices: Choices
+    unreadable: tuple[str, ...]
+    """What could not be looked at; an empty path is the folder itself."""
+
+
+@told
+def browse(app: App, notes: OpenedNotes, asked: Search) -> Browsed | NoteRefusal:
+    hits = search(app, notes, asked)
+    if not isinstance(hits, Hits):
+        return hits
+    linked = notes.index.backlinks([hit.note.path for hit in hits.hits])
+    return Browsed(
+        tuple(Listed(hit, linked.get(hit.note.path, 0)) for hit in hits.hits),
+        hits.is_loose,
+        hits.has_more,
+        hits.pending,
+        notes.index.counts(),
+        notes.index.choices(limit=CHOICES_MAX),
+        notes.synced.unreadable,
+    )
+
+
+def newest_project(app: App) -> str:
+    """The directory that a session worked in last and that has notes, or could; or the last one."""
+    known = known_workspaces(app)
+    with_place = (one for one in known if isinstance(place_of(app.home, Path(one)), Place))
+    return next(with_place, known[0] if known else "")
+
+
+def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[Described, ...]:
+    """Notes whose frontmatter names the session, as far as the index knows them already.
+
+    The files are not looked at: a session's page is shown at every step of it. For the same reason
+    nothing about notes can keep that page from being shown.
+    """
+    place = place_of(app.home, Path(workspace))
+    if not isinstance(place, Place) or not place.folder.is_dir():
+        return ()
+    try:
+        notes = open_notes(app, Path(workspace))
+        if not isinstance(notes, OpenedNotes):
+            return ()
+        rows = notes.index.fronted("session", session, limit=OF_SESSION_MAX)
+    except StoreFailure:
+        return ()
+    return tuple(described(row) for row in rows)

@@ -1,0 +1,139 @@
+"""One note with everything that is known of it: where it comes from, and what lies around it."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.notes.around import LINKS_MAX, graph
+from interlock.app.notes.changing import told, version_of
+from interlock.app.notes.find import find
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.results import Described, Graph
+from interlock.app.notes.search import described
+from interlock.core.ids import NodeId, SessionId, is_node_id
+from interlock.core.notes import front
+from interlock.core.notes.naming import permalink_of
+from interlock.core.notes.note import Front, Metadata
+from interlock.store.notes.rows import Filter, LinkRow, ObservationRow, Row
+from interlock.workspace.confined import Outside
+
+GRAPH_NOTES_MAX = 40
+OBSERVATIONS_MAX = 200
+OUTGOING_MAX = 200
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The session that a note names as the one it was written in."""
+
+    session: str
+    node: str
+    """Empty where it names none, or none of that session."""
+    is_known: bool
+    """Whether the session is in this store."""
+
+
+class Led(msgspec.Struct, frozen=True):
+    """A link, and the note at its other end."""
+
+    kind: str
+    context: str
+    target: str
+    """As the link has it."""
+    path: str
+    """Empty where no note is called so yet."""
+    title: str
+
+
+class Inspected(msgspec.Struct, frozen=True):
+    note: Described
+    permalink: str
+    version: str
+    size: int
+    front: Front
+    body: str
+    problem: str
+    """Why not all of it is known."""
+    origin: Origin | None
+    observations: tuple[ObservationRow, ...]
+    links: tuple[Led, ...]
+    """What it names, each once."""
+    names: dict[str, str]
+    """For each name in its links the path of the note that is meant; empty where there is none."""
+    linked_from: tuple[Led, ...]
+    around: Graph
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        return self.front.text + self.body
+
+
+@told
+def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Inspected | NoteRefusal:
+    """The note at the path `asked`, or the only one that is called so."""
+    notes.refresh(app)
+    row = notes.index.by_path(asked) or find(notes, asked)
+    if isinstance(row, NoSuchNote | SeveralNotes | BadName):
+        return row
+    found = notes.folder.read(row.path)
+    if isinstance(found, Outside):
+        return BadName(row.path, found.reason)
+    if found is None:
+        return NoSuchNote(asked, ())
+    head, body = front.read(found.text)
+    said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
+    named = notes.index.links_from(row.path)
+    around = graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)
+    return Inspected(
+        note=described(row),
+        permalink=row.permalink or permalink_of(row.path),
+        version=version_of(found.digest),
+        size=row.size,
+        front=head,
+        body=body,
+        problem=row.problem,
+        origin=_origin(app, head.values),
+        observations=tuple(one for one in said if one.path == row.path),
+        links=tuple(_outgoing(notes, named)),
+        names={link.target: link.to or "" for link in named},
+        linked_from=tuple(_incoming(notes, row)),
+        around=around if isinstance(around, Graph) else Graph((described(row),), (), ()),
+    )
+
+
+def _origin(app: App, values: Metadata) -> Origin | None:
+    session, node = values.get("session"), values.get("node")
+    if not isinstance(session, str) or not session.strip():
+        return None
+    # Anything may stand there; what can be no name of ours is not looked up.
+    can_be = session.isascii() and session.isprintable()
+    if not can_be or app.reader.stream(SessionId(session)) is None:
+        return Origin(session, "", is_known=False)
+    is_there = isinstance(node, str) and is_node_id(node) and _is_of(app, NodeId(node), session)
+    return Origin(session, str(node) if is_there else "", is_known=True)
+
+
+def _is_of(app: App, node: NodeId, session: str) -> bool:
+    located = app.reader.locate(node)
+    return located is not None and located.stream.session == session
+
+
+def _outgoing(notes: OpenedNotes, named: Sequence[LinkRow]) -> Iterator[Led]:
+    links = {(link.kind, link.to or link.target): link for link in named}
+    for link in list(links.values())[:OUTGOING_MAX]:
+        yield _led(notes, link, link.to or "")
+
+
+def _incoming(notes: OpenedNotes, row: Row) -> Iterator[Led]:
+    links = notes.index.links_to(row.path, limit=LINKS_MAX)
+    for link in {(link.path, link.kind): link for link in links}.values():
+        if link.path != row.path:
+            yield _led(notes, link, link.path)
+
+
+def _led(notes: OpenedNotes, link: LinkRow, path: str) -> Led:
+    other = notes.index.by_path(path) if path else None
+    title = other.title if other else link.target
+    return Led(link.kind, link.context, link.target, path, title)

@@ -1,0 +1,194 @@
+"""One note: its text, what it says of itself, and what lies around it."""
+
+import json
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.routing import Route
+
+from interlock.app.explanation import Explanation
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.read import pages_of
+from interlock.app.notes.results import Described, Graph
+from interlock.core.canonical import Json
+from interlock.core.views.neighbourhood import (
+    Line,
+    PlacedName,
+    Relation,
+    neighbourhood,
+    svg_curve,
+)
+from interlock.server.console import Asked, Console, Shown
+from interlock.server.grid import LANE_PX, ROW_PX
+from interlock.server.markdown import is_too_long, note_markdown
+from interlock.server.pages.notes import STATUSES, note_address, notes_address, seen_notes
+from interlock.server.refused import status_of
+
+DEPTH_MAX = 2
+UNWRITTEN_MAX = 20
+KIND_CHARS_MAX = 28
+VALUE_CHARS_MAX = 2_000
+BESIDE_PX, ABOVE_PX = 14, 6
+"""Where the word at a line stands, from the side of the node."""
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page("/notes/note", note)]
+
+
+def note(asked: Asked) -> Shown:
+    project, path = asked.word("in"), asked.word("path")
+    seen = seen_notes(asked, project)
+    if isinstance(seen.notes, Explanation):
+        return _problem(project, seen.notes, seen.stream)
+    depth = DEPTH_MAX if asked.word("depth") == str(DEPTH_MAX) else 1
+    found = inspect(asked.app, seen.notes, path, depth=depth)
+    if not isinstance(found, Inspected):
+        return _problem(project, explain_note(found), seen.stream)
+    path = found.note.path
+    is_text = asked.word("view") == "text"
+    facts: dict[str, Any] = {
+        "project": project,
+        "found": found,
+        "note": found.note,
+        "statuses": STATUSES,
+        "is_text": is_text,
+        "tabs": (
+            ("Note", note_address(project, path), not is_text),
+            ("Text", note_address(project, path, view="text"), is_text),
+        ),
+        "front": [(key, _word(value)) for key, value in found.front.values.items()],
+        "file": str(seen.notes.folder.root / path),
+        "listed": partial(notes_address, project),
+        "note_at": partial(note_address, project),
+        "folders": _folders(path),
+    }
+    facts |= _text(found, asked, project) if is_text else _laid_out(found, project, depth)
+    return Shown("note.html", found.note.title, facts, stream=seen.stream)
+
+
+def _problem(project: str, problem: Explanation, stream: str) -> Shown:
+    """With a way on: a note may have been moved, or come back with the next checkout."""
+    facts = {
+        "project": project,
+        "problem": problem,
+        "listed": partial(notes_address, project),
+        "note_at": partial(note_address, project),
+        "is_note": problem.code in ("unknown_note", "several_notes"),
+    }
+    status = status_of(problem.code)
+    return Shown("note_missing.html", problem.error, facts, stream=stream, status=status)
+
+
+def _text(found: Inspected, asked: Asked, project: str) -> dict[str, Any]:
+    """The file as it is, a page at a time."""
+    pages = pages_of(found.text)
+    text = asked.word("page")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1  # noqa: PLR2004
+    page = min(max(number, 1), len(pages))
+
+    def to(number: int) -> str:
+        return note_address(project, found.note.path, view="text", page=str(number))
+
+    return {
+        "text": pages[page - 1],
+        "page": page,
+        "pages": len(pages),
+        "before": to(page - 1) if page > 1 else "",
+        "after": to(page + 1) if page < len(pages) else "",
+    }
+
+
+def _laid_out(found: Inspected, project: str, depth: int) -> dict[str, Any]:
+    links = {
+        name: note_address(project, path) if path else "" for name, path in found.names.items()
+    }
+    # What is too long to be laid out is read in the other view; here the beginning is enough.
+    is_long = is_too_long(found.body)
+    body = pages_of(found.body)[0] if is_long else found.body
+    deeper = depth < DEPTH_MAX
+    return {
+        "body": note_markdown(body, title=found.note.title, links=links),
+        "is_cut": is_long and len(body) < len(found.body),
+        "drawing": _drawing(found.around, found.note.path, depth),
+        "depth_url": note_address(project, found.note.path, **({"depth": "2"} if deeper else {})),
+        "is_deep": not deeper,
+    }
+
+
+class DrawnLine(msgspec.Struct, frozen=True):
+    d: str
+    is_both: bool
+    is_near: bool
+    """Whether it leads to the note itself."""
+    words: str = ""
+    x: int = 0
+    y: int = 0
+    anchor: str = ""
+
+
+class Drawing(msgspec.Struct, frozen=True):
+    names: tuple[PlacedName, ...]
+    by_path: dict[str, Described]
+    lines: tuple[DrawnLine, ...]
+    width: int
+    height: int
+    left_out: int
+
+
+def _drawing(around: Graph, middle: str, depth: int) -> Drawing | None:
+    """The neighbourhood, ready to be drawn; nothing where a note stands alone."""
+    hidden = set(around.unwritten[UNWRITTEN_MAX:])
+    relations = [
+        Relation(edge.source, edge.target, edge.kind)
+        for edge in around.edges
+        if edge.target not in hidden
+    ]
+    laid = neighbourhood(middle, relations, depth=depth)
+    if len(laid.names) == 1:
+        return None
+    return Drawing(
+        laid.names,
+        {note.path: note for note in around.notes},
+        tuple(_drawn(line, middle) for line in laid.lines),
+        laid.width * LANE_PX,
+        laid.height * ROW_PX,
+        around.left_out,
+    )
+
+
+def _drawn(line: Line, middle: str) -> DrawnLine:
+    drawn = DrawnLine(
+        svg_curve(line, lane_px=LANE_PX, row_px=ROW_PX),
+        bool(line.back),
+        middle in (line.source, line.target),
+    )
+    if line.label is None:
+        return drawn
+    x, y = line.label
+    kinds = ", ".join(dict.fromkeys((*line.kinds, *line.back)))
+    return msgspec.structs.replace(
+        drawn,
+        words=kinds if len(kinds) <= KIND_CHARS_MAX else f"{kinds[: KIND_CHARS_MAX - 1]}…",
+        x=round(x * LANE_PX) + (BESIDE_PX if line.is_rightward else -BESIDE_PX),
+        y=round(y * ROW_PX) - ABOVE_PX,
+        anchor="start" if line.is_rightward else "end",
+    )
+
+
+def _folders(path: str) -> list[tuple[str, str]]:
+    """The folders that a note lies in, each with its whole path."""
+    parts = path.split("/")[:-1]
+    return [(part, "/".join(parts[: count + 1])) for count, part in enumerate(parts)]
+
+
+def _word(value: Json) -> str:
+    """A value of the frontmatter, in a line."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        word = ", ".join(str(one) for one in value)
+    else:
+        # Not by msgspec, which refuses what is not UTF-8.
+        word = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return word if len(word) <= VALUE_CHARS_MAX else f"{word[:VALUE_CHARS_MAX]}…"

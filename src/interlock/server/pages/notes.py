@@ -1,0 +1,133 @@
+"""Notes: what a project knows, to look through and to search."""
+
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from starlette.routing import Route
+
+from interlock.app.explanation import Explanation
+from interlock.app.notes.browse import Browsed, browse, newest_project
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.search import Filter, Search
+from interlock.app.notes.watch import state_of
+from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.core.notes.status import Status
+from interlock.server.console import Asked, Console, Shown
+from interlock.server.refused import status_of
+
+PER_PAGE = 50
+PAGE_MAX = 10_000
+READ_SECONDS_MAX = 0.5  # other pages wait as long; a first index goes on with the next look
+TAGS_SHOWN = 5
+FILTERS = ("q", "type", "tag", "status", "folder")
+STATUSES: dict[Status, tuple[str, str]] = {
+    "open": ("soft", "dot"),
+    "active": ("busy", "work"),
+    "blocked": ("bad", "blocked"),
+    "done": ("good", "done"),
+    "closed": ("soft", "archive"),
+}
+"""The tone and the icon of each."""
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page("/notes", notes)]
+
+
+def notes(asked: Asked) -> Shown:
+    project = asked.word("in") or newest_project(asked.app)
+    facts: dict[str, Any] = {
+        "asked": asked,
+        "project": project,
+        "projects": known_workspaces(asked.app),
+        "problem": None,
+        "found": None,
+        "statuses": STATUSES,
+        "tags_shown": TAGS_SHOWN,
+        "is_filtered": any(asked.word(name) for name in FILTERS),
+        "to": _Address(asked, project),
+        "note_at": partial(note_address, project),
+    }
+    if not project:
+        return Shown("notes.html", "Notes", facts)
+    seen = seen_notes(asked, project)
+    if isinstance(seen.notes, Explanation):
+        return _problem(facts, seen.notes, seen.stream)
+    page = _page(asked.word("page"))
+    found = browse(asked.app, seen.notes, _search(asked, page))
+    if not isinstance(found, Browsed):
+        return _problem(facts, explain_note(found), seen.stream)
+    facts |= {
+        "found": found,
+        "folder": str(seen.notes.folder.root),
+        "page": page,
+        "why": asked.word("explain") == "yes",
+    }
+    return Shown("notes.html", "Notes", facts, stream=seen.stream)
+
+
+class SeenNotes(NamedTuple):
+    notes: OpenedNotes | Explanation
+    stream: str
+    """What tells the page of changes since now; empty where it may not look."""
+
+
+def seen_notes(asked: Asked, project: str) -> SeenNotes:
+    """The notes of a project. An address cannot name just any directory."""
+    known = known_workspace(asked.app, project)
+    if isinstance(known, Explanation):
+        return SeenNotes(known, "")
+    found = open_notes(asked.app, known)
+    if isinstance(found, OpenedNotes):
+        found.refresh(asked.app, seconds_max=READ_SECONDS_MAX)
+    # Before anything is read: what changes while the page is made is told to it.
+    state = state_of(asked.app, known)
+    stream = f"/live/notes?{urlencode({'in': project, 'since': state})}"
+    return SeenNotes(found if isinstance(found, OpenedNotes) else explain_note(found), stream)
+
+
+def note_address(project: str, path: str, **more: str) -> str:
+    return f"/notes/note?{urlencode({'in': project, 'path': path, **more}, errors='replace')}"
+
+
+def notes_address(project: str, **more: str) -> str:
+    return f"/notes?{urlencode({'in': project, **more}, errors='replace')}"
+
+
+class _Address:
+    """This page with other filters, and always with its project: the newest may be another soon."""
+
+    def __init__(self, asked: Asked, project: str) -> None:
+        names = (*FILTERS, "explain")
+        self._kept = {name: asked.word(name) for name in names if asked.word(name)}
+        self._project = project
+
+    def __call__(self, **changed: object) -> str:
+        whole = self._kept | {name: str(value) for name, value in changed.items()}
+        return notes_address(self._project, **{k: v for k, v in whole.items() if v})
+
+
+def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Shown:
+    """What is wrong, on a page on which another project can be chosen."""
+    status = status_of(problem.code)
+    return Shown("notes.html", "Notes", facts | {"problem": problem}, stream=stream, status=status)
+
+
+def _search(asked: Asked, page: int) -> Search:
+    type_, tag, status = asked.word("type"), asked.word("tag"), asked.word("status")
+    folder = asked.word("folder").strip("/")
+    wanted = Filter(
+        types=(type_,) if type_ else (),
+        tags=(tag,) if tag else (),
+        statuses=(status,) if status else (),
+        prefix=f"{folder}/" if folder else "",
+    )
+    is_explained = asked.word("explain") == "yes"
+    return Search(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
+
+
+def _page(text: str) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) < 6  # noqa: PLR2004
+    return min(max(int(text), 1), PAGE_MAX) if is_number else 1

@@ -1,0 +1,112 @@
+"""The pages about notes in a real browser."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.server.serving import Server
+from tests.server.test_workflow_browser import serious
+from tests.server.vault import Vault, server, vault
+from tests.server.visiting import Visitor
+
+__all__ = ["server", "vault"]  # fixtures
+
+SQLITE = "decisions/ADR-001-use-sqlite.md"
+
+
+def test_from_the_list_by_a_search_to_a_note_and_along_its_links(
+    visitor: Visitor, vault: Vault
+) -> None:
+    page = visitor.go("/notes")
+    page.get_by_label("Project").select_option(str(vault.shop))
+    page.get_by_label("Text").fill("one machine writes")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Say why").click()
+    expect(page.locator("tbody")).to_contain_text("matches all")
+    page.get_by_role("link", name="Use SQLite").click()
+
+    expect(page.locator("h1")).to_have_text("Use SQLite")
+    graph = page.get_by_role("group", name="Notes around this one")
+    expect(graph.locator("a.n[aria-current]")).to_contain_text("Use SQLite")
+    assert graph.locator("svg path.edge").count() == 6 + 1  # one between two neighbours
+    page.locator("article").get_by_role("link", name="The event log").first.click()
+    expect(page.locator("h1")).to_have_text("The event log")
+    page.locator(".graph").get_by_role("link", name="Use SQLite").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Use SQLite")
+    page.get_by_role("link", name="Text", exact=True).click()
+    expect(page.locator("pre.whole")).to_contain_text("contradicts [[Use PostgreSQL]]")
+    assert visitor.complaints == []
+
+
+def test_nothing_in_the_drawing_lies_on_anything_else(visitor: Visitor, vault: Vault) -> None:
+    page = visitor.go(vault.at("design/event-log.md", depth="2"))
+    places = page.locator(".graph .n").evaluate_all(
+        "all => all.map(a => `${a.offsetLeft}/${a.offsetTop}`)"
+    )
+
+    assert len(places) == len(set(places)) > 4
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_hostile_notes_do_nothing_and_everybody_can_read_every_page(
+    chromium: Browser, server: Server, vault: Vault, theme: Any
+) -> None:
+    paths = [
+        vault.at(),
+        vault.at(q="event", explain="yes"),
+        vault.at(project=vault.empty),
+        vault.at(project=vault.unknown),
+        *(vault.at(path) for path in (SQLITE, "hostile.md", "latin.md", "broken-front.md")),
+        vault.at("hostile.md", view="text"),
+        vault.at("hostile.md", depth="2"),
+        vault.at("no such note"),
+    ]
+    with Visitor(chromium, server, color_scheme=theme) as visitor:
+        for path in paths:
+            page = visitor.go(path)
+            assert serious(page) == [], path
+            assert page.locator("h1").count() == 1
+            assert page.evaluate("window.pwned") is None
+            page.set_viewport_size({"width": 400, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
+            page.set_viewport_size({"width": 1280, "height": 860})
+        told = [text for text in visitor.complaints if "404 (Not Found)" not in text]
+        assert told == []
+        assert {url for url in visitor.requests if not url.startswith(server.url)} == set()
+
+
+def test_a_file_that_is_changed_by_hand_is_seen_without_a_reload(
+    visitor: Visitor, vault: Vault
+) -> None:
+    file = vault.write("watched.md", "# Watched\n\nBefore.\n")
+    page = visitor.go(vault.at("watched.md"))
+    expect(page.locator("article")).to_contain_text("Before.")
+
+    file.write_text("# Watched\n\nAfterwards, with [[Use SQLite]].\n")
+    expect(page.locator("article")).to_contain_text("Afterwards", timeout=4_000)
+    expect(page.locator(".graph")).to_contain_text("Use SQLite")
+    file.unlink()
+    expect(page.locator("h1")).to_contain_text("There is no note", timeout=4_000)
+    file.write_text("# Watched\n\nIt is back.\n")
+    expect(page.locator("article")).to_contain_text("It is back.", timeout=4_000)
+
+
+def test_a_note_reads_the_same_without_scripts(
+    chromium: Browser, server: Server, vault: Vault
+) -> None:
+    with Visitor(chromium, server) as signed_in:
+        cookies = signed_in.context.cookies()
+    context = chromium.new_context(java_script_enabled=False)
+    context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]
+    page = context.new_page()
+    page.goto(server.url + vault.at())
+    page.get_by_role("link", name="Use SQLite").click()
+    shown = page.locator("main").inner_text()
+    boxes = page.locator(".graph a.n").evaluate_all("all => all.map(a => a.offsetLeft)")
+    context.close()
+
+    assert "One file on a local disk" in shown
+    assert len(set(boxes)) == 3, "three columns"

@@ -1,0 +1,160 @@
+"""Pages about notes are told of changes, whoever makes them."""
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from interlock.app.context import open_app
+from interlock.app.notes.opened import FRESH_SECONDS
+from interlock.server.live_notes import FILES_SECONDS_MIN
+from tests.server.serving import Server
+from tests.server.stage import Stage
+from tests.server.vault import Vault, server, vault
+
+__all__ = ["server", "vault"]  # fixtures
+
+SOON = 4.0
+"""A look at the files, a message, and what a busy machine adds."""
+QUIET = 2.5
+
+
+class Page:
+    """An open page: it has seen the notes as they are, and listens."""
+
+    def __init__(self, server: Server, vault: Vault, *, seen: str = "") -> None:
+        page = server.get(vault.at()).text
+        self.seen = seen or page.partition("since=")[2].partition('"')[0]
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        query = urlencode({"in": str(vault.shop), "since": self.seen})
+        head = f"GET /live/notes?{query} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        self._socket.sendall(f"{head}Authorization: Bearer {server.bearer}\r\n\r\n".encode())
+        self._read = b""
+        while b": here\n\n" not in self._read:
+            self._read += self._socket.recv(65_536)
+
+    def __enter__(self) -> "Page":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def is_told(self, seconds: float) -> bool:
+        """Whether a message comes within so long; what came is taken."""
+        until = time.monotonic() + seconds
+        while b"event: changed" not in self._read:
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            self._socket.settimeout(left)
+            try:
+                self._read += self._socket.recv(65_536)
+            except TimeoutError:
+                return False
+        self._read = b""
+        return True
+
+
+def test_what_is_done_by_hand_is_told_within_seconds(server: Server, vault: Vault) -> None:
+    with Page(server, vault) as page:
+        file = vault.write("by-hand.md", "Written by hand.\n")
+        assert page.is_told(SOON)
+        file.write_text("Written over.\n")
+        assert page.is_told(SOON)
+        file.rename(vault.notes / "moved.md")
+        assert page.is_told(SOON)
+        (vault.notes / "moved.md").unlink()
+        assert page.is_told(SOON)
+
+
+def test_what_an_agent_writes_is_told_at_once(server: Server, vault: Vault) -> None:
+    with Page(server, vault) as page:
+        app = open_app(vault.home)
+        agent = Stage(app, vault.shop)
+        agent.call(
+            "write_note",
+            title="From an agent",
+            content="It was measured.",
+            workspacePath=str(vault.shop),
+        )
+        started = time.monotonic()
+        assert page.is_told(SOON)
+        assert time.monotonic() - started < 2
+        app.close()
+
+
+def test_where_nothing_happens_nothing_is_told(server: Server, vault: Vault) -> None:
+    with Page(server, vault) as page:
+        vault.write("elsewhere.md", "In another project.\n", project=vault.site)
+        (vault.notes / "no-note.txt").write_text("Not a note.")
+        page.is_told(SOON)  # what another test has written a moment ago
+        assert not page.is_told(QUIET)
+
+
+def test_what_was_missed_is_told_to_whoever_comes_back(server: Server, vault: Vault) -> None:
+    with Page(server, vault) as page:
+        seen = page.seen
+    vault.write("missed.md", "While nobody looked.\n")
+    time.sleep(FRESH_SECONDS)
+    server.get(vault.at())  # which brings the index up to date
+
+    with Page(server, vault, seen=seen) as page:
+        assert page.is_told(FILES_SECONDS_MIN - 0.5), "before anybody looks at the files again"
+
+
+def test_a_change_of_the_settings_is_told(server: Server, vault: Vault) -> None:
+    config = vault.shop / ".interlock" / "config.toml"
+    with Page(server, vault) as page:
+        config.write_text("[notes\n")
+        assert page.is_told(SOON)
+        config.unlink()
+        assert page.is_told(SOON)
+
+
+def test_only_the_user_hears_and_only_of_projects_that_are_known(
+    server: Server, vault: Vault
+) -> None:
+    path = f"/live/notes?{urlencode({'in': str(vault.unknown)})}"
+    unknown = server.get(path)
+
+    assert unknown.status == 404
+    assert json.loads(unknown.body)["code"] == "unknown_session"
+    assert server.ask("GET", path, is_signed=False).status == 401
+    assert server.ask("HEAD", f"/live/notes?{urlencode({'in': str(vault.shop)})}").status == 200
+
+
+def test_streams_end_when_the_server_does(tmp_path: Path) -> None:
+    vault = Vault(tmp_path)
+    vault.fill()
+    with Server(vault.home) as server, Page(server, vault) as page:
+        started = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - started < 5
+        assert not page.is_told(0)
+
+
+@pytest.mark.slow
+def test_a_server_with_an_open_page_is_at_rest(tmp_path: Path) -> None:
+    vault = Vault(tmp_path)
+    vault.fill()
+    for number in range(1_000):
+        vault.write(f"d{number % 20}/n{number}.md", f"Note {number} [[n{number + 1}]]\n")
+    with Server(vault.home) as server:
+        server.get(vault.at())
+        time.sleep(3)  # what was written a moment ago is not believed yet
+        with Page(server, vault):
+            time.sleep(3)
+            before = cpu_seconds(server.pid)
+            time.sleep(10)
+            used = cpu_seconds(server.pid) - before
+
+    assert used <= 0.1 + 0.03, "one per cent, as exactly as it is counted"
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
