@@ -1,8 +1,10 @@
 """Being somebody whom permissions bind, also where the tests are run by root."""
 
 import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 NOBODY = 65_534
 
@@ -17,3 +19,14 @@ def nobody() -> Generator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+@contextmanager
+def place_of_nobody() -> Generator[Path]:
+    """A directory that belongs to whom permissions bind, and is in nobody's way."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory).resolve()
+        place.chmod(0o755)
+        if os.geteuid() == 0:
+            os.chown(place, NOBODY, NOBODY)
+        yield place

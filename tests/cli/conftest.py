@@ -30,3 +30,11 @@ def typed(
 ) -> Terminal:
     monkeypatch.chdir(tmp_path)
     return Terminal(capsys)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of the notes, in a project that is one because git says so, and in which we are."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    return tmp_path / ".interlock" / "notes"

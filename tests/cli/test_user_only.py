@@ -106,6 +106,28 @@ def test_an_agent_may_look(
         assert verb(*words.split()) == "reads", words
 
 
+def test_notes_are_read_in_every_mode_and_what_writes_is_not_known() -> None:
+    reading = {("note", verb) for verb in ["read", "search", "context", "recent", "graph", "check"]}
+    found = {path: verb(*path) for path in PATHS if path[0] in ("note", "migrate")}
+
+    assert {path for path, kind in found.items() if kind == "reads"} == reading
+    assert set(found.values()) == {"reads", "unknown"}
+    assert verb("session", "publish") == verb("session", "handoff") == "unknown"
+    for mode, answers in zip(MODES, ("deny", "ask", "allow"), strict=False):
+        row = Row("ses_1", mode, is_started=True, task="T-1")
+        for command, expected in (
+            ("interlock note search --json words", "allow"),
+            ("interlock note read n > n.md", "deny" if mode != "coding" else "allow"),
+            ("interlock note write T --content x", answers),
+            ("interlock migrate handoff HANDOFF.md", answers),
+        ):
+            call = call_of("claude-code", "Bash", {"command": command}, "/work")
+
+            decision = decide(row, Policy(), call, home="/home/interlock")
+
+            assert decision.answer == expected, (mode, command, decision)
+
+
 def test_an_agent_changes_the_mode_only_as_the_policy_lets_it(
     typed: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

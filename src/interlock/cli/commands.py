@@ -25,6 +25,7 @@ _COMMANDS = {
     "install": "interlock.cli.install:install",
     "keys": "interlock.cli.keys:keys",
     "mcp": "interlock.cli.connect:mcp",
+    "migrate": "interlock.cli.migrate:migrate",
     "mode": "interlock.cli.attended:mode",
     "note": "interlock.cli.note_search:note",
     "preferences": "interlock.cli.preferences:preferences",

@@ -1,14 +1,16 @@
 """`interlock session`: look at what was recorded, carry it elsewhere, put it away."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from interlock.app import bundle, user
 from interlock.app.caller import Caller, session_to_show
-from interlock.app.context import open_app
+from interlock.app.context import App, open_app
 from interlock.app.explain import explain
+from interlock.app.handoff import hand_off
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
@@ -22,8 +24,10 @@ from interlock.cli.terminal import (
     refuse,
 )
 from interlock.core import canonical
+from interlock.core.ids import SessionId
 from interlock.core.views.ages import ago
 from interlock.core.views.events import summary
+from interlock.core.views.handoff_page import handoff_page
 
 
 @click.group()
@@ -104,14 +108,16 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
         print(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
 
 
-def _write_new(path: Path, document: bytes) -> None:
+def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
     """For the user's eyes only, and never over something that is there."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(document)
     except OSError as error:
-        complain(f"`{path}` cannot be written: {error.strerror}", "Choose another with `-o FILE`.")
+        complain(
+            f"`{path}` cannot be written: {error.strerror}", f"Choose another with `{option} FILE`."
+        )
         raise Stop(REFUSED) from error
 
 
@@ -179,12 +185,59 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
         print(f"Deleted {found}")
 
 
-def _view(session_id: str | None, *, as_json: bool) -> SessionView:
+@session.command()
+@click.argument("session_id", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def publish(session_id: str | None, *, as_json: bool) -> None:
+    """Write the note of a session into its project now, and print its path"""
+    # Here and not above: the notes cost more to import than all the rest of this.
+    from interlock.app.notes.explain import explain_note  # noqa: PLC0415
+    from interlock.app.notes.publish import file_of, publish_session  # noqa: PLC0415
+    from interlock.app.notes.results import Done  # noqa: PLC0415
+
     app = open_app(data_home())
-    found = session_to_show(app, Caller(Path.cwd(), session=session_id))
+    found = _found(app, session_id, as_json=as_json)
+    done = publish_session(app, found)
+    if not isinstance(done, Done):
+        refuse(explain_note(done), as_json=as_json)
+    path = str(file_of(app, found, done))
+    if as_json:
+        print_json({"session": found, "result": done.result, "path": path})
+    else:
+        print(path)
+
+
+@session.command("handoff")
+@click.argument("session_id", required=False)
+@click.option("--to", type=click.Path(path_type=Path), help="A new file; default: print it")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -> None:
+    """Print where a session stands as a HANDOFF.md"""
+    app = open_app(data_home())
+    found = _found(app, session_id, as_json=as_json)
+    handoff = hand_off(app, found)
+    text = handoff_page(handoff)
+    if to is not None:
+        _write_new(to, text.encode("utf-8", "surrogateescape"), "--to")
+    if as_json:
+        written = {"path": str(to)} if to else {"text": text}
+        print_json({"session": found, **written, "handoff": handoff})
+    elif to is not None:
+        print(f"Wrote {to}")
+    else:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def _found(app: App, asked: str | None, *, as_json: bool) -> SessionId:
+    found = session_to_show(app, Caller(Path.cwd(), session=asked))
     if not isinstance(found, str):
         refuse_caller(found, as_json=as_json, option="")
-    view = show_session(app, found)
+    return found
+
+
+def _view(session_id: str | None, *, as_json: bool) -> SessionView:
+    app = open_app(data_home())
+    view = show_session(app, _found(app, session_id, as_json=as_json))
     if isinstance(view, NoSuchSession):
         refuse(explain(view), as_json=as_json)
     return view

@@ -15,3 +15,7 @@ class FolderFailure(Exception):
 
 class NoteTooLarge(FolderFailure):
     """The file is larger than a note may be. It is left alone."""
+
+
+class FileUnreadable(Exception):
+    """A file that the user has named cannot be read as text. The message says why."""

@@ -9,6 +9,7 @@ from interlock.app.notes.refusals import (
     FolderNotTrusted,
     FolderOutside,
     FrontUnreadable,
+    HandoffUnread,
     LooksLike,
     NoProject,
     NoSuchNote,
@@ -59,6 +60,12 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
                 "note_refused",
                 f"The frontmatter of `{refusal.path}` cannot be read: {refusal.why}",
                 "It was left as it is. Correct the block between the two `---` lines first.",
+            )
+        case HandoffUnread():
+            return Explanation(
+                "invalid_arguments",
+                f"`{refusal.path}` cannot be taken over: {refusal.why}",
+                "Name the hand-off file of the project, such as `HANDOFF.md`.",
             )
         case NothingAsked():
             return Explanation(

@@ -11,7 +11,7 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.notes.changing import put, set_apart, told
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
 from interlock.app.notes.refusals import BadName, NoteRefusal
 from interlock.app.notes.results import Done
 from interlock.app.policy import standing
@@ -106,6 +106,16 @@ def catch_up(app: App, root: Path) -> tuple[str, ...]:
             if not isinstance(done, Done):
                 return _why(done)
     return ()
+
+
+def file_of(app: App, session: SessionId, done: Done) -> Path:
+    """Where the note that was published lies on the disk."""
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    place = place_of(app.home, Path(stream.head.workspace))
+    assert isinstance(place, Place), "a note was published there"
+    return place.folder / done.path
 
 
 def _why(refusal: NoteRefusal) -> tuple[str, ...]:

@@ -95,6 +95,13 @@ class FrontUnreadable(msgspec.Struct, frozen=True):
     why: str
 
 
+class HandoffUnread(msgspec.Struct, frozen=True):
+    """The hand-off file that was named cannot be taken over."""
+
+    path: str
+    why: str
+
+
 class NothingAsked(msgspec.Struct, frozen=True):
     """An edit that names neither an operation nor metadata."""
 
@@ -115,6 +122,7 @@ NoteRefusal: TypeAlias = (
     | NotWritten
     | FrontUnreadable
     | NothingAsked
+    | HandoffUnread
     | RequestReused
     | EditRefusal
 )

@@ -1,5 +1,6 @@
 """Write a note: a new one, or over one that the caller has seen."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from interlock.app.notes.refusals import (
     NoteExists,
     NoteRefusal,
 )
-from interlock.app.notes.results import Done
+from interlock.app.notes.results import Done, Result
 from interlock.app.requests import Asked
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.grammar import compose, parse
@@ -50,6 +51,16 @@ class Draft(msgspec.Struct, frozen=True):
     """The caller knows of the note with nearly this title, and means another."""
 
 
+class Planned(msgspec.Struct, frozen=True):
+    """What a draft comes to: this text at this path, in the place of what was found there."""
+
+    path: str
+    text: str
+    result: Result
+    found: Found | None = None
+    hints: tuple[str, ...] = ()
+
+
 @told
 def write(
     app: App, notes: OpenedNotes, draft: Draft, workspace: Path, call: Asked | None = None
@@ -63,24 +74,41 @@ def write(
     with notes.lock.held():
         if (before := requests.repeated(app, notes, call)) is not None:
             return before
-        path, hints = _path(app, notes, draft)
-        found = notes.folder.read(path)
-        if isinstance(found, Outside):
-            return BadName(path, found.reason)
-        if found is not None:
-            return _replace(app, notes, path, found, draft=draft, call=call)
-        if not draft.is_separate and (alike := _alike(notes, draft)):
-            return alike
-        made = {"created": timestamp(app.clock.now_ms()), **origin}
-        text = _composed(draft, path, {**made, **draft.metadata})
-        if isinstance(text, Unreadable):
-            return FrontUnreadable(path, text.problem)
-        return put(app, notes, path, text, found=None, result="created", call=call, hints=hints)
+        planned = plan(app, notes, draft, origin=origin)
+        if not isinstance(planned, Planned):
+            return planned
+        return put(
+            app,
+            notes,
+            planned.path,
+            planned.text,
+            found=planned.found,
+            result=planned.result,
+            call=call,
+            hints=planned.hints,
+        )
 
 
-def _replace(
-    app: App, notes: OpenedNotes, path: str, found: Found, *, draft: Draft, call: Asked | None
-) -> Done | NoteRefusal:
+def plan(
+    app: App, notes: OpenedNotes, draft: Draft, *, origin: Metadata, taken: Sequence[str] = ()
+) -> Planned | Done | NoteRefusal:
+    """What writing the draft would come to, as things are. `taken` are paths about to be taken."""
+    path, hints = _path(app, notes, draft, taken)
+    found = notes.folder.read(path)
+    if isinstance(found, Outside):
+        return BadName(path, found.reason)
+    if found is not None:
+        return _replace(path, found, draft)
+    if not draft.is_separate and (alike := _alike(notes, draft)):
+        return alike
+    made = {"created": timestamp(app.clock.now_ms()), **origin}
+    text = _composed(draft, path, {**made, **draft.metadata})
+    if isinstance(text, Unreadable):
+        return FrontUnreadable(path, text.problem)
+    return Planned(path, text, "created", hints=hints)
+
+
+def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefusal:
     known = parse(found.text, path=path)
     if known.front.problem:
         return FrontUnreadable(path, known.front.problem)
@@ -95,7 +123,7 @@ def _replace(
         return NoteExists(path, version, diff_of(found.text, text))
     if not is_version(draft.version, found.digest):
         return NoteChanged(path, version, diff_of(found.text, text))
-    return put(app, notes, path, text, found=found, result="replaced", call=call)
+    return Planned(path, text, "replaced", found)
 
 
 def _composed(
@@ -116,7 +144,9 @@ def _tags_in(metadata: Metadata) -> tuple[str, ...]:
     return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
 
 
-def _path(app: App, notes: OpenedNotes, draft: Draft) -> tuple[str, tuple[str, ...]]:
+def _path(
+    app: App, notes: OpenedNotes, draft: Draft, taken: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
     """Where the note goes, and what is to be said about that."""
     titled = [row.path for row in notes.index.find(draft.title) if row.title == draft.title]
     if draft.overwrite and draft.folder is None and len(titled) == 1:
@@ -127,8 +157,8 @@ def _path(app: App, notes: OpenedNotes, draft: Draft) -> tuple[str, tuple[str, .
     kind = TYPES.get(draft.type.casefold())
     if kind is None:
         return plain, ()
-    taken = [row.path for row in notes.index.like(f"*{kind.prefix}-*", limit=TAKEN_MAX)]
-    usual = suggest(draft.type, draft.title, taken, day_of(app.clock.now_ms())).path
+    there = [row.path for row in notes.index.like(f"*{kind.prefix}-*", limit=TAKEN_MAX)]
+    usual = suggest(draft.type, draft.title, (*there, *taken), day_of(app.clock.now_ms())).path
     if draft.folder is not None:
         fits = type_of_name(name) == kind
         return plain, () if fits else (f"a {draft.type} is usually named like `{usual}`",)

@@ -10,6 +10,7 @@ Verb = Literal["reads", "mode", "user", "unknown"]
 _READING = (
     {("session", verb) for verb in ("list", "show", "log", "get-state", "verify-bundle")}
     | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
+    | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
     | {
         ("run", "show"),
         ("gaps", "list"),

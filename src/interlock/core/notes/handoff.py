@@ -4,21 +4,21 @@ Nothing is lost: what is not understood is kept as it stands in `other`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from interlock.core.notes import status
-from interlock.core.notes.listed import BULLET, FENCE, listed
+from interlock.core.notes.listed import BULLET, FENCE, Listed, listed
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, rename="camel"):
     text: str
     is_done: bool
 
 
-class Section(msgspec.Struct, frozen=True):
+class Section(msgspec.Struct, frozen=True, rename="camel"):
     heading: str
     """Without its marks; empty for what stands before the first."""
     level: int
@@ -26,7 +26,7 @@ class Section(msgspec.Struct, frozen=True):
     """The lines below the heading, as they are."""
 
 
-class Handoff(msgspec.Struct, frozen=True):
+class Handoff(msgspec.Struct, frozen=True, rename="camel"):
     feature: str
     """In one line."""
     progress: tuple[Step, ...]
@@ -72,6 +72,7 @@ _NUMBERING: Final = re.compile(r"\A(?:[\W_]|\d+[.)\]:]\s*)+")
 _QUALIFIED: Final = re.compile(
     r"[(/&,:\u2013\u2014]| - | and | or | for | from | with ", re.IGNORECASE
 )
+_GOES_ON: Final = re.compile(r":\s*|\s[-\u2013\u2014]\s")
 _EMPHASIS: Final = re.compile(r"(\*\*|__|[*_`])(?=\S)(.+?)(?<=\S)\1")
 _NOTHING: Final = frozenset(
     {"", "none", "na", "n a", "nothing", "none currently", "none at the moment", "no blockers"}
@@ -100,7 +101,7 @@ class _Found(msgspec.Struct):
 def parse_handoff(text: str) -> Handoff:
     found = _Found()
     above: list[tuple[_Block, Subject | None]] = []
-    for block in _blocks(text):
+    for block in _parted(_blocks(text)):
         above = [pair for pair in above if pair[0].level < block.level]
         is_past = any(_PAST.search(_plain(outer.heading)) for outer, _ in above)
         inherited = above[-1][1] if above else None
@@ -119,7 +120,7 @@ def parse_handoff(text: str) -> Handoff:
 
 def _take(found: _Found, block: _Block, subject: Subject | None, *, is_part: bool) -> None:
     # A part of a section that is understood: `### Phase 1` under `## Progress`.
-    prefix = _unmarked(block.heading) if is_part else ""
+    prefix = unmarked(block.heading) if is_part else ""
     match subject:
         case "feature" if not found.feature:
             found.feature, rest = _feature(prefix, block.lines)
@@ -130,8 +131,8 @@ def _take(found: _Found, block: _Block, subject: Subject | None, *, is_part: boo
         case "decisions" if prefix:
             found.decisions.append("\n".join([prefix, *_trimmed(block.lines)]))
         case "decisions":
-            items, remarks = listed(block.lines)
-            found.decisions += [item.text for item in items if not _is_nothing(item.text)]
+            items, remarks = _listed(block)
+            found.decisions += [item.text for item in items]
             _keep(found, block, remarks)
         case "blockers":
             _take_items(found, block, found.blockers, prefix)
@@ -142,14 +143,16 @@ def _take(found: _Found, block: _Block, subject: Subject | None, *, is_part: boo
 
 
 def _take_items(found: _Found, block: _Block, open_ones: list[str], prefix: str) -> None:
-    items, remarks = listed(block.lines)
+    items, remarks = _listed(block)
     for item in items:
         text = _under(prefix, item.text)
         if item.is_done:
             # A next step that was taken, a blocker that is gone: no longer what the heading says.
             found.progress.append(Step(text, is_done=True))
-        elif not _is_nothing(item.text):
+        else:
             open_ones.append(text)
+    if not items and not is_nothing(prefix):
+        open_ones.append(prefix)
     _keep(found, block, remarks)
 
 
@@ -157,15 +160,20 @@ def _take_steps(found: _Found, block: _Block, prefix: str, *, is_done: bool) -> 
     meaning = status.meaning(_plain(prefix)) if prefix else None
     if meaning:  # `### Not started`
         prefix, is_done = "", meaning == "done"
-    items, remarks = listed(block.lines)
+    items, remarks = _listed(block)
     found.progress += [
         Step(_under(prefix, item.text), is_done if item.is_done is None else item.is_done)
         for item in items
-        if not _is_nothing(item.text)
     ]
     if prefix and not items:
         found.progress.append(Step(prefix, is_done))
     _keep(found, block, remarks)
+
+
+def _listed(block: _Block) -> tuple[list[Listed], list[str]]:
+    """What is listed, without what only says that nothing is."""
+    items, remarks = listed(block.lines)
+    return [item for item in items if not is_nothing(item.text)], remarks
 
 
 def _keep(found: _Found, block: _Block, lines: Sequence[str]) -> None:
@@ -175,7 +183,7 @@ def _keep(found: _Found, block: _Block, lines: Sequence[str]) -> None:
 
 
 def _section(block: _Block, text: str) -> Section:
-    return Section(_unmarked(block.heading), min(block.level, 6), text)
+    return Section(unmarked(block.heading), min(block.level, 6), text)
 
 
 def _feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
@@ -184,10 +192,21 @@ def _feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
         return prefix, lines
     for number, line in enumerate(lines):
         bullet = BULLET.fullmatch(line.rstrip())
-        name = _unmarked(bullet[2] if bullet else line)
-        if not _is_nothing(name):
+        name = unmarked(bullet[2] if bullet else line)
+        if not is_nothing(name):
             return name, [*lines[:number], *lines[number + 1 :]]
     return "", lines
+
+
+def _parted(blocks: Iterable[_Block]) -> Iterator[_Block]:
+    """A heading that goes on (`## Decision: Use SQLite`) is two, the second below the first."""
+    for block in blocks:
+        name, *more = _GOES_ON.split(unmarked(block.heading), maxsplit=1)
+        if more and more[0] and _plain(name) in _SUBJECTS:
+            yield _Block(name, block.level, [])
+            yield _Block(more[0], block.level + 1, block.lines)
+        else:
+            yield block
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -253,16 +272,16 @@ def _is_underlined(block: _Block) -> bool:
 
 def _subject(heading: str) -> Subject | None:
     named = _SUBJECTS.get(_plain(heading))
-    return named or _SUBJECTS.get(_plain(_QUALIFIED.split(_unmarked(heading))[0]))
+    return named or _SUBJECTS.get(_plain(_QUALIFIED.split(unmarked(heading))[0]))
 
 
 def _plain(text: str) -> str:
     """The words of a heading, by which it is known."""
-    text = _NUMBERING.sub("", _unmarked(text))
+    text = _NUMBERING.sub("", unmarked(text))
     return " ".join(re.sub(r"[^\w\s]", "", text.replace("-", " ")).casefold().split())
 
 
-def _unmarked(text: str) -> str:
+def unmarked(text: str) -> str:
     """On one line, without emphasis around words."""
     line = " ".join(text.split())
     if len(line) > _LINE_CHARS_MAX:
@@ -278,5 +297,6 @@ def _under(prefix: str, text: str) -> str:
     return f"{prefix}: {text}" if prefix else text
 
 
-def _is_nothing(text: str) -> bool:
+def is_nothing(text: str) -> bool:
+    """Whether it only says that there is nothing: `None`, `N/A`."""
     return _plain(text) in _NOTHING

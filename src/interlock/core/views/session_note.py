@@ -74,7 +74,8 @@ def current_page(session: SessionId) -> Page:
 
 def with_kept(page: Page, before: str) -> str:
     """The body of the page, with what a person wrote into the one before it."""
-    _, marker, kept = before.partition(KEPT_BELOW)
+    # Only where a line begins so: what is quoted above may speak of it too.
+    _, marker, kept = before.partition(f"\n{KEPT_BELOW}")
     return f"{page.body}{KEPT_BELOW}{kept if marker else chr(10)}"
 
 

@@ -1,0 +1,200 @@
+"""Take over a hand-off file: its content as notes, and a session that goes on with its work.
+
+The file is never changed. Taken over again, it comes to nothing new: what was written is recognised
+by its name, and a note that says something else by now is left as it is.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from interlock.app import attend
+from interlock.app.caller import Caller, resolve_caller
+from interlock.app.context import App
+from interlock.app.explain import explain
+from interlock.app.explanation import Explanation
+from interlock.app.notes.changing import told
+from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import (
+    FrontUnreadable,
+    HandoffUnread,
+    LooksLike,
+    NoteExists,
+    NoteRefusal,
+)
+from interlock.app.notes.results import Done
+from interlock.app.notes.write import Draft, Planned, plan, write
+from interlock.core.notes import front
+from interlock.core.notes.handoff import parse_handoff
+from interlock.core.notes.migration import Migration, Piece, migration
+from interlock.core.notes.words import one_line
+from interlock.core.session.attend import Work
+from interlock.core.session.logbook import day_of
+from interlock.core.session.state import SessionState
+from interlock.workspace import handoffs, project
+from interlock.workspace.failures import FileUnreadable
+from interlock.workspace.whole_file import Found
+
+NAME = "handoff"
+NAMES_MAX = 1_000
+TAG = "handoff"
+
+
+class Carried(msgspec.Struct, frozen=True, rename="camel"):
+    """One note of those that the file comes to."""
+
+    result: Literal["created", "unchanged", "kept"]
+    """`kept`: a note of this title is there that says something else. It was left as it is."""
+    path: str
+    title: str
+    type: str
+
+
+class Migrated(msgspec.Struct, frozen=True, rename="camel"):
+    source: str
+    notes: tuple[Carried, ...]
+    session: str | None
+    """That goes on with the work, or would."""
+    feature: str
+    task: str
+    remark: str
+    """What is to be said about the session."""
+    is_dry_run: bool
+
+
+class _Session(msgspec.Struct, frozen=True):
+    id: str | None
+    remark: str
+
+
+@told
+def migrate(
+    app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
+) -> Migrated | NoteRefusal:
+    """What cannot be done at all is said before anything is written."""
+    try:
+        text = handoffs.text_of(path)
+    except FileUnreadable as unreadable:
+        return HandoffUnread(str(path), str(unreadable))
+    source = _source(path, notes.root)
+    notes.refresh(app, seconds_max=None)
+    found = migration(parse_handoff(text), source)
+    drafts = list(_drafts(app, notes, found, source))
+    foreseen = _foreseen(app, notes, drafts)
+    if not isinstance(foreseen, list):
+        return foreseen
+    is_new = any(one.result == "created" for one in foreseen)
+    # The session first, so that the notes say where they come from.
+    session = _session(app, notes.root, found, is_new=is_new, is_dry_run=is_dry_run)
+    carried = foreseen if is_dry_run else _written(app, notes, drafts)
+    if not isinstance(carried, list):
+        return carried
+    return Migrated(
+        source,
+        tuple(carried),
+        session.id,
+        found.feature,
+        found.task,
+        session.remark,
+        is_dry_run,
+    )
+
+
+def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[Draft]:
+    pieces = list(found.pieces)
+    if found.rest:
+        name = _name_of_rest(app, notes, found.rest)
+        pieces.append(Piece(name, "note", "", found.rest))
+    for piece in pieces:
+        metadata = {"source": source, "status": piece.status}
+        yield Draft(
+            piece.title,
+            piece.content,
+            type=piece.type,
+            tags=(TAG,),
+            metadata={key: value for key, value in metadata.items() if value},
+        )
+
+
+def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
+    """The name under which the same is there already, whatever day that was; else a free one."""
+    rows = notes.index.like(f"{NAME}-*", limit=NAMES_MAX)
+    for row in rows:
+        found = notes.folder.read(row.path)
+        if isinstance(found, Found) and front.read(found.text)[1].lstrip("\r\n") == content:
+            return row.title
+    there = {row.path for row in rows}
+    name = f"{NAME}-{day_of(app.clock.now_ms())}"
+    names = (name, *(f"{name}-{number}" for number in range(2, NAMES_MAX)))
+    return next(free for free in names if f"{free}.md" not in there)
+
+
+def _foreseen(app: App, notes: OpenedNotes, drafts: list[Draft]) -> list[Carried] | NoteRefusal:
+    carried: list[Carried] = []
+    for draft in drafts:
+        taken = [one.path for one in carried]
+        outcome = _carried(draft, plan(app, notes, draft, origin={}, taken=taken))
+        if not isinstance(outcome, Carried):
+            return outcome
+        carried.append(outcome)
+    return carried
+
+
+def _written(app: App, notes: OpenedNotes, drafts: list[Draft]) -> list[Carried] | NoteRefusal:
+    carried: list[Carried] = []
+    for draft in drafts:
+        outcome = _carried(draft, write(app, notes, draft, notes.root))
+        if not isinstance(outcome, Carried):
+            return outcome
+        carried.append(outcome)
+    return carried
+
+
+def _carried(draft: Draft, outcome: Planned | Done | NoteRefusal) -> Carried | NoteRefusal:
+    if isinstance(outcome, Planned | Done):
+        result = "unchanged" if outcome.result == "unchanged" else "created"
+        return Carried(result, outcome.path, draft.title, draft.type)
+    if isinstance(outcome, NoteExists | LooksLike | FrontUnreadable):
+        return Carried("kept", outcome.path, draft.title, draft.type)
+    return outcome
+
+
+def _session(app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run: bool) -> _Session:
+    """The one that goes on with the work of the file, begun if need be."""
+    if project.root_of(root) is None:
+        return _Session(None, "No session: the project has not opted in (`interlock init`).")
+    if not found.feature and not found.task:
+        return _Session(None, "No session: the file names neither a feature nor a next step.")
+    if not is_new:
+        return _Session(None, "No session: the file was taken over before.")
+    if is_dry_run:
+        here = resolve_caller(app, Caller(root))
+        known = here if isinstance(here, str) else None
+        return _Session(known, f"A session would go on with {_work(found)}.")
+    begun = attend.start(app, root)
+    if not isinstance(begun, attend.Begun):
+        return _no_session(explain(begun))
+    if begun.state.active_feature or begun.state.active_task:
+        return _Session(begun.session, "The session is about other work already, and stays so.")
+    changed = attend.change_work(app, begun.session, Work(found.feature, found.task))
+    if not isinstance(changed, SessionState):  # somebody was faster and ended it
+        return _no_session(explain(changed))
+    return _Session(begun.session, f"The session goes on with {_work(found)}.")
+
+
+def _work(found: Migration) -> str:
+    parts = (("feature", found.feature), ("task", found.task))
+    return ", ".join(f"{what} “{name}”" for what, name in parts if name)
+
+
+def _no_session(why: Explanation) -> _Session:
+    return _Session(None, f"No session: {why.error}. {why.hint}")
+
+
+def _source(path: Path, root: Path) -> str:
+    """What the file is called in its project; elsewhere only its name: notes are given away."""
+    real, base = Path(os.path.realpath(path)), Path(os.path.realpath(root))
+    return one_line(str(real.relative_to(base)) if real.is_relative_to(base) else real.name)

@@ -1,0 +1,49 @@
+"""`interlock migrate`: take over what a project kept before it had notes."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from interlock.app.migrate import Migrated
+from interlock.app.migrate import migrate as take_over
+from interlock.cli.note import as_json_option, done_or_stop, opened
+from interlock.cli.terminal import print_json
+
+_DONE = {"created": "created", "unchanged": "already there", "kept": "kept"}
+_FORESEEN = {**_DONE, "created": "would create"}
+
+
+@click.group()
+def migrate() -> None:
+    """Take over what the project kept in other files"""
+
+
+@migrate.command("handoff")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing")
+@as_json_option
+def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
+    """Turn a HANDOFF.md into notes and a session
+
+    The file is not changed. Doing it again writes nothing twice.
+    """
+    app, notes = opened(as_json=as_json)
+    done = done_or_stop(take_over(app, notes, path, is_dry_run=dry_run), as_json=as_json)
+    if as_json:
+        print_json(done)
+    else:
+        _say(done)
+
+
+def _say(done: Migrated) -> None:
+    words = _FORESEEN if done.is_dry_run else _DONE
+    for one in done.notes:
+        print(f"{words[one.result]}: {one.path}")
+    if not done.notes:
+        print(f"{done.source} says nothing that could be a note.")
+    if any(one.result == "kept" for one in done.notes):
+        print("hint: what was kept says something else by now; compare it.", file=sys.stderr)
+    if done.session:
+        print(f"session: {done.session}")
+    print(done.remark, file=sys.stderr)

@@ -1,0 +1,126 @@
+"""Migration: which notes a hand-off file becomes, and what a session that goes on is about.
+
+One note holds the work itself, with its progress, next steps and blockers: that of the feature, or
+a task where no feature is named. Each decision is a note. What is not understood is one more.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from interlock.core.notes.handoff import Handoff, Section, unmarked
+from interlock.core.notes.naming import canonical
+from interlock.core.notes.words import one_line
+
+TITLE_CHARS_MAX: Final = 100
+_NOT_IN_LINKS: Final = frozenset("[]|#^`\\<")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One note to be."""
+
+    title: str
+    type: str
+    status: str
+    """As it is written in the frontmatter."""
+    content: str
+
+
+class Migration(msgspec.Struct, frozen=True):
+    pieces: tuple[Piece, ...]
+    """The work first, then the decisions."""
+    rest: str
+    """What was not understood, as it stands in the file; empty where there is nothing."""
+    feature: str
+    """That a session is about: the title of its note. Empty where none is named."""
+    task: str
+    """What is next."""
+
+
+def migration(handoff: Handoff, source: str) -> Migration:
+    """`source` is what the file is called."""
+    feature = _title(handoff.feature) if handoff.feature else ""
+    work = _work(handoff, feature, source)
+    titles = {canonical(work.title)} if work else set[str]()
+    decisions = tuple(_decisions(handoff.decisions, titles, feature, source))
+    return Migration(
+        (work, *decisions) if work else decisions,
+        _rest(handoff.other, source),
+        feature,
+        next((_title(text) for text in _to_do(handoff)), ""),
+    )
+
+
+def _work(handoff: Handoff, feature: str, source: str) -> Piece | None:
+    steps = [f"- [{'x' if step.is_done else ' '}] {_item(step.text)}" for step in handoff.progress]
+    to_do = [f"- [ ] {_item(text)}" for text in handoff.next_steps]
+    blockers = [f"- [blocker] {_item(text)}" for text in handoff.blockers]
+    sections = (("Progress", steps), ("Next steps", to_do), ("Blockers", blockers))
+    if not feature and not any(lines for _, lines in sections):
+        return None
+    title = feature or f"Go on from {source}"
+    text = [f"# {title}", f"Taken from `{source}`."]
+    if feature != handoff.feature:
+        text.append(handoff.feature)
+    for heading, lines in sections:
+        if lines:
+            text += [f"## {heading}", "\n".join(lines)]
+    return Piece(title, "feature" if feature else "task", "in-progress", "\n\n".join(text) + "\n")
+
+
+def _decisions(
+    texts: Iterable[str], titles: set[str], feature: str, source: str
+) -> Iterator[Piece]:
+    """Those of one title are one decision, said more than once."""
+    said: dict[str, tuple[str, list[str]]] = {}
+    for text in texts:
+        title = _title(text) or "Decision"
+        if canonical(title) in titles:
+            title = f"{title} (decision)"
+        said.setdefault(canonical(title), (title, []))[1].append(_below(title, text))
+    for title, bodies in said.values():
+        parts = [f"# {title}", *dict.fromkeys(body for body in bodies if body)]
+        parts.append(f"Taken from `{source}`.")
+        if feature and not _NOT_IN_LINKS & set(feature):
+            parts.append(f"- part_of [[{feature}]]")
+        yield Piece(title, "decision", "accepted", "\n\n".join(parts) + "\n")
+
+
+def _below(title: str, text: str) -> str:
+    """What the decision says that its title does not: all of it, if that says it otherwise."""
+    first, _, more = text.partition("\n")
+    return more.strip("\n") if first == title else text
+
+
+def _rest(sections: Sequence[Section], source: str) -> str:
+    said = [section for section in sections if section.text.strip() or section.level > 1]
+    if not said:
+        return ""
+    blocks = (
+        f"{'#' * section.level} {section.heading}\n{section.text}"
+        if section.level
+        else section.text
+        for section in sections
+    )
+    return f"What `{source}` says besides, as it stands there.\n\n" + "\n".join(blocks)
+
+
+def _to_do(handoff: Handoff) -> Iterator[str]:
+    yield from handoff.next_steps
+    yield from (step.text for step in handoff.progress if not step.is_done)
+
+
+def _title(text: str) -> str:
+    """The first line, cut at a word where it is long."""
+    line = one_line(unmarked(text.strip().partition("\n")[0]))
+    if len(line) <= TITLE_CHARS_MAX:
+        return line
+    kept = line[:TITLE_CHARS_MAX]
+    return f"{(kept.rpartition(' ')[0] or kept).rstrip()}…"
+
+
+def _item(text: str) -> str:
+    """With all its lines inside of the list item that it is put into."""
+    first, *more = text.strip("\n").split("\n")
+    return "\n".join([first, *(line if line[:2] in ("", "  ") else f"  {line}" for line in more)])

@@ -1,0 +1,257 @@
+"""`interlock note`, as typed: what is printed, what is refused, and with which exit code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Said, Terminal
+from tests.cli.noting import put, run
+
+SQLITE = "- [decision] One file, no server #storage (for now)\n- relates_to [[Backups]]\n"
+
+
+def as_json(said: Said) -> Any:
+    assert said.err == ""
+    return json.loads(said.out)
+
+
+def test_a_note_is_written_read_and_found(typed: Terminal, folder: Path) -> None:
+    said = typed("note", "write", "Use SQLite", "--type", "decision", "--content", SQLITE)
+
+    version = said.out.rstrip().rpartition(" ")[2]
+    path = "decisions/ADR-001-use-sqlite.md"
+    assert said == Said(0, f"created: {path}, version {version}\n", "")
+    text = (folder / path).read_text()
+    assert text.endswith(SQLITE)
+    read = typed("note", "read", "use sqlite")
+    assert (read.code, read.out, read.err) == (0, text, f"{path}, version {version}\n")
+    assert typed("note", "search", "server").out == (
+        f"{path}  Use SQLite\n    - [decision] One file, no server #storage (for now) -"
+        " relates_to [[Backups]]\n"
+    )
+
+
+def test_each_subcommand_prints_json(typed: Terminal, folder: Path) -> None:
+    written = as_json(typed("note", "write", "Use SQLite", "--content", SQLITE, "--json"))
+    assert written == {
+        "result": "created",
+        "path": "Use SQLite.md",
+        "permalink": "use-sqlite",
+        "version": written["version"],
+    }
+    read = as_json(typed("note", "read", "use-sqlite", "--json"))
+    assert (read["title"], read["version"]) == ("Use SQLite", written["version"])
+    assert read["text"] == (folder / "Use SQLite.md").read_text()
+    found = as_json(typed("note", "search", "server", "--explain", "--json"))["hits"]
+    assert [hit["note"]["path"] for hit in found] == ["Use SQLite.md"]
+    assert set(found[0]["why"]) == {"text", "recency", "links", "words"}
+    around = as_json(typed("note", "context", "use-sqlite", "--json"))["notes"]
+    assert around[0]["links"] == [{"kind": "relates_to", "to": "Backups", "isWritten": False}]
+    recent = as_json(typed("note", "recent", "--json"))["notes"]
+    assert [one["title"] for one in recent] == ["Use SQLite"]
+    drawn = as_json(typed("note", "graph", "--json"))
+    assert drawn["edges"] == [
+        {"source": "Use SQLite.md", "target": "Backups", "kind": "relates_to"}
+    ]
+    checked = as_json(typed("note", "check", "--json"))
+    assert (checked["notes"], checked["unreadable"]) == (1, [])
+    edited = as_json(typed("note", "edit", "use-sqlite", "append", "--content", "More", "--json"))
+    assert edited["result"] == "changed"
+    moved = as_json(typed("note", "move", "use-sqlite", "old/", "--json"))
+    assert (moved["result"], moved["path"]) == ("moved", "old/Use SQLite.md")
+    version = moved["version"]
+    deleted = as_json(typed("note", "delete", "use-sqlite", "--version", version, "--json"))
+    assert deleted["result"] == "deleted"
+    assert not folder.exists() or list(folder.rglob("*.md")) == []
+
+
+def test_the_text_comes_in_on_stdin(folder: Path) -> None:
+    done = run("note", "write", "From a pipe", given="line\r\nжёлтый\n".encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"created: From a pipe.md, version ")
+    assert (folder / "From a pipe.md").read_bytes().endswith("line\r\nжёлтый\n".encode())
+
+    assert run("note", "edit", "from-a-pipe", "append", given=b"end").returncode == 0
+    assert (folder / "From a pipe.md").read_bytes().rstrip().endswith(b"end")
+
+
+def test_bytes_that_are_not_utf_8_are_read_back_as_they_are(folder: Path) -> None:
+    content = b"\xef\xbb\xbf# Caf\xe9\r\n\0\xff no newline at the end"
+    put(folder, "odd.md", content)
+
+    assert run("note", "read", "odd").stdout == content
+    assert run("note", "write", "Again", given=b"caf\xe9\n").returncode == 0
+    assert (folder / "Again.md").read_bytes().endswith(b"caf\xe9\n")
+    assert run("note", "edit", "odd", "append", given=b"\xfe").returncode == 0
+    assert (folder / "odd.md").read_bytes().startswith(content)
+
+
+def test_what_is_there_is_not_written_over_and_the_difference_is_shown(
+    typed: Terminal, folder: Path
+) -> None:
+    version = json.loads(typed("note", "write", "A", "--content", "mine\n", "--json").out)[
+        "version"
+    ]
+
+    refused = typed("note", "write", "A", "--content", "yours\n")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("error: `A.md` is there already, and nothing was written.")
+    assert "\n-mine\n+yours\n" in refused.err
+    assert f"version {version}" in refused.err
+    stale = typed("note", "write", "A", "--content", "yours\n", "--overwrite", "0" * 12)
+    assert (stale.code, "is not what you have read" in stale.err) == (1, True)
+    as_json_too = typed("note", "write", "A", "--content", "yours\n", "--json")
+    assert (as_json_too.code, json.loads(as_json_too.out)["code"]) == (1, "note_exists")
+    done = typed("note", "write", "A", "--content", "yours\n", "--overwrite", version)
+    assert (done.code, done.out.split(",")[0]) == (0, "replaced: A.md")
+    assert (folder / "A.md").read_text().endswith("yours\n")
+
+
+def test_a_title_that_says_the_same_is_another_note_only_if_that_is_said(
+    typed: Terminal, folder: Path
+) -> None:
+    typed("note", "write", "Use SQLite", "--content", "x")
+
+    refused = typed("note", "write", "use sqlite!", "--content", "y")
+    assert (refused.code, "is about the same" in refused.err) == (1, True)
+    assert typed("note", "write", "use sqlite!", "--content", "y", "--separate").code == 0
+    assert len(list(folder.rglob("*.md"))) == 2
+
+
+def test_frontmatter_is_set_and_removed(typed: Terminal, folder: Path) -> None:
+    typed("note", "write", "A", "--content", "x", "--tag", "one", "--tag", "two", "--set", "by=me")
+    assert "tags:\n  - one\n  - two\n" in (folder / "A.md").read_text()
+    assert "by: me\n" in (folder / "A.md").read_text()
+
+    said = typed("note", "edit", "A", "--set", "status=done", "--unset", "by")
+
+    assert said.out.startswith("changed: A.md, version ")
+    assert "status: done\n" in (folder / "A.md").read_text()
+    assert "by: me" not in (folder / "A.md").read_text()
+
+
+def test_each_way_of_editing(typed: Terminal, folder: Path) -> None:
+    put(folder, "n.md", "# N\n\n## One\n\na\n\n## Two\n\nb\n")
+
+    def edited(*arguments: str) -> str:
+        assert typed("note", "edit", "n", *arguments).code == 0
+        return (folder / "n.md").read_text()
+
+    assert edited("prepend", "--content", "top").startswith("top\n")
+    assert edited("find-replace", "--find", "top\n", "--content", "").startswith("# N\n")
+    assert "\n\nc\n\n## Two" in edited("insert-before", "--section", "Two", "--content", "c")
+    assert edited("insert-after", "--section", "Two", "--content", "d").endswith("b\n\nd\n")
+    version = json.loads(typed("note", "read", "n", "--json").out)["version"]
+    replaced = edited(
+        *("replace-section", "--section", "## One", "--content", "new", "--version", version)
+    )
+    assert "## One\n\nnew\n" in replaced
+    assert edited("append", "--content", "end").endswith("end\n")
+
+
+def test_edits_that_cannot_be_made_say_what_is_there(typed: Terminal, folder: Path) -> None:
+    put(folder, "n.md", "# N\n\n## One\n\nsame\nsame\n")
+    before = (folder / "n.md").read_bytes()
+
+    for arguments, said in (
+        (("find-replace", "--find", "sam e", "--content", "x"), "does not contain `sam e`"),
+        (("find-replace", "--find", "same", "--content", "x"), "there 2 times (lines 5, 6)"),
+        (("replace-section", "--section", "One", "--content", "x"), "needs the version you have"),
+        (("insert-after", "--section", "Won", "--content", "x"), "no section “Won”"),
+        ((), "names neither an operation nor metadata"),
+    ):
+        refused = typed("note", "edit", "n", *arguments)
+        assert (refused.code, refused.out) == (1, "")
+        assert said in refused.err
+        assert "\n\nhint: " in refused.err
+    assert (folder / "n.md").read_bytes() == before
+
+
+def test_a_note_that_is_not_there_is_refused_with_those_that_are_like_it(
+    typed: Terminal, folder: Path
+) -> None:
+    put(folder, "specs/storage.md", "# Storage\n")
+
+    refused = typed("note", "read", "storage layer")
+
+    assert refused == Said(
+        1,
+        "",
+        "error: There is no note `storage layer`\n\nhint: Name one of those, or search for it.\n"
+        "  interlock note read 'specs/storage.md'\n",
+    )
+    problem = typed("note", "read", "storage layer", "--json")
+    assert problem.code == 1
+    assert json.loads(problem.out)["commands"] == ["interlock note read 'specs/storage.md'"]
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/../../b", ".hidden", "memory://../x", "a\0b"])
+def test_no_name_leads_out_of_the_folder(
+    typed: Terminal, folder: Path, tmp_path: Path, name: str
+) -> None:
+    put(folder, "n.md", "text")
+    (tmp_path / "outside.md").write_text("secret")
+
+    assert typed("note", "read", name).code == 1
+    assert typed("note", "move", "n", f"{name}.md").code == 1
+    assert typed("note", "write", "T", "--folder", name, "--content", "x").code == 1
+    assert sorted(tmp_path.rglob("*.md")) == [folder / "n.md", tmp_path / "outside.md"]
+    assert typed("note", "read", "/etc/passwd").code == 1
+    assert typed("note", "write", "T", "--folder", "/etc", "--content", "x").code == 0
+    assert (folder / "etc" / "T.md").exists(), "an absolute folder is one of ours too"
+
+
+def test_a_note_is_moved_and_its_links_still_lead_to_it(typed: Terminal, folder: Path) -> None:
+    put(folder, "a.md", "see [[Bee]] and [[sub/bee]]")
+    put(folder, "sub/bee.md", "---\ntitle: Bee\npermalink: bees/bee\n---\n")
+
+    said = typed("note", "move", "bees/bee", "other/wasp")
+
+    assert (said.code, said.out.split(",")[0]) == (0, "moved: other/wasp.md")
+    assert said.err == "hint: links to the old name stand in a.md\n"
+    assert "-> links_to other/wasp.md" in typed("note", "context", "a").out
+    assert "-> links_to sub/bee (not written)" in typed("note", "context", "a").out
+
+
+def test_deleting_needs_the_version_or_a_yes(typed: Terminal, folder: Path) -> None:
+    version = json.loads(typed("note", "write", "A", "--content", "x", "--json").out)["version"]
+
+    asked = run("note", "delete", "A")
+    assert (asked.returncode, asked.stdout) == (2, b"")
+    assert f"--version {version} deletes it" in asked.stderr.decode()
+    assert typed("note", "delete", "A", "--version", "0" * 12).code == 1
+    assert (folder / "A.md").exists()
+    said = typed("note", "delete", "A", "--version", version)
+    assert said == Said(0, "deleted: A.md\n", "")
+    assert not (folder / "A.md").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("note", "write"),
+        ("note", "write", "T", "--content", "x", "--set", "no-value"),
+        ("note", "edit", "n", "turn-around"),
+        ("note", "read"),
+        ("note", "search", "--limit", "many"),
+        ("note", "rewrite"),
+        ("migrate", "handoff"),
+    ],
+)
+def test_misuse_is_two(typed: Terminal, folder: Path, arguments: tuple[str, ...]) -> None:
+    said = typed(*arguments)
+
+    assert (said.code, said.out) == (2, "")
+    assert "--help` shows how it is called." in said.err
+    assert not folder.exists()
+
+
+def test_outside_of_a_project_there_are_no_notes(typed: Terminal, tmp_path: Path) -> None:
+    for arguments in (("note", "search", "x"), ("note", "write", "T", "--content", "x")):
+        said = typed(*arguments)
+        assert said.code == 1
+        assert said.err.startswith(f"error: `{tmp_path}` is in no project, and notes belong to one")
+    assert json.loads(typed("note", "recent", "--json").out)["code"] == "no_project"
+    assert list(tmp_path.iterdir()) == []

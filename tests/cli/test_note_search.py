@@ -1,0 +1,129 @@
+"""`interlock note search`, `context`, `graph`, `recent` and `check`, as typed."""
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlock.cli.note import PROGRESS_FROM
+from tests.cli.conftest import Terminal
+from tests.cli.noting import INTERLOCK, put, run
+
+
+def test_a_search_is_narrowed_explained_and_never_syntax(typed: Terminal, folder: Path) -> None:
+    put(folder, "specs/a.md", "---\ntype: task\nstatus: done\ntags: [x]\n---\nalpha beta")
+    put(folder, "b.md", "alpha\n- [risk] gamma")
+
+    def paths(*arguments: str) -> list[str]:
+        found = json.loads(typed("note", "search", *arguments, "--json").out)
+        return sorted(hit["note"]["path"] for hit in found["hits"])
+
+    assert paths("alpha") == ["b.md", "specs/a.md"]
+    for narrowed in (
+        ("--type", "task"),
+        ("--tag", "x"),
+        ("--status", "done"),
+        ("--folder", "specs"),
+        ("beta",),
+    ):
+        assert paths("alpha", *narrowed) == ["specs/a.md"], narrowed
+    assert paths("--category", "risk") == ["b.md"]
+    assert paths("alpha", "--since", "2099-01-01") == []
+    for hostile in ('"', "alpha OR", "NEAR(", "* -", "title:x", "') --"):
+        assert typed("note", "search", "--", hostile).code == 0
+    assert typed("note", "search", "nowhere").out == "Nothing was found.\n"
+    assert typed("note", "search", "alpha", "nowhere").out.startswith("No note has all the words")
+    explained = typed("note", "search", "alpha", "--explain").out
+    assert "\n    0." in explained or "\n    1." in explained
+    more = typed("note", "search", "alpha", "--limit", "1")
+    assert more.err == "More than 1; --limit shows more.\n"
+
+
+def test_what_lies_around_a_note_and_how_notes_are_linked(typed: Terminal, folder: Path) -> None:
+    put(folder, "a.md", '---\ntitle: "A [1]"\n---\n- [fact] said\n- needs [[b]]\n- needs [[c]]\n')
+    put(folder, "b.md", "see [[a]]")
+
+    assert typed("note", "context", "a").out == (
+        "a.md  A [1]\n    [fact] said\n    -> needs b.md\n    -> needs c (not written)\n"
+        "    <- links_to b.md\nb.md  b  (1 away, by a.md)\n    -> links_to a.md\n"
+        "    <- needs a.md\n"
+    )
+    assert typed("note", "graph", "a").out == (
+        "a.md  needs     b.md\na.md  needs     c\nb.md  links_to  a.md\nnot written: c\n"
+    )
+    assert typed("note", "graph", "--mermaid").out.splitlines()[0] == "graph LR"
+    assert typed("note", "context", "nobody").code == 1
+    assert typed("note", "context", "*", "--limit", "1").err == "1 more; --limit shows more.\n"
+
+
+def test_the_newest_notes_are_listed(typed: Terminal, folder: Path) -> None:
+    assert typed("note", "recent").out == "No note was changed in that time.\n"
+    os.utime(put(folder, "old.md", "x"), (1, 1))
+    put(folder, "new.md", "---\ntype: task\n---\n")
+
+    assert typed("note", "recent").out == "just now  task  new.md  new\n"
+    assert "old.md" in typed("note", "recent", "--since", "1970-01-01").out
+    assert typed("note", "recent", "--type", "epic").out == "No note was changed in that time.\n"
+    misuse = typed("note", "recent", "--since", "when it rained")
+    assert (misuse.code, "is no span of time" in misuse.err) == (2, True)
+
+
+def test_a_check_ends_with_one_only_where_something_is_to_be_mended(
+    typed: Terminal, folder: Path
+) -> None:
+    put(folder, "fine.md", "see [[Nowhere]]")
+    hints = typed("note", "check")
+    assert hints.code == 0
+    assert "fine.md:1: hint: [[Nowhere]] leads nowhere yet; " in hints.out
+    assert hints.err == "1 notes, 0 to mend, 4 hints\n"
+
+    put(folder, "decisions/first.md", "---\ntype: decision\n---\n")
+    put(folder, "broken.md", "---\ntitle: [\n---\n")
+    wrong = typed("note", "check")
+
+    assert wrong.code == 1
+    assert "broken.md: error: the frontmatter cannot be read" in wrong.out
+    assert "decisions/first.md: warning: `first.md` does not begin with `ADR-`" in wrong.out
+    assert typed("note", "check", "--json").code == 1
+
+
+def seen_on_a_terminal(*arguments: str) -> bytes:
+    """What stderr shows where it is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*INTERLOCK, *arguments], stdout=subprocess.DEVNULL, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b"".join(_chunks(ours))
+        os.close(ours)
+    assert process.returncode == 0
+    return shown
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    while True:
+        try:
+            chunk = os.read(descriptor, 65_536)
+        except OSError:  # Linux: the other end is closed
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def test_how_far_reading_is_shows_on_a_terminal_only(folder: Path, home: Path) -> None:
+    for number in range(PROGRESS_FROM):
+        put(folder, f"{number}.md", f"note {number}")
+
+    piped = run("note", "search", "note", "--limit", "1")
+    assert piped.stderr == b"More than 1; --limit shows more.\n"
+    for index in (home / "notes").iterdir():
+        index.unlink()
+    shown = seen_on_a_terminal("note", "search", "note", "--limit", "1")
+
+    assert b"\rReading notes: 200 of 500" in shown
+    assert shown.index(b"\r\033[K") < shown.index(b"More than 1")
+    (folder / "0.md").unlink()
+    assert b"Reading" not in seen_on_a_terminal("note", "search", "note", "--limit", "1")

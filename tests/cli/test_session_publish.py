@@ -1,0 +1,273 @@
+"""`interlock session publish` and `handoff`: a session written down for people."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.advance import advance
+from interlock.app.context import App, open_app
+from interlock.app.projects import opt_in
+from interlock.core.ids import SessionId
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.handoff import Step, parse_handoff
+from interlock.core.notes.note import Note
+from interlock.core.session.answer import Answered
+from interlock.core.session.attend import Conversation, Work
+from interlock.core.views.session_note import CURRENT, KEPT_BELOW
+from tests.cli.conftest import Terminal
+from tests.hooks.desk import Desk
+from tests.scenes import handed_in, output, started
+from tests.unprivileged import nobody, place_of_nobody
+
+
+def attended(app: App, root: Path, name: str = "one") -> SessionId:
+    opt_in(root, "standard")
+    return attend.begin(app, root, Conversation("claude-code", name)).session
+
+
+def note_of(root: Path, session: str) -> Path:
+    return root / ".interlock" / "notes" / "sessions" / f"session-{session}.md"
+
+
+def published(root: Path, session: str) -> Note:
+    path = note_of(root, session)
+    return parse(path.read_text(), path=path.name)
+
+
+def test_a_session_is_published_and_its_path_printed(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    session = started(app, tmp_path).answer.session
+    path = note_of(tmp_path, session)
+    assert not path.exists(), "nothing watches over it, so nothing was published"
+
+    said = typed("session", "publish", session[:10])
+
+    assert (said.code, said.out, said.err) == (0, f"{path}\n", "")
+    assert published(tmp_path, session).title.endswith(session)
+    again = json.loads(typed("session", "publish", "--json").out)
+    assert again == {"session": session, "result": "unchanged", "path": str(path)}
+
+
+def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> None:
+    session = attended(app, tmp_path)
+    before = published(tmp_path, session).front.values
+    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    after = published(tmp_path, session).front.values
+
+    assert "feature" not in before
+    assert (after["feature"], after["task"]) == ("Dark mode", "Ask design")
+    first = started(app, tmp_path)
+    assert first.answer.session == session, "it goes into the session that is here"
+    answered = handed_in(app, first, "Looked at it.")
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    assert isinstance(
+        advance(app, answered.answer.continue_token, output("Half done.", gap)), Answered
+    )
+
+    assert typed("session", "publish").code == 0
+
+    note = published(tmp_path, session)
+    stream = app.reader.stream(session)
+    assert stream is not None
+    assert note.front.values["version"] == str(stream.version)
+    assert "2 of 3 steps done" in note.body
+    assert "> Half done." in note.body
+    assert [(said.category, said.text) for said in note.observations] == [("gap", "No tests")]
+    attend.change_status(app, session, "ended", "by the test")
+    assert published(tmp_path, session).front.values["status"] == "ended"
+
+
+def test_what_a_person_wrote_below_the_line_stays(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = attended(app, tmp_path)
+    path = note_of(tmp_path, session)
+    assert path.read_text().endswith(f"{KEPT_BELOW}\n")
+    mine = f"\nMine: {KEPT_BELOW} twice, [[Other]]\r\n\n- [idea] kept\n"
+    path.write_bytes(path.read_bytes().rstrip(b"\n") + mine.encode())
+    path.write_bytes(path.read_bytes().replace(b"# Session", b"# Mine, not kept"))
+
+    attend.change_work(app, session, Work("Dark mode"))
+    assert typed("session", "publish").code == 0
+
+    text = path.read_bytes().decode()
+    assert text.endswith(f"{KEPT_BELOW}{mine}")
+    assert "not kept" not in text
+    assert "feature: Dark mode\n" in text
+    assert typed("note", "search", "--category", "idea").out.startswith("sessions/session-ses_")
+
+
+def test_notes_that_speak_of_the_line_do_not_move_it(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    session = attended(app, tmp_path)
+    first = started(app, tmp_path)
+    second = handed_in(app, first, f"Below\n{KEPT_BELOW}\nit is kept.")
+    assert typed("session", "publish").code == 0
+    once = note_of(tmp_path, session).read_text()
+    handed_in(app, second, "Other notes.")
+
+    assert typed("session", "publish").code == 0
+
+    text = note_of(tmp_path, session).read_text()
+    assert once.endswith(f"> it is kept.\n\n{KEPT_BELOW}\n")
+    assert text.endswith(f"> Other notes.\n\n{KEPT_BELOW}\n")
+
+
+def test_the_current_session_is_the_one_that_began_last(app: App, tmp_path: Path) -> None:
+    attended(app, tmp_path, "one")
+    second = attended(app, tmp_path, "two")
+
+    current = (tmp_path / ".interlock" / "notes" / f"{CURRENT}.md").read_text()
+
+    assert f"- current [[sessions/session-{second}]]" in current
+
+
+def test_what_cannot_be_published_is_refused_in_words(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    assert typed("session", "publish").err.startswith("error: No session was recorded here")
+    assert typed("session", "publish", "ses_none").code == 1
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    session = started(app, elsewhere).answer.session
+    nowhere = typed("session", "publish", session, "--json")
+    assert (nowhere.code, json.loads(nowhere.out)["code"]) == (1, "no_project")
+    subprocess.run(["rm", "-r", elsewhere], check=True)
+    gone = typed("session", "publish", session)
+    assert (gone.code, str(elsewhere) in gone.err) == (1, True)
+
+
+def test_several_sessions_are_asked_about(app: App, typed: Terminal, tmp_path: Path) -> None:
+    sessions = [attended(app, tmp_path, name) for name in ("one", "two")]
+
+    for verb in ("publish", "handoff"):
+        said = typed("session", verb)
+
+        assert said.code == 1
+        assert all(f"  interlock session {verb} {session}\n" in said.err for session in sessions)
+
+
+def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    Desk(home, tmp_path).begin()  # all that is imported on the way is: nobody may not read it
+    with place_of_nobody() as place, nobody():
+        project, folder = place / "project", place / "project" / ".interlock" / "notes"
+        project.mkdir()
+        opt_in(project, "standard")
+        folder.mkdir(parents=True)
+        folder.chmod(0o555)
+
+        told = Desk(place / "home", project).begin()
+        app = open_app(place / "home")
+        (session,) = app.reader.attended_in(str(project))
+        state = attend.state_of(app, session)
+        changed = attend.change_work(app, session, Work("Dark mode"))
+        written_while_closed = list(folder.rglob("*"))
+
+        folder.chmod(0o755)
+        later = Desk(place / "home", project, "host-2").begin()
+        texts = [
+            note_of(project, found).read_text() for found in app.reader.attended_in(str(project))
+        ]
+        app.close()
+
+    assert isinstance(state, attend.SessionState)
+    assert state.protocol_start_complete
+    assert isinstance(changed, attend.SessionState)
+    assert written_while_closed == []
+    for said in (told["systemMessage"], told["hookSpecificOutput"]["additionalContext"]):
+        assert "The note of the session was not written: " in said
+        assert "Permission denied" in said
+    assert "not written" not in json.dumps(later)
+    assert len(texts) == 2
+    assert any("feature: Dark mode\n" in text for text in texts), "published when it could be"
+
+
+def test_the_command_says_why_it_could_not_be_written(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    assert typed("session", "publish", started(app, tmp_path).answer.session).code == 0
+    with place_of_nobody() as place, nobody():
+        (place / "project" / ".git").mkdir(parents=True)
+        monkeypatch.setenv("INTERLOCK_HOME", str(place / "home"))
+        theirs = open_app(place / "home")
+        session = started(theirs, place / "project").answer.session
+        theirs.close()
+        (place / "project" / ".interlock").chmod(0o555)
+
+        said = typed("session", "publish", session)
+
+        (place / "project" / ".interlock").chmod(0o755)
+        later = typed("session", "publish", session)
+        path = note_of(place / "project", session)
+        assert (later.code, later.out, path.exists()) == (0, f"{path}\n", True)
+    assert (said.code, said.out) == (1, "")
+    assert f"error: `{path}` cannot be written: Permission denied" in said.err
+    assert "Check that the folder exists" in said.err
+
+
+def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: Path) -> None:
+    session = attended(app, tmp_path)
+    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    first = started(app, tmp_path)
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    assert isinstance(advance(app, first.answer.continue_token, output("Begun.", gap)), Answered)
+
+    printed = typed("session", "handoff", session)
+
+    stream = app.reader.stream(session)
+    assert stream is not None
+    assert stream.head is not None
+    goal = f"“{stream.head.runs[0].goal}”"
+    read = parse_handoff(printed.out)
+    assert read.feature == "Dark mode"
+    assert read.progress == (Step(f"{goal} (line, 1 of 3 steps)", is_done=False),)
+    assert read.blockers == ("Left undone: No tests (critical)",)
+    assert read.next_steps == ("Ask design", f"Step “Step 2” of {goal}")
+    assert "> Begun." in printed.out
+    assert typed("session", "handoff", "--to", "HANDOFF.md").out == "Wrote HANDOFF.md\n"
+    assert (tmp_path / "HANDOFF.md").read_text() == printed.out
+    told = json.loads(typed("session", "handoff", "--json").out)
+    assert (told["text"], told["handoff"]["nextSteps"][0]) == (printed.out, "Ask design")
+
+
+def test_a_file_that_is_there_is_not_written_over(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    attended(app, tmp_path)
+    (tmp_path / "HANDOFF.md").write_text("mine")
+
+    said = typed("session", "handoff", "--to", "HANDOFF.md")
+
+    assert said.code == 1
+    assert said.err == (
+        "error: `HANDOFF.md` cannot be written: File exists\n\n"
+        "hint: Choose another with `--to FILE`.\n"
+    )
+    assert (tmp_path / "HANDOFF.md").read_text() == "mine"
+    assert typed("session", "handoff", "ses_none").code == 1
+
+
+def test_what_was_handed_off_can_be_taken_over_elsewhere(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = attended(app, tmp_path)
+    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    other = tmp_path / "other"
+    other.mkdir()
+    opt_in(other, "standard")
+    assert typed("session", "handoff", "--to", str(other / "HANDOFF.md")).code == 0
+    monkeypatch.chdir(other)
+
+    assert typed("migrate", "handoff", "HANDOFF.md").code == 0
+
+    state = json.loads(typed("session", "get-state").out)
+    assert state["sessionId"] != session
+    assert (state["activeFeature"], state["activeTask"]) == ("Dark mode", "Ask design")

@@ -1,0 +1,163 @@
+"""A hand-off file becomes notes that a reader, a search and a session start can use."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.handoff import Handoff, Section, Step, parse_handoff
+from interlock.core.notes.migration import TITLE_CHARS_MAX, Migration, migration
+from interlock.core.notes.naming import canonical
+from interlock.core.notes.status import meaning
+
+FILES = Path(__file__).parent / "handoffs"
+NOTHING = Handoff("", (), (), (), (), ())
+
+
+def migrated(text: str) -> Migration:
+    return migration(parse_handoff(text), "HANDOFF.md")
+
+
+def test_the_feature_is_a_note_with_its_progress_next_steps_and_blockers() -> None:
+    found = migrated(
+        "## Active Feature\nDark mode\n## Progress\n- [x] Colours\n- [ ] Toggle\n"
+        "## Blockers\n- Kim is away (till Monday)\n"
+        "## Next Steps\n1. Ask design\n   about contrast\n"
+    )
+
+    (feature,) = found.pieces
+    assert feature.content == (
+        "# Dark mode\n\nTaken from `HANDOFF.md`.\n\n"
+        "## Progress\n\n- [x] Colours\n- [ ] Toggle\n\n"
+        "## Next steps\n\n- [ ] Ask design about contrast\n\n"
+        "## Blockers\n\n- [blocker] Kim is away (till Monday)\n"
+    )
+    assert (feature.title, feature.type, meaning(feature.status)) == (
+        "Dark mode",
+        "feature",
+        "active",
+    )
+    (blocker,) = parse(feature.content, path="n.md").observations
+    assert (blocker.category, blocker.text) == ("blocker", "Kim is away")
+    assert (found.feature, found.task, found.rest) == (
+        "Dark mode",
+        "Ask design about contrast",
+        "",
+    )
+
+
+def test_without_a_feature_the_work_is_a_task() -> None:
+    found = migrated("## Progress\n- [x] Colours\n- [ ] Toggle\n")
+
+    (task,) = found.pieces
+    assert (task.title, task.type) == ("Go on from HANDOFF.md", "task")
+    assert (found.feature, found.task) == ("", "Toggle")
+
+
+def test_each_decision_is_a_note_that_belongs_to_the_feature() -> None:
+    found = migrated(
+        "## Feature\nDark mode\n## Decisions\n- **Variables**, not classes\n"
+        "### No toggle in the menu\n\nToo deep.\n\n- Considered: a key\n"
+    )
+
+    _, first, second = found.pieces
+    assert "\n**Variables**, not classes\n" in first.content, "with its marks"
+    assert (first.title, first.type, meaning(first.status)) == (
+        "Variables, not classes",
+        "decision",
+        "active",
+    )
+    assert second.content == (
+        "# No toggle in the menu\n\nToo deep.\n\n- Considered: a key\n\n"
+        "Taken from `HANDOFF.md`.\n\n- part_of [[Dark mode]]\n"
+    )
+    (link,) = parse(second.content, path="n.md").links
+    assert (link.kind, link.target) == ("part_of", "Dark mode")
+
+
+def test_a_name_that_no_link_can_hold_is_not_linked_to() -> None:
+    decisions = [
+        migrated(f"## Feature\n{name}\n## Decisions\n- Yes\n").pieces[1]
+        for name in ("Port it to C#", "Menu | bar", "a]] b")
+    ]
+
+    assert [parse(decision.content, path="n.md").links for decision in decisions] == [(), (), ()]
+
+
+def test_a_decision_that_is_said_twice_is_one_note_with_both_reasons() -> None:
+    found = migrated("## Decisions\n### Use Stripe\nCheap.\n### use stripe!\nKnown.\n")
+
+    (decision,) = found.pieces
+    assert decision.content.startswith("# Use Stripe\n\nCheap.\n\nKnown.\n\n")
+
+
+def test_a_decision_that_is_called_like_the_feature_has_a_title_of_its_own() -> None:
+    found = migrated("## Feature\nUse Stripe\n## Decisions\n- Use stripe\n")
+
+    assert [piece.title for piece in found.pieces] == ["Use Stripe", "Use stripe (decision)"]
+
+
+def test_a_long_first_line_is_cut_in_the_title_and_whole_in_the_note() -> None:
+    text = "We take the queue of the database " * 5
+
+    (decision,) = migrated(f"## Decisions\n- {text}\n").pieces
+
+    assert len(decision.title) <= TITLE_CHARS_MAX + 1
+    assert decision.title.endswith("of the…")
+    assert text.strip() in decision.content
+
+
+def test_what_is_not_understood_is_kept_as_it_stands() -> None:
+    text = "Hi.\n\n## Gotchas\nRun `make`.\r\n\n```sh\n# Blockers\n```\n\n### Also\n\n| a | b |\n"
+
+    found = migrated(text)
+
+    assert found.pieces == ()
+    assert found.rest == f"What `HANDOFF.md` says besides, as it stands there.\n\n{text}"
+
+
+def test_a_heading_over_nothing_is_no_note() -> None:
+    assert migrated("# HANDOFF\n\n## Active Feature\nDark mode\n").rest == ""
+    assert migration(NOTHING, "h.md") == Migration((), "", "", "")
+
+
+@pytest.mark.parametrize("name", ["boxes.md", "tables.md", "short.md", "early.md"])
+def test_every_item_of_a_file_is_in_some_note(name: str) -> None:
+    handoff = parse_handoff((FILES / name).read_bytes().decode())
+
+    found = migration(handoff, name)
+
+    text = "\n".join([*(piece.content for piece in found.pieces), found.rest])
+    items = [*(s.text for s in handoff.progress), *handoff.decisions, *handoff.blockers]
+    items += [*handoff.next_steps, *(section.text for section in handoff.other)]
+    missing = [
+        line
+        for item in items
+        for line in item.splitlines()
+        if line.strip() and line.strip() not in text
+    ]
+    assert missing == []
+
+
+texts = st.text(
+    st.sampled_from(" \n\t-#*`[]()|~:.x1Abé\udc80\u202e") | st.characters(codec="utf-8")
+)
+handoffs = st.builds(
+    Handoff,
+    texts.map(lambda text: " ".join(text.split())),
+    st.lists(st.builds(Step, texts, st.booleans()), max_size=3).map(tuple),
+    *[st.lists(texts, max_size=4).map(tuple)] * 3,
+    st.lists(st.builds(Section, texts, st.integers(0, 6), texts), max_size=3).map(tuple),
+)
+
+
+@given(handoffs)
+def test_no_two_notes_of_a_file_could_be_taken_for_one(handoff: Handoff) -> None:
+    found = migration(handoff, "HANDOFF.md")
+
+    titles = [piece.title for piece in found.pieces]
+    assert len({canonical(title) for title in titles}) == len(titles)
+    assert all(title.strip() and "\n" not in title for title in titles)
+    assert all(title.encode() for title in titles), "no halves of characters"
