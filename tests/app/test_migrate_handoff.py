@@ -88,7 +88,7 @@ def test_a_file_becomes_notes_with_names_of_their_types(app: App, root: Path) ->
 
 
 def test_the_names_and_statuses_are_those_that_a_check_wants(app: App, root: Path) -> None:
-    done = taken_over(app, root, (FILES / "early.md").read_bytes())
+    done = taken_over(app, root, (FILES / "early.markdown").read_bytes())
     unnamed = taken_over(app, root, "## Next Steps\n- Go on\n")
 
     assert len(done.notes) == 5
@@ -116,7 +116,7 @@ def test_numbers_go_on_after_those_that_are_there(app: App, root: Path) -> None:
     assert foreseen.notes == done.notes
 
 
-@pytest.mark.parametrize("name", ["boxes.md", "tables.md", "short.md", "early.md"])
+@pytest.mark.parametrize("name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"])
 def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, name: str) -> None:
     content = (FILES / name).read_bytes()
     before = sorted(root.rglob("*"))
@@ -129,7 +129,7 @@ def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, n
     assert foreseen.notes == taken_over(app, root, content).notes
 
 
-@pytest.mark.parametrize("name", ["boxes.md", "tables.md", "short.md", "early.md"])
+@pytest.mark.parametrize("name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"])
 def test_taken_over_twice_it_is_there_once(app: App, root: Path, name: str) -> None:
     content = (FILES / name).read_bytes()
     first = taken_over(app, root, content)

@@ -11,7 +11,7 @@ from interlock.core.gate import trust as core
 from interlock.core.gate.trust import Asked
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
-from interlock.workspace import opened, project
+from interlock.workspace import opened, project, settings
 from interlock.workspace.opened import Trusted
 from interlock.workspace.rewrite import FileMoved
 
@@ -38,7 +38,7 @@ def look(home: Path, root: Path) -> Trust:
         SettingsBroken: the config cannot be used, or our own notes about trust.
     """
     asked = project.policy_in(root)
-    return Trust(str(root), is_trusted_now(home, root, asked), _loosened(asked))
+    return Trust(str(root), is_trusted_now(home, root, asked), _loosened(asked, root))
 
 
 def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
@@ -52,7 +52,7 @@ def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
     with changing(home):
         others = tuple(known for known in opened.trusted(home) if known.root != str(root))
         opened.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
-    return Trust(str(root), is_trusted=True, loosens=_loosened(asked))
+    return Trust(str(root), is_trusted=True, loosens=_loosened(asked, root))
 
 
 def revoke(home: Path, root: Path) -> bool:
@@ -95,13 +95,16 @@ def changing(home: Path) -> Generator[None]:
 _MEANINGS = {
     "profile": "sessions begin in coding",
     "reading_tools": "nobody is asked about these tools",
+    "notes.folder": "agents write notes there, in every mode",
 }
 
 
-def _loosened(asked: Asked) -> tuple[Loosening, ...]:
+def _loosened(asked: Asked, root: Path) -> tuple[Loosening, ...]:
+    folder = settings.notes_in(root / project.CONFIG).folder
     values = {
         "profile": asked.profile,
         "reading_tools": ", ".join(asked.reading_tools),
+        "notes.folder": folder,
     }
     return tuple(
         Loosening(
@@ -109,5 +112,5 @@ def _loosened(asked: Asked) -> tuple[Loosening, ...]:
             values.get(setting, "advisory").encode("unicode_escape").decode("ascii"),
             _MEANINGS.get(setting, "what it would deny is told, and allowed"),
         )
-        for setting in core.loosening(asked)
+        for setting in (*core.loosening(asked), *(("notes.folder",) if folder else ()))
     )
