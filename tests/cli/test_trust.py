@@ -238,3 +238,13 @@ def test_a_data_home_that_cannot_be_written_is_told(
 
         assert said.code == 1
         assert said.err.startswith(f"error: `{home / 'file'}` cannot be written: ")
+
+
+def test_a_notes_folder_of_the_projects_own_is_among_what_is_trusted(
+    typed: Terminal, desk: Desk
+) -> None:
+    desk.config('[notes]\nfolder = "docs"\n')
+
+    (found,) = json.loads(typed("trust", "--json").out)["loosens"]
+
+    assert (found["setting"], found["value"]) == ("notes.folder", "docs")
