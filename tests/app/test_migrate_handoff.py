@@ -116,7 +116,9 @@ def test_numbers_go_on_after_those_that_are_there(app: App, root: Path) -> None:
     assert foreseen.notes == done.notes
 
 
-@pytest.mark.parametrize("name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"])
+@pytest.mark.parametrize(
+    "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
+)
 def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, name: str) -> None:
     content = (FILES / name).read_bytes()
     before = sorted(root.rglob("*"))
@@ -129,7 +131,9 @@ def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, n
     assert foreseen.notes == taken_over(app, root, content).notes
 
 
-@pytest.mark.parametrize("name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"])
+@pytest.mark.parametrize(
+    "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
+)
 def test_taken_over_twice_it_is_there_once(app: App, root: Path, name: str) -> None:
     content = (FILES / name).read_bytes()
     first = taken_over(app, root, content)

@@ -123,7 +123,9 @@ def test_a_heading_over_nothing_is_no_note() -> None:
     assert migration(NOTHING, "h.md") == Migration((), "", "", "")
 
 
-@pytest.mark.parametrize("name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"])
+@pytest.mark.parametrize(
+    "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
+)
 def test_every_item_of_a_file_is_in_some_note(name: str) -> None:
     handoff = parse_handoff((FILES / name).read_bytes().decode())
 

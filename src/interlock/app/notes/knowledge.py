@@ -18,7 +18,7 @@ MANDATORY = ("usage-mandatory", "project-constraints")
 """Notes that every session is told, as far as there is room."""
 LINE_CHARS_MAX = 240
 EACH_MAX = 8
-OPEN = ("open", "active", "blocked")
+OPEN = ("", "open", "active", "blocked")
 OF_SESSIONS = ("session", "session-pointer")
 
 
@@ -50,7 +50,7 @@ def _constraints(notes: OpenedNotes) -> Part:
 def _work(notes: OpenedNotes, state: SessionState | None) -> Part:
     names = (state.active_feature, state.active_task) if state else ()
     named = [row for name in names if name for row in notes.index.find(name)[:1]]
-    wanted = Filter(types=("feature", "epic", "task"), statuses=("active",), has_status=True)
+    wanted = Filter(types=("feature", "epic", "task"), statuses=("active",))
     rows = notes.index.rows(wanted, limit=EACH_MAX)
     shown = {row.path: _item(row) for row in (*named, *rows)}
     return Part("Active work", tuple(shown.values()), notes.index.count(wanted) - len(rows))

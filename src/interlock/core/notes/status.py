@@ -35,8 +35,8 @@ _LINE: Final = re.compile(
 )
 
 
-def status_of(note: Note) -> Status:
-    """From the frontmatter, else a line of the text, else a mark in the title; else `active`."""
+def status_of(note: Note) -> Status | None:
+    """From the frontmatter, else a line of the text, else a mark in the title; or it has none."""
     written = note.front.values.get("status")
     if isinstance(written, str) and (status := meaning(written)):
         return status
@@ -44,7 +44,7 @@ def status_of(note: Note) -> Status:
     if line and (status := meaning(line[1])):
         return status
     mark = _BEGINS.match(note.title) or _BRACKETS.search(note.title)
-    return _MEANING[mark[1].casefold()] if mark else "active"
+    return _MEANING[mark[1].casefold()] if mark else None
 
 
 def meaning(word: str) -> Status | None:

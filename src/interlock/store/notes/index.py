@@ -98,7 +98,7 @@ class NoteIndex(NoteReader):
             keys.place_of(path),
             clean(note.title),
             clean(note.type),
-            status_of(note),
+            status_of(note) or "",
             clean(note.permalink),
             clean(keys.key_of(note.permalink)),
             clean(_word(note.front.values.get("created"))),

@@ -329,8 +329,6 @@ def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
     if wanted.not_types:
         conditions.append(f"n.type NOT IN ({_marks(wanted.not_types)})")
         values += wanted.not_types
-    if wanted.has_status:
-        conditions.append("n.front ->> 'status' != ''")
     for tag in wanted.tags:
         conditions.append("n.id IN (SELECT note FROM tag WHERE tag = ?)")
         values.append(folded_tag(tag))

@@ -84,9 +84,7 @@ class Filter(msgspec.Struct, frozen=True):
     not_types: tuple[str, ...] = ()
     """None of them."""
     statuses: tuple[str, ...] = ()
-    """Any of them."""
-    has_status: bool = False
-    """Its frontmatter says one."""
+    """Any of them; an empty one is that of notes that have none."""
     tags: tuple[str, ...] = ()
     """All of them."""
     category: str = ""
