@@ -44,11 +44,13 @@ CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.s
 test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
 	@$(BIN)/python -m pytest
 
-# The contract of a store is tried with both engines by `make test`, on a cluster that the tests start
-# and throw away. Here everything else that does not depend on files is tried with PostgreSQL as well.
+# `make test` tries the contract of a store, what is killed, and what is marked `both_stores` with both
+# engines, on clusters that the tests start and throw away. Here everything else that does not depend
+# on files is tried with PostgreSQL as well.
 test-postgres: dev  ## Run the tests of the surfaces once more, with their stores in PostgreSQL
 	@INTERLOCK_TEST_STORE=postgres INTERLOCK_LOSSY_EXAMPLES=$${INTERLOCK_LOSSY_EXAMPLES:-20} $(BIN)/python -m pytest \
-		tests/store tests/app tests/mcp tests/server/test_live.py tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
+		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live.py tests/server/test_mcp_http.py \
+		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
 
 # The browser tests need Chromium; without it they say so and are skipped.
 chromium:  ## Install Debian's Chromium for the browser tests, if it is missing

@@ -16,11 +16,12 @@ from bench.crowd import crowded
 from bench.disk import cost_of_advances
 from bench.hooking import hooking
 from bench.looking import looking
-from bench.measure import HEADER, Row
+from bench.measure import HEADER, RawAppend, Row
 from bench.noting import noting
 from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
 from bench.serving import agents_over_http, sessions_page
+from bench.stores import both_stores
 from interlock.app.context import open_app
 from interlock.app.rehydrate import rehydrate
 from interlock.mcp.client import StdioClient
@@ -28,17 +29,6 @@ from interlock.mcp.client import StdioClient
 STEPS = (1, 10, 100, 1000)
 WINDOW = 10
 SESSIONS = 5
-
-
-class RawAppend:
-    """The least that durability can cost here: 3 KB appended to a file, then fdatasync."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-    def __call__(self) -> None:
-        os.write(self._file, bytes(3 * 1024))
-        os.fdatasync(self._file)
 
 
 def in_process(base: Path, raw: RawAppend, fsync: Row) -> list[Row]:
@@ -173,11 +163,14 @@ def main() -> None:
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)
         facts += more
+        print("measuring both stores", file=sys.stderr)
+        stores, more = both_stores(base)
+        facts += more
     flat = inside[4].p50 / inside[2].p50
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
     everything = [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *noted]
-    for row in [*everything, *served, *crowd]:
+    for row in [*everything, *served, *crowd, *stores]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:

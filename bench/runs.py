@@ -1,5 +1,7 @@
 """Runs of a long line of steps, for measuring."""
 
+import os
+import time
 from itertools import count
 from pathlib import Path
 
@@ -9,8 +11,16 @@ from interlock.app.advance import advance
 from interlock.app.context import App
 from interlock.app.start import Start, start
 from interlock.app.submission import Output, Taken, take
+from interlock.core import ids
 from interlock.core.ids import StepId, WorkflowId
+from interlock.core.preferences import Preferences
+from interlock.core.session import begin as beginning
 from interlock.core.session.answer import Answered
+from interlock.core.session.begin import Begin
+from interlock.core.session.decide import Decided
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.tokens import Key
+from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.definition import Step, Workflow
 
 _numbers = count(1)
@@ -52,3 +62,25 @@ def advance_in(app: App, before: Answered, number: int) -> Answered:
     answered = advance(app, before.answer.continue_token, taken)
     assert isinstance(answered, Answered)
     return answered
+
+
+def pinned_line(app: App, workspace: Path) -> Pinned:
+    entries, _ = app.catalogue.entries(workspace)
+    return next(entry.pinned for entry in entries if entry.workflow.id == WorkflowId("line"))
+
+
+def plan_of_start(pinned: Pinned, workspace: Path, goal: str, key: Key) -> Plan:
+    """What a start appends, without what comes before it."""
+    given = Begin(
+        stream=Stream(ids.session_id(os.urandom(8))),
+        run=ids.run_id(os.urandom(8)),
+        root=ids.node_id(os.urandom(8)),
+        goal=goal,
+        workspace=str(workspace),
+        context={},
+        preferences=Preferences(),
+        seen=None,
+    )
+    decided = beginning.start(given, pinned, key=key, at_ms=time.time_ns() // 10**6)
+    assert isinstance(decided, Decided), "a plain workflow starts"
+    return decided.plan

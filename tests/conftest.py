@@ -30,14 +30,29 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return base / "interlock"
 
 
-@pytest.fixture(autouse=IN_POSTGRES)
-def in_postgres(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every data home of the test has its store in PostgreSQL, and all of them the same."""
+@pytest.fixture(autouse=True)
+def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the data homes of a test have their stores: `file`, or `postgres`, all the same one."""
+    yield from store_of(request)
+
+
+def store_of(request: pytest.FixtureRequest) -> Iterator[str]:
+    if getattr(request, "param", "postgres" if IN_POSTGRES else "file") == "file":
+        yield "file"
+        return
     cluster: Cluster = request.getfixturevalue("cluster")
     url = cluster.fresh()
-    monkeypatch.setenv("INTERLOCK_STORE", url)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTERLOCK_STORE", url)
+        yield "postgres"
     cluster.give_back(url)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is marked so is run with both stores, unless it is about one of them."""
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if "both_stores" in marks and "sqlite" not in marks and not IN_POSTGRES:
+        metafunc.parametrize("kept_in", ["file", "postgres"], indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -268,4 +268,24 @@ INVARIANTS = (
         "A conversation is not told again what it knows.",
         "ADR 0008",
     ),
+    Invariant(
+        "database-crash-keeps-acknowledged",
+        "What was acknowledged is there after PostgreSQL was killed, and the work goes on.",
+        "ADR 0009",
+    ),
+    Invariant(
+        "positions-miss-nothing",
+        "Whoever looks from position to position sees all that was written, and nothing twice.",
+        "ADR 0009",
+    ),
+    Invariant(
+        "keyring-is-shared",
+        "A key that one process makes, retires or revokes is so for every other at its next use.",
+        "ADR 0009",
+    ),
+    Invariant(
+        "lost-store-comes-back",
+        "While the store is away every call says so; when it is back they work, without a restart.",
+        "ADR 0009",
+    ),
 )

@@ -152,8 +152,38 @@ class Cluster:
             self._process.wait()
             self._process = None
 
+    def processes(self) -> list[int]:
+        """All that there are of it: the one that started the others first."""
+        rows = self.run("SELECT pid FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+        return [self.pid, *(pid for (pid,) in rows)]
+
+    def kill(self, processes: list[int]) -> None:
+        """Kill -9 of all of them. The first one would put others in the place of the rest."""
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+        self._process = None
+        for process in processes:  # one that is left keeps the next ones from starting
+            while _is_running(process):
+                time.sleep(0.001)
+
+    def kill_one(self) -> None:
+        """Kill -9 of one that works for somebody: all are ended, and the server recovers."""
+        rows = self.run(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
+        )
+        os.kill(rows[0][0], signal.SIGKILL)
+        for (process,) in rows:
+            while _is_running(process):
+                time.sleep(0.001)
+        self._wait()
+
     def remove(self) -> None:
-        self.stop(signal.SIGQUIT)
+        if self._process is not None:
+            self.kill(self.processes())
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def url(self, database: str = "postgres", *, user: str = USER, options: str = "") -> str:
@@ -199,6 +229,15 @@ class Cluster:
         if not self.run(f"{others}'{name}'"):  # else somebody may still write to it
             self.run("; ".join(emptied), name)
             self._free.append(url)
+
+
+def _is_running(process: int) -> bool:
+    """One that nobody has waited for is not."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(") ")[2][0] not in "ZX"
 
 
 def _end_with_parent() -> None:

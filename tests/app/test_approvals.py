@@ -28,6 +28,8 @@ from tests.app.test_progress import at_once
 from tests.mcp.agent import Agent
 from tests.scenes import handed_in, output
 
+pytestmark = pytest.mark.both_stores
+
 GRANT, DENY = Verdict("granted", "user"), Verdict("denied", "user", "The plan has no tests")
 
 

@@ -32,6 +32,8 @@ from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
 from tests.scenes import handed_in, output, started
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[App]:

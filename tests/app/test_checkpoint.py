@@ -13,6 +13,8 @@ from interlock.core.ids import RunId
 from interlock.core.session.answer import Answered
 from tests.scenes import handed_in, output, started
 
+pytestmark = pytest.mark.both_stores
+
 
 def marked(app: App, before: Answered, notes: str) -> Answered:
     answered = checkpoint(app, before.answer.continue_token, output(notes))

@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from interlock.app.context import App, open_app
 from interlock.app.refusals import BundleBroken, NothingToUnblock
 from interlock.app.rehydrate import rehydrate
 from interlock.app.resume import Candidate, Wanted
+from interlock.app.sessions import check_stream
 from interlock.app.start import Start, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
@@ -28,6 +31,8 @@ from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of
+
+pytestmark = pytest.mark.both_stores
 
 
 def begun(app: App, workspace: Path, goal: str, **more: Any) -> Answered:
@@ -346,3 +351,24 @@ def test_an_imported_session_keeps_its_times(app: App, tmp_path: Path) -> None:
 
     times = {decode_envelope(link.body).at_ms for link in app.reader.links(SessionId(session))}
     assert times == {12_345}
+
+
+def test_a_session_that_is_written_to_while_it_is_checked_is_not_taken_for_damaged(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    begun = started(app, tmp_path, steps=101)
+
+    def write() -> None:
+        answered = begun
+        with closing(open_app(home)) as other:
+            for number in range(100):
+                answered = handed_in(other, answered, f"{number}")
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    found: set[str] = set()
+    while writing.is_alive():
+        found.add(check_stream(app.reader, begun.answer.session).state)
+    writing.join()
+
+    assert found == {"healthy"}

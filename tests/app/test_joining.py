@@ -13,6 +13,8 @@ from interlock.core.session.attend import NotAllowed
 from interlock.store import gate as rows
 from tests.app.callers import begun, begun_run, in_client, project, talk
 
+pytestmark = pytest.mark.both_stores
+
 
 def mode_at_gate(home: Path, name: str) -> str:
     row = rows.read(home, "claude-code", name)

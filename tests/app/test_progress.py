@@ -30,6 +30,8 @@ from interlock.store.keyring import FileKeyring
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of
 
+pytestmark = pytest.mark.both_stores
+
 
 def shown(app: App, token: str) -> Answered:
     answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)

@@ -15,6 +15,8 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
 from tests.scenes import handed_in, install, linear, started
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:

@@ -17,6 +17,8 @@ from interlock.core.session.answer import Answered
 from interlock.core.session.context import ContextRefused
 from tests.scenes import SettableClock, install, linear
 
+pytestmark = pytest.mark.both_stores
+
 
 def begun(app: App, workspace: Path, **changes: object) -> Answered:
     answered = start(app, asked(app, workspace, **changes))

@@ -22,6 +22,8 @@ from interlock.store import gate
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
 
+pytestmark = pytest.mark.both_stores
+
 
 def blocked(app: App, before: Answered, times: int) -> Answered:
     for _ in range(times):
@@ -115,7 +117,8 @@ def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_pat
 
     user.delete(app, gone.answer.session)
 
-    left = [path.name for path in home.iterdir() if b"PLUTONIUM" in path.read_bytes()]
+    files = [path for path in home.iterdir() if path.is_file()]
+    left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
     assert left == []
 
 
@@ -128,7 +131,8 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
     user.delete(app, session)
 
     assert isinstance(gate.read(home, "claude-code", "talk-1"), Unknown)
-    left = [path.name for path in home.iterdir() if b"PLUTONIUM" in path.read_bytes()]
+    files = [path for path in home.iterdir() if path.is_file()]
+    left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
     assert left == []
 
 

@@ -13,9 +13,9 @@ from inline_snapshot import snapshot
 from interlock import __version__
 from interlock.app.context import App
 from interlock.app.sessions import list_sessions
-from interlock.store.sqlite.database import Database
 from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
+from tests.stores import place_of
 
 
 def test_the_version_is_said(typed: Terminal) -> None:
@@ -137,9 +137,7 @@ def test_a_damaged_session_is_named_and_the_exit_code_says_so(
     app: App, typed: Terminal, tmp_path: Path, home: Path
 ) -> None:
     session = started(app, tmp_path).answer.session
-    db = Database.read_write(home / "interlock.db")
-    db.run("DELETE FROM event WHERE seq = 1")
-    db.close()
+    place_of(home).run("DELETE FROM event WHERE seq = 1")
 
     said = typed("store", "verify")
 
@@ -224,6 +222,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(app: App, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.both_stores
 def test_the_demo_plays_through_a_kill_and_records_each_step_once(typed: Terminal) -> None:
     said = typed("demo")
     assert said.code == 0

@@ -98,7 +98,9 @@ def names_a_way(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("harm", [sound, missing, corrupt, store_corrupt])
+@pytest.mark.parametrize(
+    "harm", [sound, missing, corrupt, pytest.param(store_corrupt, marks=pytest.mark.sqlite)]
+)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_user_gets_on_and_an_agent_does_not(
     desk: Desk, typed: Terminal, monkeypatch: pytest.MonkeyPatch, mode: Mode, harm: Harm
@@ -148,6 +150,7 @@ def test_the_command_that_the_denial_names_makes_the_state_known_again(
 
 
 @pytest.mark.slow
+@pytest.mark.both_stores
 @pytest.mark.parametrize("mode", ["analysis", "coding"])
 @pytest.mark.parametrize("how", ["full", "read-only"])
 def test_where_nothing_can_be_written_the_user_is_told_what_to_do_and_can_do_it(
@@ -178,6 +181,7 @@ def test_where_nothing_can_be_written_the_user_is_told_what_to_do_and_can_do_it(
 
 
 @pytest.mark.slow
+@pytest.mark.both_stores
 def test_a_mode_that_could_not_be_set_is_told_in_the_conversation(desk: Desk) -> None:
     payload = {"session_id": desk.session, "cwd": str(desk.project), "prompt": "/mode coding"}
     words = ("hook", "--host", "claude-code", "--event", "prompt-submit")

@@ -16,7 +16,10 @@ ROUNDS = 30
 
 @pytest.mark.slow
 @pytest.mark.invariant("one-outcome-per-attempt")
-def test_three_processes_make_one_child_and_get_equal_answers(home: Path, tmp_path: Path) -> None:
+def test_three_processes_make_one_child_and_get_equal_answers(
+    engine: str, home: Path, tmp_path: Path
+) -> None:
+    assert engine
     project_with_line(tmp_path, steps=ROUNDS + 1)
     servers = [StdioClient(home, workspace=tmp_path) for _ in range(3)]
     answer = servers[0].call("start_workflow", workflowId="line", goal="Race")["structuredContent"]

@@ -265,14 +265,14 @@ def test_an_agent_does_not_change_its_own_rules(
 
 @pytest.mark.invariant("secrets-stay-unread")
 def test_an_agent_reads_no_secret_of_the_server(
-    app: App, hook: Hook, home: Path, project: Path
+    app: App, hook: Hook, home: Path, project: Path, kept_in: str
 ) -> None:
     session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
     publish_agent_bearer(home, secret_in(home))
     for mode in ("analysis", "planning", "coding"):
         attend.change_mode(app, session, mode, by="user", task="T")
         for file in (home / "secret", home / "agent-secret", home / "keyring"):
-            assert file.exists()
+            assert file.exists() or kept_in == "postgres"
             assert answer(hook(tool("Read", project, file_path=str(file)))) == "deny", mode
             assert answer(hook(tool("Bash", project, command=f"cat {file}"))) == "deny", mode
         assert answer(hook(tool("Grep", project, pattern=".", path=str(home)))) == "deny", mode

@@ -17,6 +17,8 @@ from interlock.hooks.run import run
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
+pytestmark = pytest.mark.both_stores
+
 
 def attended_session(app: App, project: Path) -> SessionView:
     """A session under a gate, through a hook and the command line."""

@@ -20,6 +20,8 @@ from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 from tests.stores import place_of
 
+pytestmark = pytest.mark.both_stores
+
 
 def mend(problem: dict[str, Any], known: dict[str, str]) -> tuple[str, dict[str, Any]]:
     """What a careful agent does with a refusal: take the call it is offered and fill it in."""

@@ -19,6 +19,8 @@ from tests.mcp.agent import Agent
 from tests.mcp.test_language import STEP, Run, write
 from tests.mcp.test_refusals import mend
 
+pytestmark = pytest.mark.both_stores
+
 APPROVED = {**STEP, "requireConfirmation": {"kind": "human_approval", "question": "Well?"}}
 
 

@@ -12,6 +12,8 @@ from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 
+pytestmark = pytest.mark.both_stores
+
 
 def test_the_catalogue_is_short_unless_asked(agent: Agent) -> None:
     short = agent.ok("list_workflows")

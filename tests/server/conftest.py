@@ -8,22 +8,18 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from interlock.app.context import open_app
-from tests.postgres import IN_POSTGRES, Cluster
+from tests.conftest import store_of
+from tests.postgres import IN_POSTGRES
 from tests.server.calling import Up, project_in
 from tests.server.serving import Server
 from tests.server.stage import perform, project_at
 from tests.server.visiting import QUIET, Visitor
 
 
-@pytest.fixture(scope="module", autouse=IN_POSTGRES)
-def in_postgres(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
     """One store for a module, whose server outlives its tests."""
-    cluster: Cluster = request.getfixturevalue("cluster")
-    url = cluster.fresh()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INTERLOCK_STORE", url)
-        yield
-    cluster.give_back(url)
+    yield from store_of(request)
 
 
 class Staged:
@@ -107,8 +103,9 @@ def up(home: Path, project: Path) -> Iterator[Up]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """The same for tests that do not mind each other."""
+def shared(kept_in: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """The same for tests that do not mind each other. Each store has its own."""
+    assert kept_in
     directory = tmp_path_factory.mktemp("shared")
     with Up(directory / "home", workspace=project_in(directory)) as server:
         yield server

@@ -24,6 +24,8 @@ from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS
 from interlock.server.guard import BODY_BYTES_MAX
 from tests.server.calling import HttpClient, Up
 
+pytestmark = pytest.mark.both_stores
+
 MODERN = MODERN_VERSIONS[0]
 META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -340,6 +342,7 @@ def test_more_than_anybody_needs_is_refused(client: HttpClient) -> None:
     assert client.request("ping") == {}
 
 
+@pytest.mark.sqlite
 def test_a_store_that_is_not_ours_ends_the_start_and_not_only_a_thread(home: Path) -> None:
     home.mkdir(parents=True)
     (home / "interlock.db").write_bytes(os.urandom(10_000))

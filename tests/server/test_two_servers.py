@@ -1,5 +1,6 @@
 """Two servers on one database: what one writes, the pages of the other show within a second."""
 
+import signal
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
@@ -9,6 +10,8 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.sessions import check_stream
+from tests.crash.acknowledged import check, project_with_line
+from tests.crash.agents import AtWork, HttpAgent
 from tests.postgres import Cluster
 from tests.scenes import handed_in, started
 from tests.server.calling import Up, project_in
@@ -25,10 +28,10 @@ def url(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @contextmanager
-def server(directory: Path) -> Generator[Up]:
+def server(directory: Path, project: Path | None = None) -> Generator[Up]:
     """As on a machine of its own: nothing is shared but the database."""
     directory.mkdir()
-    with Up(directory / "home", workspace=project_in(directory)) as up:
+    with Up(directory / "home", workspace=project or project_in(directory)) as up:
         yield up
 
 
@@ -54,10 +57,43 @@ def test_a_change_by_one_is_told_by_the_other_within_a_second(url: str, tmp_path
             assert page.wait()
             took.append(time.monotonic() - began)
 
-    assert min(took) < 1, "a busy machine may take longer, but not each time"
+    # Who is not told but looks now and then sees the first by chance, and the others after seconds.
+    assert min(took[1:]) < 1, "a busy machine may take longer, but not each time"
 
 
 @pytest.mark.slow
+@pytest.mark.invariant("acknowledged-survives")
+def test_when_one_is_killed_its_agents_go_on_at_the_other(url: str, tmp_path: Path) -> None:
+    assert url
+    project_with_line(tmp_path, steps=2_000)
+    with (
+        server(tmp_path / "a", tmp_path) as here,
+        server(tmp_path / "b", tmp_path) as there,
+        Listener(there) as page,
+    ):
+        agents = [HttpAgent(up, number) for number, up in enumerate([here, here, there, there])]
+        for agent in agents[:2]:
+            assert agent.hand_in()["isError"] is False
+        working = AtWork(agents[:2])
+        working.wait_for(4)
+        here.stop(signal.SIGKILL)
+        working.join()
+        while page.wait(seconds=2):
+            continue  # of what was done until now
+
+        for agent in agents[:2]:
+            agent.go_to(there)
+        assert [agent.hand_in()["isError"] for agent in agents] == [False] * 4
+        assert page.wait(), "the page of the other one goes on as well"
+
+    with closing(open_app(tmp_path / "c")) as app:
+        for agent in agents:
+            check(app, agent.session, agent.acknowledged)
+    assert all(agent.lost == 1 and not agent.refusals for agent in agents[:2])
+
+
+@pytest.mark.slow
+@pytest.mark.invariant("keyring-is-shared")
 def test_a_token_of_one_is_good_at_the_other(url: str, tmp_path: Path) -> None:
     """The keys are shared through the store, so no balancer needs to know who was where."""
     assert url

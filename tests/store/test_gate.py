@@ -12,6 +12,7 @@ from interlock.app.projects import opt_in
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.session.attend import Conversation
 from interlock.store import gate
+from interlock.store.failures import StoreUnusable
 from interlock.store.gate import Published
 
 
@@ -106,3 +107,13 @@ def test_the_next_session_start_makes_it_anew(
     found = gate.read(home, "claude-code", "host-1")
     assert isinstance(found, Row)
     assert found.mode == "coding"
+
+
+def test_a_file_that_cannot_be_written_is_named(place: Path) -> None:
+    """The store may be elsewhere, and sound: then this is the first that fails."""
+    (place / gate.FILE).mkdir()
+
+    with pytest.raises(StoreUnusable, match=r"gate\.db` cannot be written") as failed:
+        gate.write(place, [published("talk-1")])
+
+    assert "repeat the command" in failed.value.hint

@@ -38,6 +38,7 @@ def test_a_second_process_finds_the_key_of_the_first(place: Place) -> None:
     assert len(first.current().secret) == 32
 
 
+@pytest.mark.invariant("keyring-is-shared")
 def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
     """A token may be signed with a key that was made a moment ago, by somebody else."""
     here, there = place.keyring(), place.keyring()
@@ -46,6 +47,7 @@ def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
     for _ in range(3):
         fresh = there.rotate()
         assert here.current() == fresh
+        assert list(here.keys().values())[-1] == fresh, "in the order they were made"
         assert here.keys()[first.id].state == "retired"
     assert not here.revoke(there.current().id), "the key that signs"
     assert not here.revoke(70_000), "none"

@@ -1,16 +1,20 @@
 """Several processes on one store at once."""
 
 import multiprocessing
+import os
+import threading
+from contextlib import closing, nullcontext
 from multiprocessing.context import SpawnContext
 
 import pytest
 
+from interlock.core.ids import SessionId
 from interlock.core.session import chain
 from interlock.store.failures import StreamMoved
-from tests.scenes import SESSION, noting, opening
+from tests.scenes import SESSION, noting, opening, random_session
 from tests.stores import Place
 
-PROCESSES, APPENDS = 8, 200
+PROCESSES, APPENDS = 8, int(os.environ.get("INTERLOCK_RACE_APPENDS", "50"))
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 
 
@@ -47,6 +51,36 @@ def test_eight_writers_on_one_stream_lose_nothing(place: Place) -> None:
     assert [link.seq for link in log.links(SESSION)] == list(range(stream.version))
     health = chain.verify(SESSION, log.links(SESSION), version=stream.version, end=stream.end)
     assert health.state == "healthy"
+
+
+@pytest.mark.slow
+@pytest.mark.invariant("positions-miss-nothing")
+def test_who_goes_from_position_to_position_sees_every_session_once(place: Place) -> None:
+    sessions = [[random_session() for _ in range(25)] for _ in range(4)]
+
+    def write(mine: list[SessionId], number: int) -> None:
+        with closing(place.log()) as log:
+            for session in mine:
+                with log.together() if number % 2 else nullcontext():
+                    log.append(opening(session))
+
+    threads = [
+        threading.Thread(target=write, args=(mine, number)) for number, mine in enumerate(sessions)
+    ]
+    place.log().close()
+    reader, seen, position = place.reader(), set[SessionId](), 0
+    for thread in threads:
+        thread.start()
+    while True:
+        is_over = not any(thread.is_alive() for thread in threads)
+        with reader.snapshot():
+            changed, position = reader.changed_since(position), reader.position()
+        assert not seen & changed.keys(), "nothing is told twice"
+        seen |= changed.keys()
+        if is_over:
+            break
+
+    assert seen == {session for mine in sessions for session in mine}
 
 
 def open_everything(place: Place, starter: int) -> None:

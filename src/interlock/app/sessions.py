@@ -106,9 +106,12 @@ def checked(reader: LogReader, sessions: Iterable[SessionId]) -> Iterator[tuple[
 
 def check_stream(reader: LogReader, session: SessionId) -> Health:
     """Walk the chain, then ask for every blob that its events name."""
-    stream = reader.stream(session)
-    assert stream is not None, f"{session} is listed"
-    health = chain.verify(session, reader.links(session), version=stream.version, end=stream.end)
+    with reader.snapshot():  # somebody may write to it meanwhile
+        stream = reader.stream(session)
+        assert stream is not None, f"{session} is listed"
+        health = chain.verify(
+            session, reader.links(session), version=stream.version, end=stream.end
+        )
     if health.state != "healthy":
         return health
     for link in reader.links(session):

@@ -1,5 +1,6 @@
 """`interlock demo`: a scripted agent plays a workflow, and much goes wrong on the way."""
 
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,8 @@ Say = Callable[[str], None]
 def demo(*, as_json: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
     say: Say = _quiet if as_json else print
+    # Its store goes with its directory, wherever the user keeps theirs.
+    os.environ.pop("INTERLOCK_STORE", None)
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
         say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.\n")

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from interlock.app.explanation import Code, Explanation
-from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
+from interlock.app.failures import SettingsBroken, StoreAway, StoreBusy, StoreFailure
 from interlock.core.canonical import Json
 
 
@@ -78,12 +78,11 @@ def refused(
 
 def store_failed(failure: StoreFailure, call: Call) -> ToolResult:
     """Nothing was written; the same call is right once the store is."""
-    is_busy = isinstance(failure, StoreBusy)
     return problem(
         Problem(
-            "store_busy" if is_busy else "store_failed",
+            "store_busy" if isinstance(failure, StoreBusy) else "store_failed",
             str(failure),
-            _LATER if is_busy else FINAL,
+            _LATER if isinstance(failure, StoreAway | StoreBusy) else FINAL,
             Details(failure.hint, correct_call=call),
         )
     )

@@ -13,6 +13,10 @@ class StoreUnusable(StoreFailure):
     """The file is damaged, foreign, read-only or out of reach."""
 
 
+class StoreAway(StoreUnusable):
+    """It cannot be reached now. What was asked is right when it is back."""
+
+
 class StoreDamaged(StoreUnusable):
     """What the file holds is not a database, or not a whole one."""
 

@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from interlock.core.gate.state import MODES, Row, State, Unknown
+from interlock.store.failures import StoreUnusable
 
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
@@ -52,7 +53,11 @@ class Published(msgspec.Struct, frozen=True):
 
 
 def write(home: Path, rows: list[Published]) -> None:
-    """Publish rows; an older version never replaces a newer one."""
+    """Publish rows; an older version never replaces a newer one.
+
+    Raises:
+        StoreUnusable: they cannot be written. The gate goes by what it knew before.
+    """
 
     def put(db: Any) -> None:
         for found in rows:
@@ -90,12 +95,20 @@ def withdraw(home: Path, session: str) -> None:
 
 def _change(path: Path, act: Callable[[Any], object]) -> None:
     try:
-        _change_once(path, act)
-    except (apsw.NotADBError, apsw.CorruptError):
-        # Nothing is lost with it: what it held comes from the events.
-        path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
-        _change_once(path, act)
+        try:
+            _change_once(path, act)
+        except (apsw.NotADBError, apsw.CorruptError):
+            # Nothing is lost with it: what it held comes from the events.
+            path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            _change_once(path, act)
+    except (apsw.Error, OSError) as error:
+        # The store may be elsewhere, and sound: then what was changed is recorded there.
+        raise StoreUnusable(
+            f"`{path}` cannot be written: {error}",
+            "The gate goes by what it knew before. Make room, or make the directory writable, then"
+            " repeat the command.",
+        ) from error
 
 
 def _change_once(path: Path, act: Callable[[Any], object]) -> None:

@@ -20,6 +20,9 @@ SILENCE_SECONDS = STATEMENT_MS / 1_000 + 10
 """The server ends what takes longer; one that does not even do that has stopped."""
 START_SECONDS = 10.0
 _POLL_SECONDS = 0.2
+_COMING = ("starting up", "in recovery mode", "not yet accepting connections")
+"""What a server says that will be there in a moment: it finds out what was written before a crash,
+its own or that of one of its processes."""
 
 
 class _Connection(psycopg.Connection[tuple[Any, ...]]):
@@ -156,8 +159,8 @@ class Database:
             try:
                 connection = _Connection.connect(address, autocommit=True)
             except psycopg.Error as error:
-                # After a crash the server takes a moment to find out what was written.
-                if "starting up" in str(error) and time.monotonic() < deadline:
+                is_coming = any(words in str(error) for words in _COMING)
+                if is_coming and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                     continue
                 raise refused.of_connecting(error, self.at) from None

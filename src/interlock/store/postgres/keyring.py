@@ -90,7 +90,7 @@ class PostgresKeyring:
         rows = list(
             self._db.rows(
                 "SELECT v.version, k.id, k.secret, k.state"
-                " FROM token_key_version v LEFT JOIN token_key k ON true ORDER BY k.id"
+                " FROM token_key_version v LEFT JOIN token_key k ON true ORDER BY k.made"
             )
         )
         self._version = rows[0][0]

@@ -5,7 +5,13 @@ import re
 import psycopg
 from psycopg import errors
 
-from interlock.store.failures import StoreBusy, StoreFailure, StoreFull, StoreUnusable
+from interlock.store.failures import (
+    StoreAway,
+    StoreBusy,
+    StoreFailure,
+    StoreFull,
+    StoreUnusable,
+)
 from interlock.store.postgres.address import Address
 
 _AROUND = re.compile(
@@ -19,7 +25,7 @@ class Conflict(StoreBusy):
     """Somebody else changed the same things at the same moment. Trying again is all it takes."""
 
 
-class ConnectionLost(StoreUnusable):
+class ConnectionLost(StoreAway):
     """In the middle of a call. The next one connects again."""
 
 
@@ -46,7 +52,7 @@ def of_connecting(error: psycopg.Error, at: Address) -> StoreFailure:
             f"`{at.name}` has no connection left: {said}",
             "Nothing was written. Raise max_connections, or end processes that are not needed.",
         )
-    return StoreUnusable(
+    return StoreAway(
         f"`{at.name}` cannot be reached: {said}",
         "Check that PostgreSQL runs there and that the store's URL is right, then repeat the call.",
     )

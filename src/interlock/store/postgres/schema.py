@@ -113,7 +113,8 @@ MIGRATIONS = (
     CREATE TABLE token_key (
         id bigint PRIMARY KEY,
         secret bytea NOT NULL,
-        state text NOT NULL CHECK (state IN ('current', 'retired', 'revoked'))
+        state text NOT NULL CHECK (state IN ('current', 'retired', 'revoked')),
+        made bigint GENERATED ALWAYS AS IDENTITY
     );
     CREATE UNIQUE INDEX token_key_current ON token_key (state) WHERE state = 'current';
     -- One row: how often the keys were changed.

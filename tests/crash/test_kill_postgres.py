@@ -1,0 +1,115 @@
+"""kill -9 of PostgreSQL, all of its processes at once, at any moment of a call.
+
+Those who use it go on running. What was acknowledged is there, and the same call goes through once
+PostgreSQL is back.
+"""
+
+import random
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.app.context import open_app
+from interlock.mcp.client import StdioClient
+from tests.crash import acknowledged
+from tests.crash.acknowledged import check, project_with_line, seeded
+from tests.crash.agents import CALLS_MAX, AtWork, HttpAgent, PipeAgent, acknowledged_by
+from tests.postgres import Cluster
+from tests.server.calling import Up
+
+ROUNDS = acknowledged.ROUNDS // 5
+CROWDED_ROUNDS = acknowledged.ROUNDS // 20
+AGENTS = 8
+
+
+def is_plain(refusal: dict[str, Any]) -> bool:
+    """Says what is true and what to do, and with which call to go on."""
+    assert refusal["code"] == "store_failed", refusal
+    assert "cannot be reached" in refusal["message"] or "was lost" in refusal["message"], refusal
+    assert "epeat the call" in refusal["details"]["hint"]
+    return refusal["details"]["correctCall"]["tool"] == "continue_workflow"
+
+
+def killed(agent: PipeAgent, server: StdioClient, durable: Cluster, chance: random.Random) -> bool:
+    """Some answered calls, then one during which PostgreSQL dies. True if that was refused."""
+    for _ in range(chance.randrange(CALLS_MAX)):
+        agent.advance(server)
+    processes = durable.processes()
+    agent.post(server, chance)
+    durable.kill(processes)
+    result = msgspec.json.decode(server.read_line())["result"]
+    durable.start()
+    if result["isError"]:
+        assert is_plain(result["structuredContent"])
+    else:
+        agent.acknowledge(result)
+    return result["isError"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.invariant("database-crash-keeps-acknowledged")
+def test_what_was_acknowledged_survives_a_crash_of_postgresql(
+    durable: Cluster, url: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert url
+    seed, chance = seeded()
+    project_with_line(tmp_path, steps=ROUNDS * CALLS_MAX + 1)
+    agent = PipeAgent(home, tmp_path)
+    server = agent.server()
+
+    in_flight = 0
+    for _ in range(ROUNDS):
+        in_flight += killed(agent, server, durable, chance)
+        with closing(open_app(home)) as app:
+            check(app, agent.session, agent.acknowledged)
+
+    with capsys.disabled():
+        print(
+            f"\nkill -9 of PostgreSQL: {ROUNDS} rounds (INTERLOCK_SEED={seed}), {in_flight} with a"
+            f" call in flight, {len(agent.acknowledged)} advances acknowledged"
+        )
+    assert in_flight > ROUNDS // 4, "many rounds should hit a call in flight"
+    agent.advance(server)
+    assert server.close() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.invariant("database-crash-keeps-acknowledged")
+def test_what_was_acknowledged_to_many_survives_a_crash_of_postgresql(
+    durable: Cluster, url: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their calls share a transaction: each of them is there whole, or was refused."""
+    assert url
+    seed, chance = seeded()
+    project_with_line(tmp_path, steps=2_000)
+    with Up(home, workspace=tmp_path) as up:
+        agents = [HttpAgent(up, number) for number in range(AGENTS)]
+        for _ in range(CROWDED_ROUNDS):
+            working = AtWork(agents)
+            working.wait_for(chance.randrange(4 * AGENTS))
+            processes = durable.processes()
+            time.sleep(chance.uniform(0, 0.005))
+            durable.kill(processes)
+            working.join()
+            durable.start()
+            with closing(open_app(home)) as app:
+                for agent in agents:
+                    check(app, agent.session, agent.acknowledged)
+        assert all(not agent.hand_in()["isError"] for agent in agents)
+
+    refusals = [refusal for agent in agents for refusal in agent.refusals]
+    with capsys.disabled():
+        print(
+            f"\nkill -9 of PostgreSQL under 8 agents: {CROWDED_ROUNDS} rounds"
+            f" (INTERLOCK_SEED={seed}), {len(refusals)} calls refused,"
+            f" {acknowledged_by(agents)} advances acknowledged"
+        )
+    assert all(is_plain(refusal) for refusal in refusals)
+    assert len(refusals) == CROWDED_ROUNDS * AGENTS
+    assert not any(agent.lost for agent in agents), "the server itself went on"
