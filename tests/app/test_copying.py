@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, bundle, projects, user
+from interlock.app import attend, bundle, deletion, projects, user
 from interlock.app.advance import advance
 from interlock.app.context import App, open_app
 from interlock.app.copying import Copied, copy
@@ -189,7 +189,7 @@ def take(app: App, base: Path, answers: list[Answered], asked: tuple[str, int], 
     elif step == "archive":
         user.archive(app, chosen.answer.session, is_archived=which % 2 == 0)
     elif step == "delete":
-        user.delete(app, chosen.answer.session)
+        deletion.delete(app, chosen.answer.session)
         answers[:] = [one for one in answers if one.answer.session != chosen.answer.session]
     elif step == "import":
         exported = bundle.export(app, chosen.answer.session)
@@ -309,9 +309,9 @@ def test_what_happens_between_two_sessions_is_brought_as_well(
         if (what, done) == ("Copying", 2):
             with closing(open_app(home)) as other:
                 other.keyring.rotate()
-                user.delete(other, answers[0].answer.session)
+                deletion.delete(other, answers[0].answer.session)
                 handed_in(other, answers[1], "after it was copied")
-                user.delete(other, answers[2].answer.session)
+                deletion.delete(other, answers[2].answer.session)
                 handed_in(other, answers[3], "before it is copied")
                 started(other, tmp_path)
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle, resume, user
+from interlock.app import bundle, deletion, resume, user
 from interlock.app.advance import advance
 from interlock.app.bundle import Exported
 from interlock.app.checkpoint import checkpoint
@@ -62,7 +62,7 @@ def blocked(app: App, before: Answered, times: int) -> Answered:
 
 def test_a_request_id_works_again_after_its_session_was_deleted(app: App, tmp_path: Path) -> None:
     first = begun(app, tmp_path, "g", request_id="r1")
-    user.delete(app, first.answer.session)
+    deletion.delete(app, first.answer.session)
 
     assert begun(app, tmp_path, "g", request_id="r1").answer.session != first.answer.session
 
@@ -92,7 +92,7 @@ def test_deleted_words_are_gone_from_the_word_index_too(
     gone = handed_in(app, started(app, tmp_path), "xyzzysecret")
     handed_in(app, started(app, tmp_path), "something else")
 
-    user.delete(app, gone.answer.session)
+    deletion.delete(app, gone.answer.session)
 
     assert [p.name for p in home.iterdir() if b"xyzzysecret" in p.read_bytes()] == []
 
@@ -172,8 +172,8 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
         f" WHERE session = '{damaged.answer.session}')"
     )
 
-    assert user.delete(app, gone.answer.session) == gone.answer.session
-    assert user.delete(app, damaged.answer.session) == damaged.answer.session
+    assert deletion.delete(app, gone.answer.session) == gone.answer.session
+    assert deletion.delete(app, damaged.answer.session) == damaged.answer.session
     assert app.reader.stats().sessions == 0
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend, user
+from interlock.app import attend, deletion, user
 from interlock.app.advance import advance
 from interlock.app.context import App
 from interlock.app.projects import opt_in
@@ -104,7 +104,7 @@ def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> No
 def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path) -> None:
     gone, kept = started(app, tmp_path), handed_in(app, started(app, tmp_path))
 
-    user.delete(app, gone.answer.session)
+    deletion.delete(app, gone.answer.session)
 
     refusal = advance(app, gone.answer.continue_token, output("x"))
     assert refusal == NodeGone()
@@ -115,7 +115,7 @@ def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path
 def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_path: Path) -> None:
     gone = handed_in(app, started(app, tmp_path), "PLUTONIUM " * 50)
 
-    user.delete(app, gone.answer.session)
+    deletion.delete(app, gone.answer.session)
 
     files = [path for path in home.iterdir() if path.is_file()]
     left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
@@ -128,7 +128,7 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
     attend.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
     assert isinstance(gate.read(home, "claude-code", "talk-1"), Row)
 
-    user.delete(app, session)
+    deletion.delete(app, session)
 
     assert isinstance(gate.read(home, "claude-code", "talk-1"), Unknown)
     files = [path for path in home.iterdir() if path.is_file()]

@@ -1,4 +1,4 @@
-"""What only the user does to a run: preferences, unblocking, closing gaps, archiving, deleting."""
+"""What only the user does to a run: preferences, unblocking, closing gaps, archiving."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,6 @@ from interlock.core.session.events import (
 from interlock.core.session.head import RunHead
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.session.records import gap_key, gap_resolved_key
-from interlock.store import gate
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 
@@ -101,15 +100,6 @@ def archive(app: App, asked: str, *, is_archived: bool) -> SessionId | NoSuchSes
     assert stream.head is not None, "a stored stream has a head"
     if stream.head.is_archived is not is_archived:
         _record(app, session, "archived", SessionArchived(is_archived), None)
-    return session
-
-
-def delete(app: App, asked: str) -> SessionId | NoSuchSession:
-    """Remove a session and everything that only it names. There is no way back."""
-    session = find_session(app.reader, asked)
-    if not isinstance(session, NoSuchSession):
-        app.log.delete(session)
-        gate.withdraw(app.home, session)
     return session
 
 

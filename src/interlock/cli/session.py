@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app import bundle, user
+from interlock.app import bundle, deletion, user
 from interlock.app.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
@@ -178,7 +178,7 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
         refuse(explain(found), as_json=as_json)
     if not yes:
         click.confirm(f"Delete {found} for good?", abort=True, err=True)
-    user.delete(app, found)
+    deletion.delete(app, found)
     if as_json:
         print_json({"deleted": found})
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.app import attend
+from interlock.app import attend, deletion
 from interlock.app.bootstrap import bootstrap, tell
 from interlock.app.context import App
 from interlock.app.notes.opened import BUDGET
@@ -160,3 +160,32 @@ def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path)
     attend.begin(app, root, CLAUDE)
 
     assert not (root / ".interlock" / "notes").exists()
+
+
+def test_what_was_published_of_a_session_goes_with_it(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    session = attend.SessionId(state.session_id)
+    attend.change_mode(app, session, "coding", by="user", task="kestrel business")
+    path = desk.folder / "sessions" / f"session-{session}.md"
+    assert "kestrel" in path.read_text()
+
+    deletion.delete(app, session)
+
+    assert not path.exists()
+    assert not (desk.folder / "sessions").exists(), "nothing leads there"
+    assert desk.found("kestrel") == []
+    left = [found for found in (app.home / "notes").iterdir() if b"kestrel" in found.read_bytes()]
+    assert left == []
+
+
+def test_a_note_into_which_a_person_wrote_outlives_its_session(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    session = attend.SessionId(state.session_id)
+    path = desk.folder / "sessions" / f"session-{session}.md"
+    path.write_text(path.read_text() + "\nmine\n")
+
+    deletion.delete(app, session)
+
+    assert path.read_text().endswith("\nmine\n")

@@ -22,14 +22,18 @@ from interlock.core.notes.note import Metadata
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.views.session_note import (
+    CURRENT,
     Page,
     current_page,
+    kept_in,
     name_of,
     session_page,
     with_kept,
 )
 from interlock.workspace import project
 from interlock.workspace.confined import Outside
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.whole_file import Found
 
 CATCH_UP_MAX = 10
 
@@ -78,6 +82,21 @@ def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
         if found and text == found.text:
             return Done("unchanged", path, page.name, "")
         return put(app, notes, path, text, found=found, result="replaced" if found else "created")
+
+
+def unpublish(app: App, session: SessionId, workspace: Path) -> None:
+    """Take away what was published of a session, but not what a person has written into it."""
+    notes = open_notes(app, workspace)
+    if not isinstance(notes, OpenedNotes):
+        return
+    pages = (f"{name_of(session)}.md", f"{CURRENT}.md")
+    with suppress(FolderFailure), notes.lock.held():
+        for path in pages:
+            found = notes.folder.read(path)
+            if not isinstance(found, Found) or session not in found.text or kept_in(found.text):
+                continue
+            notes.folder.delete(path, expected=found.digest)
+            notes.index.erase(path)
 
 
 def _keep_from_git(notes: OpenedNotes) -> None:

@@ -74,9 +74,18 @@ def current_page(session: SessionId) -> Page:
 
 def with_kept(page: Page, before: str) -> str:
     """The body of the page, with what a person wrote into the one before it."""
-    # Only where a line begins so: what is quoted above may speak of it too.
-    _, marker, kept = before.partition(f"\n{KEPT_BELOW}")
+    _, marker, kept = before.partition(_LINE)
     return f"{page.body}{KEPT_BELOW}{kept if marker else chr(10)}"
+
+
+def kept_in(text: str) -> str:
+    """What a person wrote into the note, if anything."""
+    _, marker, kept = text.partition(_LINE)
+    return kept.strip() if marker else text
+
+
+# Only where a line begins so: what is quoted above may speak of it too.
+_LINE = f"\n{KEPT_BELOW}"
 
 
 def _run(run: RunHead) -> list[str]:

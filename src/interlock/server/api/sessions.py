@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import attend, bundle, recorded, user, viewing
+from interlock.app import attend, bundle, deletion, recorded, user, viewing
 from interlock.app.context import App
 from interlock.app.recorded import EventPage
 from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
@@ -191,7 +191,7 @@ def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
 
 
 def _delete(app: App, at: OneSession, _: None) -> Deleted | NoSuchSession:
-    done = user.delete(app, at.session)
+    done = deletion.delete(app, at.session)
     return done if isinstance(done, NoSuchSession) else Deleted(done)
 
 

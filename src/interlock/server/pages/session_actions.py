@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import attend, from_node, user
+from interlock.app import attend, deletion, from_node, user
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
@@ -88,7 +88,7 @@ def delete(asked: Asked, found: Found) -> GoTo | Shown:
     """There is no way back, so its name must be typed."""
     if asked.word("confirm").strip() not in (short(found.session), found.session):
         return _delete_page(found, wrong=True)
-    user.delete(asked.app, found.session)
+    deletion.delete(asked.app, found.session)
     return GoTo("/sessions", "deleted")
 
 

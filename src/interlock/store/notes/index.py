@@ -159,6 +159,15 @@ class NoteIndex(NoteReader):
                     self._is_changed = True
                     self._db.run("DELETE FROM note WHERE id = ?", (id_,))
 
+    def erase(self, path: str) -> None:
+        """Remove the note so that nothing of it is left in the file."""
+        self._db.run("PRAGMA secure_delete = on")
+        self.remove([path])
+        # Deleting from the word index only marks what is gone; merging it drops the words.
+        self._db.run("INSERT INTO words (words) VALUES ('optimize')")
+        self._db.run("PRAGMA wal_checkpoint(truncate)")
+        self._db.run("PRAGMA secure_delete = off")
+
     def put_request(self, request: Request) -> None:
         """Remember the call."""
         with self.transaction():
