@@ -55,11 +55,17 @@ def _measured(app: App, notes: OpenedNotes, size: int, words: list[str], raw: Ro
         shown.time(lambda number=number: read(app, notes, f"Note {number}"))
         found.time(lambda pair=pair: search(app, notes, pair))
         common.time(lambda number=number: search(app, notes, Search(words[number])))
-        told.time(lambda: assemble(list(knowledge(app, notes, None)), budget=1_500))
+        told.time(lambda: _told(app, notes))
     for _ in range(5):
         notes.forget_the_time()
         looked.time(lambda: notes.refresh(app))
     return [first, looked, written, edited, shown, found, common, told]
+
+
+def _told(app: App, notes: OpenedNotes) -> None:
+    parts = knowledge(app, notes, None)
+    assert isinstance(parts, list)
+    assemble(parts, budget=1_500)
 
 
 def _vault(root: Path, size: int, chance: random.Random, words: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Sessions that a gate watches over: begin, look, change the mode and the work, end."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate
-from interlock.store.failures import StreamMoved
+from interlock.store.failures import StoreFailure, StreamMoved
 from interlock.workspace import logbooks, project
 
 SAME_CLIENT = ("compact", "clear")
@@ -278,8 +279,10 @@ def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
     if standing.policy.profile != "light":
         from interlock.app.notes.publish import publish_session  # noqa: PLC0415 (10 ms)
 
-        # Where that fails it is done, and said, when the next session starts.
-        publish_session(app, session)
+        # Where that fails it is done, and said, when the next session starts. What was asked for
+        # is recorded already.
+        with suppress(StoreFailure):
+            publish_session(app, session)
     found = state_of(app, session)
     assert isinstance(found, SessionState), "it is attended"
     return found

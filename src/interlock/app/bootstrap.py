@@ -12,6 +12,7 @@ from interlock.app.context import App
 from interlock.core.notes.budget import Assembled, Part, assemble
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
+from interlock.store.failures import StoreFailure
 from interlock.workspace import told
 
 LOOK_BACK = 50
@@ -42,9 +43,14 @@ def bootstrap(
     root = Path(state.worktree)
     parts = _standing(app, state, remarks)
     place = place_of(app.home, root)
-    notes = open_notes(app, root)
-    if isinstance(notes, OpenedNotes):
-        parts += knowledge(app, notes, state)
+    try:
+        notes = open_notes(app, root)
+        known = knowledge(app, notes, state) if isinstance(notes, OpenedNotes) else notes
+    except StoreFailure as failure:
+        # Of the index, most likely: a session begins all the same.
+        parts.append(Part("Notes", (f"They cannot be looked at now: {failure}.",)))
+    else:
+        parts += known if isinstance(known, list) else []
     budget = place.budget if isinstance(place, Place) else BUDGET
     return assemble(parts, budget=budget, told=said)
 

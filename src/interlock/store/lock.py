@@ -30,8 +30,8 @@ class WriteLock:
             ) from error
 
     @contextmanager
-    def held(self) -> Generator[None]:
-        self._acquire()
+    def held(self, wait_seconds: float = WAIT_SECONDS_MAX) -> Generator[None]:
+        self._acquire(wait_seconds)
         try:
             yield
         finally:
@@ -40,16 +40,16 @@ class WriteLock:
     def close(self) -> None:
         os.close(self._file)
 
-    def _acquire(self) -> None:
+    def _acquire(self, wait_seconds: float) -> None:
         # Polled, because a plain wait would last for ever behind a process that was stopped.
-        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        deadline = time.monotonic() + wait_seconds
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise StoreBusy(
-                        f"Another process has held `{self._path}` for {WAIT_SECONDS_MAX:.0f} s",
+                        f"Another process has held `{self._path}` for {wait_seconds:.3g} s",
                         "Nothing was written. Look for a stopped `interlock` process, then"
                         " repeat the call.",
                     ) from None

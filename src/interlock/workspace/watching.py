@@ -22,11 +22,13 @@ _READ_BYTES = 64 * 1024
 
 class Watch:
     def __init__(self, root: Path) -> None:
+        self._file = -1
         self._root = os.fspath(root)
         self.can_tell = False
         """Whether every directory is watched; not so before it is armed."""
         self._is_dirty = True
         self._places: dict[int, str] = {}
+        self._seen: tuple[int, int] | None = None
         self._libc: Any = _libc()
         self._file = self._libc.inotify_init1(_NONBLOCK | _CLOEXEC) if self._libc else -1
 
@@ -36,13 +38,15 @@ class Watch:
             return
         for _ in self._events():
             pass  # what was before is about to be looked at
+        self._seen = self._identity()
         self.can_tell = all(self._add(place) for place in _directories(self._root))
         self._is_dirty = not self.can_tell
 
     def is_quiet(self) -> bool:
         """Whether surely nothing has changed since `arm`. What is hidden does not count."""
         self.overlook(())
-        return not self._is_dirty
+        # What is above the folder is not watched, and may have been given another place.
+        return not self._is_dirty and self._identity() == self._seen
 
     def overlook(self, paths: Container[str]) -> None:
         """What has happened to these so far was our own doing."""
@@ -57,6 +61,17 @@ class Watch:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def __del__(self) -> None:
+        # A user has 128 of these: one that was forgotten is given back.
+        self.close()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            seen = os.stat(self._root)
+        except OSError:
+            return None
+        return seen.st_dev, seen.st_ino
 
     def _add(self, place: str) -> bool:
         where = os.fsencode(os.path.join(self._root, place))

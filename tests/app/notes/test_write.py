@@ -9,13 +9,20 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes.opened import FolderNotTrusted, FolderOutside, NoProject, open_notes
+from interlock.app.notes.opened import (
+    OPENED_MAX,
+    FolderNotTrusted,
+    FolderOutside,
+    NoProject,
+    open_notes,
+)
 from interlock.app.notes.refusals import (
     BadName,
     FrontUnreadable,
     LooksLike,
     NoteChanged,
     NoteExists,
+    NotWritten,
     Unsettled,
     VersionWanted,
 )
@@ -206,7 +213,8 @@ def test_a_named_call_is_carried_out_once_for_ever_and_names_nothing_else(desk: 
 
     again = at.written("T", "text", call=call)
 
-    assert again == first
+    assert (again.result, again.path) == (first.result, first.path)
+    assert again.version == at.read("T").version
     assert "by another" in at.read("T").text
     other = asked("write_note", "somebody", ["U", "text"], "request-1")
     assert isinstance(at.write("U", "text", call=other), RequestReused)
@@ -361,6 +369,66 @@ def test_a_folder_that_is_a_link_is_not_taken_even_within_the_project(app: App, 
     desk.folder.symlink_to(desk.root)
 
     assert open_notes(app, desk.root) == FolderOutside(".interlock/notes")
+
+
+@pytest.mark.parametrize("folder", ["vault", "~nosuchuser/x", "\\u0000bad"])
+def test_a_vault_of_the_users_is_an_absolute_path(app: App, desk: Desk, folder: str) -> None:
+    app.home.mkdir(exist_ok=True)
+    (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{folder}"\n')
+
+    assert isinstance(open_notes(app, desk.root), Unsettled)
+
+
+def test_a_project_is_meant_however_its_directory_is_spelled(
+    app: App, desk: Desk, tmp_path: Path
+) -> None:
+    link, vault = tmp_path / "link", tmp_path / "vault"
+    link.symlink_to(desk.root)
+    (app.home / "config.toml").write_text(f'[notes.folders]\n"{link}/" = "{vault}"\n')
+
+    desk.written("There", "text")
+
+    assert (vault / "There.md").is_file()
+
+
+def test_many_projects_do_not_use_up_what_a_process_may_open(app: App, tmp_path: Path) -> None:
+    for number in range(OPENED_MAX + 8):
+        Desk(app, tmp_path / str(number)).written("A note", "text")
+
+    assert len(app.notes) == OPENED_MAX
+    assert Desk(app, tmp_path / "0").found("text") == ["A note.md"]
+
+
+def test_no_note_holds_a_nul(desk: Desk) -> None:
+    assert isinstance(desk.write("T", "a\0b"), NotWritten)
+    assert not desk.folder.exists()
+
+
+def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
+    path = desk.file("n.md", "text\n")
+    call = asked("edit_note", "somebody", ["n"], None)
+    first = desk.edit("n", edits.Append("- x"), call)
+    desk.edit("n", edits.FindReplace("- x", "- y"))
+
+    again = desk.edit("n", edits.Append("- x"), call)
+
+    assert again.version == desk.read("n").version != first.version
+    assert "changed since" in again.hints[0]
+    assert path.read_text() == "text\n- y\n"
+
+
+def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None:
+    desk.file("a.md", "one")
+    call = asked("move_note", "somebody", ["a", "b"], None)
+    assert isinstance(rename(desk.app, desk.notes, "a", "b.md", call), Done)
+    assert isinstance(rename(desk.app, desk.notes, "b", "c.md", None), Done)
+    desk.file("a.md", "two")
+    desk.file("b.md", "somebody else's")
+
+    again = rename(desk.app, desk.notes, "a.md", "b.md", call)
+
+    assert not isinstance(again, Done)
+    assert (desk.folder / "a.md").read_text() == "two"
 
 
 def test_where_there_is_no_project_there_are_no_notes(app: App, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import difflib
 import functools
-import hashlib
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -15,13 +14,13 @@ from interlock.app.requests import Asked
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
+from interlock.core.notes.versions import digest_of, version_of
 from interlock.store.failures import StoreDamaged
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.notes import Twin
 from interlock.workspace.whole_file import Found, Moved, Written
 
-VERSION_CHARS = 12
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300
 
@@ -63,6 +62,8 @@ def put(
 
     The caller holds the lock. A `call` is noted first, so that it is known when it comes again.
     """
+    if "\0" in text:
+        return NotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
     note = parse(text, path=path)
     version = version_of(digest_of(text))
     done = Done(result, path, note.permalink or permalink_of(path), version, hints)
@@ -105,19 +106,6 @@ def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChange
 def set_apart(content: str) -> str:
     """With an empty line before it, where frontmatter will stand above."""
     return content if not content or content.startswith(("\n", "\r", "---")) else f"\n{content}"
-
-
-def version_of(digest: str) -> str:
-    return digest[:VERSION_CHARS]
-
-
-def is_version(version: str, digest: str) -> bool:
-    """Whether `version`, as the caller has it, names the text with this digest."""
-    return len(version) >= VERSION_CHARS and digest.startswith(version.casefold())
-
-
-def digest_of(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:

@@ -4,7 +4,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, is_version, put, told, version_of
+from interlock.app.notes.changing import diff_of, put, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -23,6 +23,7 @@ from interlock.core.notes import edits, front
 from interlock.core.notes.edits import Edit, EditRefusal
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.note import Metadata
+from interlock.core.notes.versions import is_version, version_of
 from interlock.workspace.confined import Outside
 
 

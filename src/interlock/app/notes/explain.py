@@ -17,6 +17,7 @@ from interlock.app.notes.refusals import (
     NoteExists,
     NoteRefusal,
     NothingAsked,
+    NotOurs,
     NotWritten,
     SeveralNotes,
     Unsettled,
@@ -52,6 +53,12 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
                 "note_refused",
                 f"`{refusal.name}` cannot be a note: {refusal.why}",
                 "Choose a path below the notes folder, such as `decisions/use-sqlite.md`.",
+            )
+        case NotOurs():
+            return Explanation(
+                "note_exists",
+                f"`{refusal.path}` is somebody's own note, and was left alone",
+                "Give that note another name; its place is where sessions are published.",
             )
         case NotWritten():
             return Explanation("note_not_written", refusal.why, refusal.hint)

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from interlock.app.context import App
+from interlock.app.notes.changing import told
 from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.refusals import NoteRefusal
 from interlock.core.notes import front
 from interlock.core.notes.budget import Part
 from interlock.core.notes.words import one_line
@@ -22,17 +24,21 @@ OPEN = ("", "open", "active", "blocked")
 OF_SESSIONS = ("session", "session-pointer")
 
 
-def knowledge(app: App, notes: OpenedNotes, state: SessionState | None) -> Iterator[Part]:
+@told
+def knowledge(app: App, notes: OpenedNotes, state: SessionState | None) -> list[Part] | NoteRefusal:
     """The most important first."""
     synced = notes.refresh(app, seconds_max=START_SECONDS_MAX)
-    yield _constraints(notes)
-    yield _work(notes, state)
-    yield _blockers(notes)
-    yield _newest(notes, "Recent decisions", Filter(types=("decision",)))
-    yield _newest(notes, "Recent notes", Filter(not_types=(*OF_SESSIONS, "decision")))
+    parts = [
+        _constraints(notes),
+        _work(notes, state),
+        _blockers(notes),
+        _newest(notes, "Recent decisions", Filter(types=("decision",))),
+        _newest(notes, "Recent notes", Filter(not_types=(*OF_SESSIONS, "decision"))),
+    ]
     if synced.pending:
         said = f"{synced.pending} files are not read yet; search_notes goes on with them."
-        yield Part("Notes", (said,))
+        parts.append(Part("Notes", (said,)))
+    return parts
 
 
 def _constraints(notes: OpenedNotes) -> Part:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from interlock.app.notes.sync import Synced, sync
 from interlock.app.policy import is_trusted_now
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import Stamp
+from interlock.store.failures import StoreFailure, StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace import git, project
@@ -29,6 +30,7 @@ FRESH_SECONDS = 1.0  # where it does not tell: to look at 10,000 files takes a t
 QUICK_SECONDS = 0.02  # what takes no longer than this is done at every use
 CALL_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
 NAME_CHARS = 24
+OPENED_MAX = 32  # each holds a few files open, and a server may see hundreds of projects
 
 
 class OpenedNotes:
@@ -38,11 +40,14 @@ class OpenedNotes:
         self.root = root
         """Of the project."""
         self.folder = folder
-        place = home / "notes"
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = _made(home / "notes")
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[:NAME_CHARS]
         self.lock = WriteLock(place / f"{name}.lock")
-        self.index = NoteIndex(place / f"{name}.db", self.lock)
+        try:
+            self.index = NoteIndex(place / f"{name}.db", self.lock)
+        except StoreFailure:
+            self.lock.close()
+            raise
         self.synced = Synced(0, 0, 0, ())
         self._watch = Watch(folder.root)
         self._looked = -LOOK_SECONDS
@@ -124,8 +129,11 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
     if asked.budget and (asked.budget < budget or _is_trusted(home, root)):
         budget = asked.budget
     # A project names only what lies in it: it came with a clone, and the disk is the user's.
-    if chosen := user.folders.get(str(root)):
-        return Place(root, Path(chosen).expanduser(), budget)
+    if chosen := _chosen(user.folders, root):
+        folder = os.path.expanduser(chosen)
+        if not os.path.isabs(folder) or "\0" in folder:
+            return Unsettled(f"[notes.folders] names `{chosen}`, which is no absolute path")
+        return Place(root, Path(folder), budget)
     if asked.folder and not _is_trusted(home, root):
         return FolderNotTrusted(asked.folder)
     named = asked.folder or str(project.NOTES)
@@ -134,6 +142,24 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
     place = os.path.normpath(os.path.join(here, named))
     is_inside = os.path.realpath(place) == place and Path(place).is_relative_to(here)
     return Place(root, root / named, budget) if is_inside else FolderOutside(named)
+
+
+def _chosen(folders: Mapping[str, str], root: Path) -> str:
+    """What the user wrote for the project, however its directory is spelled there."""
+    here = os.path.realpath(root)
+    spelled = {os.path.realpath(os.path.expanduser(at)): folder for at, folder in folders.items()}
+    return spelled.get(here, "")
+
+
+def _made(place: Path) -> Path:
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(
+            f"`{place}` cannot be made: {error.strerror}",
+            "Move away what is there; the index of notes goes into it.",
+        ) from error
+    return place
 
 
 def _is_trusted(home: Path, root: Path) -> bool:
@@ -149,6 +175,10 @@ def open_notes(app: App, workspace: Path) -> OpenedNotes | NoPlace:
     place = place_of(app.home, workspace)
     if not isinstance(place, Place):
         return place
-    if place.folder not in app.notes:
-        app.notes[place.folder] = OpenedNotes(place.root, Folder(place.folder), app.home)
-    return app.notes[place.folder]
+    opened = app.notes.pop(place.folder, None)
+    if opened is None:
+        while len(app.notes) >= OPENED_MAX:
+            app.notes.pop(next(iter(app.notes))).close()  # the one that was used longest ago
+        opened = OpenedNotes(place.root, Folder(place.folder), app.home)
+    app.notes[place.folder] = opened
+    return opened

@@ -12,7 +12,7 @@ from interlock.app.context import App
 from interlock.app.notes.changing import put, set_apart, told
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
-from interlock.app.notes.refusals import BadName, NoteRefusal
+from interlock.app.notes.refusals import BadName, NoteRefusal, NotOurs, NotWritten
 from interlock.app.notes.results import Done
 from interlock.app.policy import standing
 from interlock.app.user import open_gaps
@@ -23,6 +23,7 @@ from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.views.session_note import (
     CURRENT,
+    TYPES,
     Page,
     current_page,
     kept_in,
@@ -30,15 +31,17 @@ from interlock.core.views.session_note import (
     session_page,
     with_kept,
 )
+from interlock.store.failures import StoreFailure
 from interlock.workspace import project
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.whole_file import Found
 
 CATCH_UP_MAX = 10
+WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
+DIGITS_MAX = 12  # of a version; whoever edits a note may write any
 
 
-@told
 def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
     """The session as it stands, in the notes of its project."""
     stream = app.reader.stream(session)
@@ -60,14 +63,17 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
     return done
 
 
+@told
 def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
     """Write the page, unless a newer one is there. What people wrote below its line stays."""
     path = f"{page.name}.md"
-    with notes.lock.held():
+    with notes.lock.held(WAIT_SECONDS):
         found = notes.folder.read(path)
         if isinstance(found, Outside):
             return BadName(path, found.reason)
         known = parse(found.text, path=path) if found else None
+        if known and known.type not in TYPES:
+            return NotOurs(path)
         if known and _version(known.front.values) > _version(page.metadata):
             return Done("unchanged", path, page.name, "")
         text = compose(
@@ -114,17 +120,34 @@ def catch_up(app: App, root: Path) -> tuple[str, ...]:
     """
     if standing(app.home, root, at_ms=app.clock.now_ms()).policy.profile == "light":
         return ()
-    notes = open_notes(app, root)
-    if not isinstance(notes, OpenedNotes):
-        return _why(notes)
+    try:
+        notes = open_notes(app, root)
+        late = _late(app, notes, root) if isinstance(notes, OpenedNotes) else notes
+        if not isinstance(late, list):
+            return _why(late)
+        for session in late:
+            done = publish_session(app, session)
+            if not isinstance(done, Done):
+                return _why(done)
+    except StoreFailure as failure:
+        return _why(NotWritten(str(failure), failure.hint))
+    return ()
+
+
+def _why(refusal: NoteRefusal) -> tuple[str, ...]:
+    return (f"The note of the session was not written: {explain_note(refusal).error}.",)
+
+
+@told
+def _late(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
+    """Sessions of which there is more to say than their notes do."""
+    late: list[SessionId] = []
     for session in app.reader.attended_in(str(root))[:CATCH_UP_MAX]:
         stream = app.reader.stream(session)
         row = notes.index.by_path(f"{name_of(session)}.md")
         if stream and (row is None or _version(row.front) < stream.version):
-            done = publish_session(app, session)
-            if not isinstance(done, Done):
-                return _why(done)
-    return ()
+            late.append(session)
+    return late
 
 
 def file_of(app: App, session: SessionId, done: Done) -> Path:
@@ -137,10 +160,7 @@ def file_of(app: App, session: SessionId, done: Done) -> Path:
     return place.folder / done.path
 
 
-def _why(refusal: NoteRefusal) -> tuple[str, ...]:
-    return (f"The note of the session was not written: {explain_note(refusal).error}.",)
-
-
 def _version(metadata: Metadata) -> int:
     said = str(metadata.get("version", ""))
-    return int(said) if said.isascii() and said.isdigit() else 0
+    is_ours = said.isascii() and said.isdigit() and len(said) <= DIGITS_MAX
+    return int(said) if is_ours else 0

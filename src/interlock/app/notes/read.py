@@ -1,13 +1,14 @@
 """Read a note, by any of its names."""
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told, version_of
+from interlock.app.notes.changing import told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import NoteText
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.naming import permalink_of
+from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more

@@ -81,6 +81,12 @@ class BadName(msgspec.Struct, frozen=True):
     why: str
 
 
+class NotOurs(msgspec.Struct, frozen=True):
+    """A person's note has the name under which we would publish something."""
+
+    path: str
+
+
 class NotWritten(msgspec.Struct, frozen=True):
     """The disk said no."""
 
@@ -119,6 +125,7 @@ NoteRefusal: TypeAlias = (
     | NoteChanged
     | VersionWanted
     | BadName
+    | NotOurs
     | NotWritten
     | FrontUnreadable
     | NothingAsked

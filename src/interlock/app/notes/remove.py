@@ -2,7 +2,7 @@
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import is_version, not_put, told, version_of
+from interlock.app.notes.changing import not_put, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -15,6 +15,7 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.app.requests import Asked
+from interlock.core.notes.versions import is_version, version_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.whole_file import Moved
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import not_put, take, told, version_of
+from interlock.app.notes.changing import not_put, take, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
@@ -13,6 +13,7 @@ from interlock.app.requests import Asked
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.naming import permalink_of
+from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.notes import Twin
 from interlock.workspace.whole_file import Moved
@@ -44,7 +45,7 @@ def rename(
         done = Done("moved", path, note.permalink or permalink_of(path), version, hints)
         if path == row.path:
             return done
-        requests.remember(app, notes, call, done, path=path, before="")
+        requests.remember(app, notes, call, done, path=row.path, before=found.digest)
         now_ms = app.clock.now_ms()
         moved = notes.folder.move(row.path, path, expected=found.digest)
         if isinstance(moved, Moved | Twin | Outside):

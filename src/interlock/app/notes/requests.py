@@ -7,6 +7,7 @@ from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.app.requests import UNNAMED_VALID_MS, Asked
+from interlock.core.notes.versions import version_of
 from interlock.store.notes.rows import Request
 from interlock.workspace.whole_file import Found
 
@@ -26,8 +27,16 @@ def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | Request
         return RequestReused()
     if not call.is_named and app.clock.now_ms() - before.at_ms > UNNAMED_VALID_MS:
         return None
+    at = _digest(notes, before.path)
+    if at == before.before:
+        return None
     done = msgspec.json.decode(before.answer, type=Done)
-    return None if _digest(notes, before.path) == before.before else done
+    if done.result in ("moved", "deleted"):
+        return None if at else done  # something else has that name now
+    if version_of(at) == done.version:
+        return done
+    hint = "this call was carried out before; the note was changed since"
+    return msgspec.structs.replace(done, version=version_of(at), hints=(hint,))
 
 
 def remember(

@@ -12,13 +12,14 @@ from interlock.core.notes import grammar
 from interlock.core.notes.note import Front, Note
 from interlock.core.notes.stamp import Stamp
 from interlock.store.failures import StoreDamaged
-from interlock.store.lock import WriteLock
+from interlock.store.lock import WAIT_SECONDS_MAX, WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import Known
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.notes import Folder, Scan
 
+WAIT_SECONDS_MIN = 0.2
 BATCH = 200
 """Notes in one transaction: many enough for speed, few enough that a writer waits a moment only."""
 
@@ -123,7 +124,7 @@ class _Sync:
 
     def _remove(self, paths: Sequence[str]) -> int:
         # Looked for once more: between the scan and now it may have come back.
-        with self.lock.held(), self.index.transaction():
+        with self.lock.held(self._wait()), self.index.transaction():
             gone = [path for path in paths if self.folder.lacks(path)]
             self.index.remove(gone)
         return len(gone)
@@ -152,7 +153,7 @@ class _Sync:
                 elif path in known and known[path].digest == found.digest:
                     yield _Read(path, None, found.digest, found.stamp)
                 else:
-                    note, problem = _parsed(path, found.text)
+                    note, problem = parsed(path, found.text)
                     yield _Read(path, note, found.digest, found.stamp, problem)
             if self._is_late():
                 return
@@ -161,7 +162,7 @@ class _Sync:
         entries = [entry for entry in entries if self._says_more(entry, known)]
         if not entries:
             return
-        with self.lock.held(), self.index.transaction():
+        with self.lock.held(self._wait()), self.index.transaction():
             for entry in entries:
                 # Whoever changed it while it was read has a newer row in the index, or will.
                 if self.folder.stamp(entry.path) != entry.stamp or not self._put(entry):
@@ -190,6 +191,12 @@ class _Sync:
         is_racy = entry.stamp.is_racy(self.now_ms)
         return before is None or before != Known(entry.stamp, entry.digest, is_racy)
 
+    def _wait(self) -> float:
+        """How long others may keep us from writing."""
+        if self.deadline is None:
+            return WAIT_SECONDS_MAX
+        return min(max(self.deadline - time.monotonic(), WAIT_SECONDS_MIN), WAIT_SECONDS_MAX)
+
     def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
@@ -207,7 +214,7 @@ def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
         yield paths[first : first + BATCH]
 
 
-def _parsed(path: str, text: str) -> tuple[Note, str]:
+def parsed(path: str, text: str) -> tuple[Note, str]:
     """What the file says, or its name and why that is all."""
     if "\0" in text:
         return _nameless(path), "It is not text"

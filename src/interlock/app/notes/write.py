@@ -8,7 +8,7 @@ import msgspec
 from interlock.app.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, is_version, put, set_apart, told, version_of
+from interlock.app.notes.changing import diff_of, put, set_apart, told
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
     BadName,
@@ -25,6 +25,7 @@ from interlock.core.notes.grammar import compose, parse
 from interlock.core.notes.naming import canonical, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
 from interlock.core.notes.typed import TYPES, plain_title, suggest, type_of_name
+from interlock.core.notes.versions import is_version, version_of
 from interlock.core.notes.words import expression
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import timestamp

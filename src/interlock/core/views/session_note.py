@@ -4,6 +4,7 @@ The note is published from the log and never read back: what a person writes int
 below the line that says so.
 """
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -72,20 +73,32 @@ def current_page(session: SessionId) -> Page:
     return Page(CURRENT, "Current session", {"type": "session-pointer"}, body)
 
 
+TYPES = ("session", "session-pointer")
+"""Of the notes that are ours to write over, but for what is below the line."""
+
+
 def with_kept(page: Page, before: str) -> str:
     """The body of the page, with what a person wrote into the one before it."""
-    _, marker, kept = before.partition(_LINE)
-    return f"{page.body}{KEPT_BELOW}{kept if marker else chr(10)}"
+    kept = _below(before)
+    if kept is None:
+        # Somebody took the line out: then nobody can say what is theirs, and all of it is kept.
+        kept = f"\n\n{before.strip()}\n" if before.strip() else "\n"
+    return f"{page.body}{KEPT_BELOW}{kept}"
 
 
 def kept_in(text: str) -> str:
-    """What a person wrote into the note, if anything."""
-    _, marker, kept = text.partition(_LINE)
-    return kept.strip() if marker else text
+    """What a person wrote into the note, if anything; all of it where the line is gone."""
+    kept = _below(text)
+    return text if kept is None else kept.strip()
 
 
-# Only where a line begins so: what is quoted above may speak of it too.
-_LINE = f"\n{KEPT_BELOW}"
+def _below(text: str) -> str | None:
+    # Only as a line of its own: what is quoted above may speak of it too.
+    found = _LINE.search(text)
+    return text[found.end() :] if found else None
+
+
+_LINE = re.compile(rf"^[ \t]*{re.escape(KEPT_BELOW)}[ \t]*$", re.MULTILINE)
 
 
 def _run(run: RunHead) -> list[str]:

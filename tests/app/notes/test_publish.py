@@ -1,0 +1,120 @@
+"""What is published of a session harms nobody's notes, and stops nobody."""
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.bootstrap import tell
+from interlock.app.context import App
+from interlock.app.notes.publish import catch_up, publish_session
+from interlock.app.notes.refusals import NotOurs
+from interlock.app.projects import opt_in
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import Conversation
+from interlock.core.session.state import SessionState
+from interlock.core.views.session_note import KEPT_BELOW
+from tests.app.notes.desk import Desk
+
+CLAUDE = Conversation("claude-code", "c1", "startup")
+
+
+@pytest.fixture
+def session(app: App, desk: Desk) -> SessionId:
+    opt_in(desk.root, "standard")
+    return attend.begin(app, desk.root, CLAUDE).session
+
+
+def page(desk: Desk, session: SessionId) -> Path:
+    return desk.folder / "sessions" / f"session-{session}.md"
+
+
+def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
+    app: App, desk: Desk
+) -> None:
+    opt_in(desk.root, "standard")
+    mine = desk.file("sessions/current-session.md", "# My own\n\nprecious")
+
+    session = attend.begin(app, desk.root, CLAUDE).session
+
+    assert mine.read_text() == "# My own\n\nprecious"
+    other = page(desk, session)
+    other.write_text("# Mine too")
+    assert publish_session(app, session) == NotOurs(f"sessions/session-{session}.md")
+    assert other.read_text() == "# Mine too"
+    desk.notes.refresh(app)
+    assert "somebody's own note" in catch_up(app, desk.root)[0]
+
+
+@pytest.mark.parametrize("line", [f"  {KEPT_BELOW}  ", KEPT_BELOW, ""])
+def test_what_a_person_wrote_outlives_publishing_however_the_line_looks(
+    app: App, desk: Desk, session: SessionId, line: str
+) -> None:
+    path = page(desk, session)
+    text = path.read_text()
+    path.write_text(text.replace(KEPT_BELOW, line) + "\nprecious\n")
+
+    for mode in ("planning", "analysis"):
+        attend.change_mode(app, session, mode, by="user")
+
+    assert path.read_text().count("precious") == 1
+    assert "mode: analysis" in path.read_text()
+
+
+def test_a_lock_that_somebody_holds_changes_no_answer(
+    app: App, desk: Desk, session: SessionId
+) -> None:
+    (lock,) = (app.home / "notes").glob("*.lock")
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        changed = attend.change_mode(app, session, "planning", by="user")
+        begun = attend.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+        told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
+
+    assert isinstance(changed, SessionState)
+    assert changed.current_mode == "planning"
+    assert "was not written" in told
+    assert catch_up(app, desk.root) == (), "and now it is"
+    assert "mode: planning" in page(desk, session).read_text()
+
+
+def test_a_version_that_is_no_number_of_ours_stops_nobody(
+    app: App, desk: Desk, session: SessionId
+) -> None:
+    path = page(desk, session)
+    text = path.read_text()
+    path.write_text(text.replace('version: "', f'version: "{"9" * 5_000}'))
+    desk.notes.refresh(app)
+
+    assert catch_up(app, desk.root) == ()
+
+    assert "9" * 5_000 not in path.read_text()
+
+
+@pytest.mark.usefixtures("session")
+def test_a_damaged_index_heals_when_a_session_begins(app: App, desk: Desk) -> None:
+    desk.written("Kestrel", "text", type="decision")
+    (index,) = (app.home / "notes").glob("*.db")
+    app.notes.popitem()[1].close()
+    content = bytearray(index.read_bytes())
+    content[4096:] = b"\x5a" * (len(content) - 4096)
+    index.write_bytes(content)
+
+    said = catch_up(app, desk.root)
+    begun = attend.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+    told = tell(app, begun.state, said, Conversation("claude-code", "c2", "startup"))
+
+    assert said == ()
+    assert "Kestrel" in told
+
+
+def test_where_the_index_cannot_be_a_session_begins_all_the_same(app: App, desk: Desk) -> None:
+    opt_in(desk.root, "standard")
+    (app.home / "notes").write_text("a file")
+
+    begun = attend.begin(app, desk.root, CLAUDE)
+    told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
+
+    assert "Mode: analysis" in told
+    assert "cannot be made" in told
