@@ -134,3 +134,14 @@ def test_a_folder_that_is_not_there_is_never_quiet(tmp_path: Path) -> None:
     watch.arm()
     assert not watch.is_quiet()
     watch.close()
+
+
+@pytest.mark.usefixtures("watch")
+def test_watches_that_were_forgotten_are_given_back(root: Path) -> None:
+    limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+
+    for _ in range(limit + 20):
+        one = Watch(root)
+        one.arm()
+
+    assert one.can_tell
