@@ -58,6 +58,15 @@ def test_what_lies_around_a_note_and_how_notes_are_linked(typed: Terminal, folde
     assert typed("note", "context", "*", "--limit", "1").err == "1 more; --limit shows more.\n"
 
 
+def test_what_is_too_much_is_counted_or_refused(typed: Terminal, folder: Path) -> None:
+    put(folder, "a.md", "".join(f"[[n{number}]]\n" for number in range(53)))
+
+    assert "    3 more links; " in typed("note", "context", "a").out
+    many = [part for number in range(51) for part in ("--tag", f"t{number}")]
+    refused = typed("note", "search", "a", *many)
+    assert (refused.code, "51 tags" in refused.err) == (1, True)
+
+
 def test_the_newest_notes_are_listed(typed: Terminal, folder: Path) -> None:
     assert typed("note", "recent").out == "No note was changed in that time.\n"
     os.utime(put(folder, "old.md", "x"), (1, 1))

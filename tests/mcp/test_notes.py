@@ -211,6 +211,29 @@ def test_a_span_of_time_that_is_none_is_answered_with_one_that_is(agent: Agent) 
     assert agent.ok(call["tool"], **call["params"])
 
 
+def test_links_that_are_left_out_of_a_context_are_counted(agent: Agent, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("".join(f"[[n{number}]]\n" for number in range(53)))
+
+    result = agent.call("build_context", {"identifier": "a"})
+
+    assert result["structuredContent"]["notes"][0]["linksLeftOut"] == 3
+    assert "3 more links" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [("search_notes", "types"), ("search_notes", "tags"), ("recent_activity", "types")],
+)
+def test_thousands_of_kinds_are_too_many_and_no_broken_disk(
+    agent: Agent, tool: str, name: str
+) -> None:
+    refused = agent.refused(tool, {name: [f"t{number}" for number in range(5_000)]})
+
+    assert refused["code"] == "invalid_arguments"
+    assert f"5000 {name}" in refused["message"]
+
+
 JUNK = st.one_of(
     st.none(),
     st.booleans(),

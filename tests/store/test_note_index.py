@@ -1,15 +1,21 @@
 """The index of a notes folder: found by any name, and never worth more than the files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from interlock.core.notes import words
 from interlock.core.notes.note import Front, Link, Note, Observation
 from interlock.core.notes.stamp import Stamp
 from interlock.store.notes.index import NoteIndex
+from interlock.store.notes.reader import NoteReader
 from interlock.store.notes.rows import Filter, Known
+from interlock.store.sqlite.database import Database
 from tests.store.note_rows import opened, put
 
 EVERY = Filter()
@@ -145,6 +151,88 @@ def test_an_ambiguous_name_means_an_address_then_the_neighbour_then_the_shortest
     assert [link.to for link in index.links_from("a/b/from.md")] == ["z/other.md"]
     index.remove(["z/other.md"])
     assert [link.to for link in index.links_from("c/from.md")] == ["note.md", "b/note.md"]
+
+
+class Counted(Database):
+    """One that counts what SQLite does."""
+
+    def steps(self, use: Callable[[], object]) -> int:
+        count = 0
+
+        def step() -> bool:
+            nonlocal count
+            count += 1
+            return False
+
+        self._connection.set_progress_handler(step, 10)
+        use()
+        self._connection.set_progress_handler(None)
+        return count
+
+
+@pytest.mark.parametrize("way", ["to", "from"])
+def test_a_name_that_many_notes_have_is_looked_up_once(tmp_path: Path, way: str) -> None:
+    """The work grows with the notes, and not with their square."""
+
+    def work(notes: int) -> int:
+        (tmp_path / str(notes)).mkdir()
+        index = opened(tmp_path / str(notes))
+        with index.transaction():
+            for number in range(notes):
+                put(index, f"d{number}/index.md", "[[index]]\n" * (notes if not number else 1))
+        db = Counted.read_write(tmp_path / str(notes) / "k.db")
+        assert isinstance(db, Counted)
+        reader = NoteReader(db)
+        assert len(reader.links_to("d1/index.md", limit=9)) == 1
+        steps = db.steps(
+            lambda: (
+                reader.links_to("d1/index.md", limit=9)
+                if way == "to"
+                else reader.links_from("d0/index.md")
+            )
+        )
+        reader.close()
+        index.close()
+        return steps
+
+    assert work(400) < 3 * work(200)
+
+
+NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c"])
+
+
+@given(
+    st.dictionaries(
+        NAMES,
+        st.tuples(st.sampled_from(["", "a", "x/a", "c"]), st.lists(NAMES, max_size=4)),
+        max_size=8,
+    )
+)
+def test_links_lead_where_the_index_as_a_whole_says(
+    notes: dict[str, tuple[str, list[str]]],
+) -> None:
+    with TemporaryDirectory() as directory:
+        index = opened(Path(directory))
+        for name, (permalink, targets) in notes.items():
+            front = f"---\npermalink: {permalink}\n---\n" if permalink else ""
+            put(index, f"{name}.md", front + "".join(f"[[{to}]]\n" for to in targets))
+        links = sorted(index.dump()["link"], key=lambda link: (link[0], link[6]))
+
+        for name in notes:
+            path = f"{name}.md"
+            came = [msgspec.structs.astuple(link) for link in index.links_to(path, limit=99)]
+            went = [msgspec.structs.astuple(link) for link in index.links_from(path)]
+            assert came == [link[:6] for link in links if link[5] == path]
+            assert went == [link[:6] for link in links if link[0] == path]
+        index.close()
+
+
+def test_all_the_tags_that_are_wanted_must_be_there(index: NoteIndex) -> None:
+    put(index, "both.md", "---\ntags: [x, y]\n---\n")
+    put(index, "one.md", "---\ntags: [x]\n---\n")
+
+    assert paths_of([*index.rows(Filter(tags=("#X", "x", "y")), limit=9)]) == ["both.md"]
+    assert index.count(Filter(tags=("x", "X"))) == 2
 
 
 @pytest.mark.parametrize(

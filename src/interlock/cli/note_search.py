@@ -81,6 +81,8 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
         for link in one.links:
             arrow = "<-" if link.is_backward else "->"
             print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
+        if one.links_left_out:
+            print(f"    {one.links_left_out} more links; `interlock note read` shows them")
     if found.left_out:
         print(f"{found.left_out} more; --limit shows more.", file=sys.stderr)
 

@@ -296,6 +296,8 @@ def _described(one: Around) -> list[str]:
         arrow = "<-" if link.is_backward else "->"
         missing = "" if link.is_written else " (not written yet)"
         lines.append(f"- {arrow} {link.kind} {link.to}{missing}")
+    if one.links_left_out:
+        lines.append(f"- {one.links_left_out} more links; read_note shows them")
     return lines
 
 

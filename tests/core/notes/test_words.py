@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -360,3 +361,22 @@ def test_an_excerpt_always_shows_a_word_that_is_there(parts: list[str]) -> None:
     shown = excerpt(" ".join([*parts, "needle", *parts]), "needle", chars=40)
 
     assert "needle" in shown
+
+
+def test_places_where_a_word_does_not_stand_are_looked_at_so_many_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at = 0
+    real = vars(words)["_stands_alone"]
+
+    def counted(*args: Any) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return real(*args)
+
+    monkeypatch.setattr(words, "_stands_alone", counted)
+    text = "hello " + "a" * 200_000 + " a b"
+
+    assert excerpt(text, "a hello").startswith("hello ")
+    assert words.count(text, "a hello") >= 1
+    assert looked_at <= 2 * (words.PLACES_MAX + 1)

@@ -9,11 +9,12 @@ from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
 from interlock.app.notes.search import described
-from interlock.store.notes.rows import Filter
+from interlock.store.notes.rows import Filter, Row
 
 DEPTH_MAX = 3
-LINKS_MAX = 50
+LINKS_MAX = 50  # each way
 OBSERVATIONS_MAX = 12
+OBSERVATION_CHARS_MAX = 300
 LIMIT_MAX = 50
 GRAPH_MAX = 200
 REACHED_MAX = 500  # in a dense graph three links lead to everything
@@ -48,16 +49,7 @@ def build_context(
         if len(found) >= limit:
             left_out += 1
             continue
-        said = notes.index.observations(Filter(prefix=path), limit=OBSERVATIONS_MAX)
-        found.append(
-            Around(
-                described(row),
-                distance,
-                via,
-                tuple(f"[{one.category}] {one.text}" for one in said if one.path == path),
-                tuple(_links(notes, path)),
-            )
-        )
+        found.append(_around(notes, row, distance, via))
     return Context(tuple(found), left_out, synced.pending)
 
 
@@ -115,8 +107,27 @@ def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
         yield link.path
 
 
-def _links(notes: OpenedNotes, path: str) -> Iterator[Linked]:
-    for link in notes.index.links_from(path):
-        yield Linked(link.kind, link.to or link.target, is_written=link.to is not None)
-    for link in notes.index.links_to(path, limit=LINKS_MAX):
-        yield Linked(link.kind, link.path, is_backward=True)
+def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
+    said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
+    named = notes.index.links_from(row.path)
+    links = [
+        Linked(link.kind, link.to or link.target, is_written=link.to is not None)
+        for link in named[:LINKS_MAX]
+    ]
+    links += [
+        Linked(link.kind, link.path, is_backward=True)
+        for link in notes.index.links_to(row.path, limit=LINKS_MAX)
+    ]
+    return Around(
+        described(row),
+        distance,
+        via,
+        tuple(_cut(f"[{one.category}] {one.text}") for one in said if one.path == row.path),
+        tuple(links),
+        max(0, len(named) - LINKS_MAX),
+    )
+
+
+def _cut(text: str) -> str:
+    is_long = len(text) > OBSERVATION_CHARS_MAX
+    return f"{text[: OBSERVATION_CHARS_MAX - 1]}…" if is_long else text

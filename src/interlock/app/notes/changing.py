@@ -2,7 +2,8 @@
 
 import difflib
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 from interlock.app.context import App
@@ -23,6 +24,8 @@ from interlock.workspace.whole_file import Found, Moved, Written
 
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300
+COMPARED_LINES_MAX = 2_000  # of each side: difflib takes time with the square of them
+DIFF_AROUND = 2
 
 Taken = ParamSpec("Taken")
 Outcome = TypeVar("Outcome")
@@ -109,10 +112,50 @@ def set_apart(content: str) -> str:
 
 
 def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:
-    lines = list(
-        difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=2)
+    """What differs, as far as it can be shown. It is asked for while the folder is locked."""
+    old, new = before.splitlines(), after.splitlines()
+    alike = _alike(old, new)
+    ending = _alike(old[alike:][::-1], new[alike:][::-1])
+    first = max(0, alike - DIFF_AROUND)
+    old_end, new_end = len(old) - ending, len(new) - ending
+    if max(old_end, new_end) - alike > COMPARED_LINES_MAX:
+        return _first_of_each(old[alike:old_end], new[alike:new_end], alike + 1, names)
+    lines = difflib.unified_diff(
+        old[first : old_end + DIFF_AROUND],
+        new[first : new_end + DIFF_AROUND],
+        *names,
+        lineterm="",
+        n=DIFF_AROUND,
     )
+    return bounded([_HUNK.sub(lambda at: _moved(at, first), line) for line in lines])
+
+
+def bounded(lines: Sequence[str]) -> str:
+    """So much of them as an answer has room for."""
     shown = [line[:LINE_CHARS_MAX] for line in lines[:DIFF_LINES_MAX]]
     if len(lines) > DIFF_LINES_MAX:
         shown.append(f"… {len(lines) - DIFF_LINES_MAX} more lines")
     return "\n".join(shown)
+
+
+_HUNK = re.compile(r"\A@@ -(\d+)(\S*) \+(\d+)(\S*) @@\Z")
+
+
+def _moved(hunk: re.Match[str], by: int) -> str:
+    """Where it is in the whole file, and not in what was compared."""
+    return f"@@ -{int(hunk[1]) + by}{hunk[2]} +{int(hunk[3]) + by}{hunk[4]} @@"
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines are the same from the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _first_of_each(
+    old: Sequence[str], new: Sequence[str], line: int, names: tuple[str, str]
+) -> str:
+    each = DIFF_LINES_MAX // 2
+    shown = [f"- {text}" for text in old[:each]] + [f"+ {text}" for text in new[:each]]
+    counted = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
+    return f"From line {line} on, {counted} differ. The first of each:\n{bounded(shown)}"

@@ -20,6 +20,7 @@ from interlock.app.notes.refusals import (
     NotOurs,
     NotWritten,
     SeveralNotes,
+    TooMany,
     Unsettled,
     VersionWanted,
 )
@@ -80,6 +81,12 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
                 "The edit names neither an operation nor metadata",
                 "Say what to change.",
             )
+        case TooMany():
+            return Explanation(
+                "invalid_arguments",
+                f"{refusal.count} {refusal.what} are more than can be looked for at once",
+                f"Name at most {refusal.most}.",
+            )
         case _:
             return _edit(refusal)
 
@@ -139,10 +146,13 @@ def _conflict(refusal: NoteExists | LooksLike | NoteChanged | VersionWanted) -> 
                 "Read it and edit it. If yours is about something else, say that it is separate.",
             )
         case NoteChanged():
+            shown = (
+                f"There now:\n{refusal.now}" if refusal.now else f"The difference:\n{refusal.diff}"
+            )
             return Explanation(
                 "note_changed",
                 f"`{refusal.path}` is not what you have read: somebody changed it, and nothing was"
-                f" written. The difference:\n{refusal.diff}\n",
+                f" written. {shown}\n",
                 f"Bring the two together, and send it again with version {refusal.version}."
                 if refusal.version
                 else "It is gone. Write it anew if it is still wanted.",

@@ -64,8 +64,10 @@ class NoteChanged(msgspec.Struct, frozen=True):
 
     path: str
     version: str
-    diff: str
+    diff: str = ""
     """From what the caller read to what is there now, or from there to what was sent."""
+    now: str = ""
+    """How what is there now begins, where nothing was sent to compare it with."""
 
 
 class VersionWanted(msgspec.Struct, frozen=True):
@@ -108,6 +110,14 @@ class HandoffUnread(msgspec.Struct, frozen=True):
     why: str
 
 
+class TooMany(msgspec.Struct, frozen=True):
+    """A search names more types, statuses or tags than are looked for at once."""
+
+    what: str
+    count: int
+    most: int
+
+
 class NothingAsked(msgspec.Struct, frozen=True):
     """An edit that names neither an operation nor metadata."""
 
@@ -129,6 +139,7 @@ NoteRefusal: TypeAlias = (
     | NotWritten
     | FrontUnreadable
     | NothingAsked
+    | TooMany
     | HandoffUnread
     | RequestReused
     | EditRefusal

@@ -2,7 +2,7 @@
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import not_put, told
+from interlock.app.notes.changing import bounded, not_put, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -42,7 +42,8 @@ def delete(
         if not version:
             return VersionWanted(row.path, version_of(found.digest), "deleting a note")
         if not is_version(version, found.digest):
-            return NoteChanged(row.path, version_of(found.digest), found.text)
+            there = bounded(found.text.splitlines())
+            return NoteChanged(row.path, version_of(found.digest), now=there)
         done = Done("deleted", row.path, row.permalink, "", _left(notes, row.path))
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)
         gone = notes.folder.delete(row.path, expected=found.digest)

@@ -96,6 +96,8 @@ class Around(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The path of the note that led here."""
     observations: tuple[str, ...]
     links: tuple[Linked, ...]
+    links_left_out: int = 0
+    """How many more it has to others."""
 
 
 class Context(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -5,7 +5,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.notes.changing import told
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.refusals import NoteRefusal, TooMany
 from interlock.app.notes.results import Described, Hit, Hits, Recent, Why
 from interlock.core.notes import front, ranking, words
 from interlock.core.notes.ranking import Ranked
@@ -15,6 +15,8 @@ from interlock.workspace.whole_file import Found
 
 LIMIT_MAX = 50
 PAGE_MAX = 1_000
+AMONG_MAX = 50
+"""Of types, of statuses and of tags that are asked for."""
 NEWEST_FIRST = Why(0, 0, 0, "no words were asked for, so the newest come first")
 RANKED_MIN = 50
 """At least so many of the best by their words are ranked by everything else as well."""
@@ -34,6 +36,8 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
 
     Without words: what the rest of the question allows, the newest first.
     """
+    if (refusal := _too_many(asked.wanted)) is not None:
+        return refusal
     synced = notes.refresh(app)
     limit = min(max(asked.limit, 1), LIMIT_MAX)
     first = (min(max(asked.page, 1), PAGE_MAX) - 1) * limit
@@ -52,6 +56,8 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
 
 @told
 def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recent | NoteRefusal:
+    if (refusal := _too_many(wanted)) is not None:
+        return refusal
     synced = notes.refresh(app)
     limit = min(max(limit, 1), LIMIT_MAX)
     rows = notes.index.rows(wanted, limit=limit + 1)
@@ -64,6 +70,12 @@ def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recen
 
 def described(row: Row) -> Described:
     return Described(row.path, row.title, row.type, row.status, row.modified_ms, row.tags)
+
+
+def _too_many(wanted: Filter) -> TooMany | None:
+    among = {"types": wanted.types, "statuses": wanted.statuses, "tags": wanted.tags}
+    counts = ((what, len(names)) for what, names in among.items())
+    return next((TooMany(*it, AMONG_MAX) for it in counts if it[1] > AMONG_MAX), None)
 
 
 def _ranked(

@@ -75,7 +75,7 @@ _BETWEEN: Final = "\u2013\u2014\u2026\u3001\u3002\u3008-\u3011\uff01\uff08\uff09
 _WORD: Final = re.compile(rf'[^\s"()\[\]{{}}<>,;!?|=*^`{_BETWEEN}]+')
 _TOKEN: Final = re.compile(r"[^\W_]+")
 
-_SPOTS_MAX: Final = 10_000  # of one word in one text: enough to choose a place from
+PLACES_MAX: Final = 20_000  # looked at for one word in one text, whether it stands there or not
 _BORDER_WITHIN: Final = 24  # a longer word than this is cut, like an address or a hash
 _UNSEEN: Final = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
@@ -209,13 +209,14 @@ Spot = tuple[int, int]
 
 def _spots(folded: str, word: Wanted) -> Iterator[Spot]:
     start, pattern = _pattern(word)
-    place, seen = folded.find(start), 0
-    while place >= 0 and seen < _SPOTS_MAX:
+    place = folded.find(start)
+    for _ in range(PLACES_MAX):
+        if place < 0:
+            return
         match = pattern.match(folded, place)
         is_spot = match and _stands_alone(folded, place, match.end(), word)
         if match and is_spot:
             yield match.span()
-            seen += 1
         place = folded.find(start, match.end() if match and is_spot else place + 1)
 
 

@@ -30,11 +30,12 @@ _ROW = (
     " n.length, n.digest, n.size, n.modified_ms, n.indexed_ms"
 )
 # Whom a link means: an address before a name, then the neighbour, then who lies highest.
-_ORDER = "k.rank, t.directory != n.directory, length(t.path), t.path"
-_LINK = (
-    "n.path, l.line, l.kind, l.target, l.context, (SELECT t.path FROM key k"
-    f" JOIN note t ON t.id = k.note WHERE k.key = l.key ORDER BY {_ORDER} LIMIT 1) AS leads"
+_MEANT = (
+    "SELECT t.path FROM key k JOIN note t ON t.id = k.note WHERE k.key = {key}"
+    " ORDER BY k.rank, t.directory != {directory}, length(t.path), t.path LIMIT 1"
 )
+_LINK = "n.path, l.line, l.kind, l.target, l.context"
+_NO_DIRECTORY = "/"  # no note lies there
 _ORDERS: dict[Order, str] = {
     "newest": "n.modified_ms DESC, n.path",
     "path": "n.path",
@@ -134,15 +135,27 @@ class NoteReader:
         return [Hit(_row(*row[:-1]), -row[-1]) for row in rows]
 
     def links_from(self, path: str) -> list[LinkRow]:
-        return self._links("n.path = ? ORDER BY l.nr", (path,))
+        # Each name is looked up once: a note may name one many times that many notes have.
+        meant = _MEANT.format(key="d.key", directory="d.directory")
+        rows = self._rows(
+            f"WITH named AS MATERIALIZED (SELECT d.key, ({meant}) AS leads FROM (SELECT DISTINCT"
+            " l.key, n.directory FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?) d)"
+            f" SELECT {_LINK}, m.leads FROM note n JOIN link l ON l.note = n.id"
+            " JOIN named m ON m.key = l.key WHERE n.path = ? ORDER BY l.nr",
+            (path, path),
+        )
+        return [LinkRow(*row) for row in rows]
 
     def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
         """Links that lead to the note, wherever they are written; also those older than it."""
-        return self._links(
-            "l.key IN (SELECT k.key FROM key k JOIN note t ON t.id = k.note WHERE t.path = ?)"
-            " AND leads = ? ORDER BY n.path, l.nr LIMIT ?",
-            (path, path, limit),
-        )
+        with self.snapshot():
+            chosen, values = self._leading_to(path)
+            rows = self._rows(
+                f"SELECT {_LINK}, ? FROM link l JOIN note n ON n.id = l.note"
+                f" WHERE {chosen} ORDER BY n.path, l.nr LIMIT ?",
+                (path, *values, limit),
+            )
+            return [LinkRow(*row) for row in rows]
 
     def backlinks(self, paths: Sequence[str]) -> dict[str, int]:
         """How many other notes name each of these, as far as any does."""
@@ -155,10 +168,12 @@ class NoteReader:
         return dict(rows)
 
     def unresolved(self, *, limit: int) -> list[LinkRow]:
-        return self._links(
-            "NOT EXISTS (SELECT 1 FROM key k WHERE k.key = l.key) ORDER BY n.path, l.nr LIMIT ?",
+        rows = self._rows(
+            f"SELECT {_LINK}, NULL FROM link l JOIN note n ON n.id = l.note WHERE NOT EXISTS"
+            " (SELECT 1 FROM key k WHERE k.key = l.key) ORDER BY n.path, l.nr LIMIT ?",
             (limit,),
         )
+        return [LinkRow(*row) for row in rows]
 
     def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
         """Those of the notes wanted, the newest notes first; of one category, if that is said."""
@@ -229,12 +244,14 @@ class NoteReader:
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
             " USING fts5vocab ('main', 'words', 'instance')"
         )
+        meant = _MEANT.format(key="l.key", directory="n.directory")
         queries = {
             "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
             " created, front, tags, problem, length, digest, size, modified_ms FROM note n",
             "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
             " FROM observation o JOIN note n ON n.id = o.note",
-            "link": f"SELECT {_LINK}, l.nr, l.key FROM link l JOIN note n ON n.id = l.note",
+            "link": f"SELECT {_LINK}, ({meant}), l.nr, l.key FROM link l"
+            " JOIN note n ON n.id = l.note",
             "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
             "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
             "words": "SELECT n.path, i.col, i.offset, i.term FROM temp.instance i"
@@ -265,11 +282,30 @@ class NoteReader:
         first, *_ = (*self._rows(sql, values), None)
         return first
 
-    def _links(self, chosen: str, values: Sequence[Value]) -> list[LinkRow]:
-        rows = self._rows(
-            f"SELECT {_LINK} FROM link l JOIN note n ON n.id = l.note WHERE {chosen}", values
-        )
-        return [LinkRow(*row) for row in rows]
+    def _leading_to(self, path: str) -> tuple[str, list[Value]]:
+        """Which links mean the note, without asking each of them.
+
+        Those beside it, if it is the first there; if it is the first of all, also those with
+        nobody of that name beside them.
+        """
+        conditions, values = list[str](), list[Value]()
+        directory = directory_of(path)
+        keys = "SELECT k.key, k.rank FROM key k JOIN note t ON t.id = k.note WHERE t.path = ?"
+        for key, rank in list(self._rows(keys, (path,))):
+            if self._meant(key, directory) != path:
+                continue
+            is_first = self._meant(key, _NO_DIRECTORY) == path
+            conditions.append(
+                "l.key = ? AND (n.directory = ? OR ? AND n.directory NOT IN (SELECT t.directory"
+                " FROM key k JOIN note t ON t.id = k.note WHERE k.key = ? AND k.rank = ?))"
+            )
+            values += [key, directory, is_first, key, rank]
+        return f"({' OR '.join(conditions) or 'false'})", values
+
+    def _meant(self, key: str, directory: str) -> str | None:
+        """The path of the note that this name means to those who lie in the directory."""
+        row = self._one(_MEANT.format(key="?", directory="?"), (key, directory))
+        return row[0] if row else None
 
 
 def clean(text: str) -> str:
@@ -329,9 +365,13 @@ def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
     if wanted.not_types:
         conditions.append(f"n.type NOT IN ({_marks(wanted.not_types)})")
         values += wanted.not_types
-    for tag in wanted.tags:
-        conditions.append("n.id IN (SELECT note FROM tag WHERE tag = ?)")
-        values.append(folded_tag(tag))
+    if wanted.tags:
+        tags = tuple({clean(folded_tag(tag)) for tag in wanted.tags})
+        conditions.append(
+            f"n.id IN (SELECT note FROM tag WHERE tag IN ({_marks(tags)})"
+            " GROUP BY note HAVING count(*) = ?)"
+        )
+        values += [*tags, len(tags)]
     if wanted.category:
         conditions.append("n.id IN (SELECT note FROM observation WHERE category = ?)")
         values.append(wanted.category)

@@ -1,0 +1,139 @@
+"""However large or hostile notes are, the work for an answer and its size are bounded."""
+
+import difflib
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.app.notes import changing
+from interlock.app.notes.around import LINKS_MAX, OBSERVATION_CHARS_MAX, build_context
+from interlock.app.notes.changing import (
+    COMPARED_LINES_MAX,
+    DIFF_LINES_MAX,
+    LINE_CHARS_MAX,
+    diff_of,
+)
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.refusals import NoteChanged, TooMany
+from interlock.app.notes.remove import delete
+from interlock.app.notes.results import Context, Hits
+from interlock.app.notes.search import AMONG_MAX, Filter, Search, recent, search
+from tests.app.notes.desk import Desk
+
+SIZE_MAX = (DIFF_LINES_MAX + 3) * (LINE_CHARS_MAX + 1)
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many lines difflib was given each time."""
+    seen: list[int] = []
+    real = difflib.unified_diff
+
+    def counted(old: list[str], new: list[str], *args: Any, **more: Any) -> Any:
+        seen.append(max(len(old), len(new)))
+        return real(old, new, *args, **more)
+
+    monkeypatch.setattr(changing.difflib, "unified_diff", counted)
+    return seen
+
+
+def test_long_texts_that_differ_everywhere_are_not_compared_line_by_line(
+    compared: list[int],
+) -> None:
+    old = "same\n" * 10 + "".join(f"old {n % 50}\n" for n in range(30_000)) + "end"
+    new = "same\n" * 10 + "".join(f"new {n % 50}\n" for n in range(20_000)) + "end"
+
+    shown = diff_of(old, new)
+
+    assert compared == []
+    assert "From line 11 on, 30000 lines (there now) and 20000 lines (yours) differ" in shown
+    assert "\n- old 0\n" in shown
+    assert "\n+ new 0\n" in shown
+    assert len(shown) <= SIZE_MAX
+
+
+def test_of_long_texts_only_what_lies_between_the_first_and_the_last_change_is_compared(
+    compared: list[int],
+) -> None:
+    lines = [f"line {n % 7}" for n in range(50_000)]
+    changed = [*lines[:30_000], "another", *lines[30_001:]]
+
+    shown = diff_of("\n".join(lines), "\n".join(changed))
+
+    assert shown.splitlines()[2:] == [
+        "@@ -29999,5 +29999,5 @@",
+        " line 3",
+        " line 4",
+        "-line 5",
+        "+another",
+        " line 6",
+        " line 0",
+    ]
+    assert compared == [5]
+    assert compared[0] <= COMPARED_LINES_MAX
+
+
+@given(*[st.lists(st.sampled_from("abc@"), max_size=30)] * 2)
+def test_a_difference_makes_the_one_text_of_the_other(old: list[str], new: list[str]) -> None:
+    shown = diff_of("\n".join(old), "\n".join(new)).splitlines()[2:]
+    made, place = list[str](), 0
+    for line in shown:
+        hunk = re.fullmatch(r"@@ -(\d+)(?:,(\d+))? \+\S+ @@", line)
+        if hunk:
+            first = int(hunk[1]) - (hunk[2] != "0")
+            made += old[place:first]
+            place = first
+        elif line.startswith("+"):
+            made.append(line[1:])
+        else:
+            assert old[place] == line[1:]
+            made += [line[1:]] if line.startswith(" ") else []
+            place += 1
+
+    assert len(shown) > DIFF_LINES_MAX - 2 or made + old[place:] == new
+
+
+def test_deleting_with_a_wrong_version_shows_how_the_note_begins_and_not_all_of_it(
+    desk: Desk,
+) -> None:
+    desk.file("n.md", "first line\n" + ("x" * 5_000 + "\n") * 500)
+
+    refused = delete(desk.app, desk.notes, "n", "0" * 12, None)
+
+    assert isinstance(refused, NoteChanged)
+    message = explain_note(refused).error
+    assert "There now:\nfirst line\nxxx" in message
+    assert "The difference" not in message
+    assert len(message) <= SIZE_MAX
+
+
+def test_context_shows_so_many_links_and_so_much_of_what_is_said(desk: Desk) -> None:
+    links = "".join(f"- needs [[n{number}]]\n" for number in range(LINKS_MAX + 7))
+    desk.file("a.md", f"- [fact] {'long ' * 1_000}\n- [fact] short\n{links}")
+
+    found = build_context(desk.app, desk.notes, "a")
+
+    assert isinstance(found, Context)
+    (one,) = found.notes
+    assert (len(one.links), one.links_left_out) == (LINKS_MAX, 7)
+    assert one.observations[0].endswith("…")
+    assert len(one.observations[0]) == OBSERVATION_CHARS_MAX
+    assert one.observations[1] == "[fact] short"
+
+
+@pytest.mark.parametrize("field", ["types", "tags", "statuses"])
+def test_a_search_among_thousands_of_kinds_is_refused_in_words(desk: Desk, field: str) -> None:
+    desk.file("n.md", "---\ntype: t0\nstatus: s\ntags: [t0]\n---\nkestrel")
+    few = Filter(**{field: tuple(f"t{n}" for n in range(AMONG_MAX))})  # pyright: ignore[reportArgumentType]
+    many = Filter(**{field: tuple(f"t{n}" for n in range(40_000))})  # pyright: ignore[reportArgumentType]
+
+    refused = search(desk.app, desk.notes, Search("kestrel", many))
+
+    assert isinstance(refused, TooMany)
+    assert recent(desk.app, desk.notes, many, limit=5) == refused
+    assert explain_note(refused).code == "invalid_arguments"
+    assert f"40000 {field}" in explain_note(refused).error
+    assert isinstance(search(desk.app, desk.notes, Search("kestrel", few)), Hits)
