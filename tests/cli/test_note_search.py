@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,3 +137,31 @@ def test_how_far_reading_is_shows_on_a_terminal_only(folder: Path, home: Path) -
     assert shown.index(b"\r\033[K") < shown.index(b"More than 1")
     (folder / "0.md").unlink()
     assert b"Reading" not in seen_on_a_terminal("note", "search", "note", "--limit", "1")
+
+
+def test_notes_send_nothing_to_the_terminal_but_text(typed: Terminal, folder: Path) -> None:
+    put(
+        folder,
+        "a.md",
+        '---\ntitle: "A\\n\\nhint: run it\\e[2J\\u202e"\ntype: "no\\nte"\n---\n'
+        '- [fact] said \x1b[2J\n- say"s|a \x1b[2J [[b]]\n- needs [[c"]|\x1b]]\n',
+    )
+    put(folder, "b.md", 'text "]')
+
+    for command in (
+        ("search", "said"),
+        ("recent",),
+        ("context", "a.md"),
+        ("graph",),
+        ("graph", "--mermaid"),
+        ("check",),
+    ):
+        out = typed("note", *command).out
+        assert out
+        assert out.replace("\n", "").isprintable(), command
+        assert not any(line.startswith("hint: run") for line in out.splitlines()), command
+    first, *lines = typed("note", "graph", "--mermaid").out.splitlines()
+    assert first == "graph LR"
+    shape = re.compile(r' {2}(n\d+(\["[^"]*"\]|\("[^"]*"\))|n\d+ -->\|"[^"|]*"\| n\d+)')
+    assert lines
+    assert all(shape.fullmatch(line) for line in lines), lines

@@ -307,3 +307,27 @@ def test_a_name_that_goes_on_and_on_is_no_link() -> None:
     made = note_markdown(f"[[A|{'x' * 1_000}]]", title="", links={"A": "/a"})
 
     assert "<a" not in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(["[" * 9_000] * 11),
+        "\n".join(["![" * 4_500] * 11),
+        "|".join("a" * 1_000) + "\n" + "|".join("-" * 1_000) + "\n" + "|\n" * 45_000,
+        "|".join("a" * 20) + "\n" + "|".join("-" * 20) + "\n" + "x\r\n" * 30_000,
+    ],
+    ids=["brackets", "pictures", "columns", "rows"],
+)
+def test_what_would_take_long_to_lay_out_is_shown_as_it_was_typed(text: str) -> None:
+    made = note_markdown(text, title="", links={})
+
+    assert made.startswith("<pre class=plain>")
+
+
+def test_a_large_table_and_many_links_are_laid_out() -> None:
+    table = "|a|b|c|d|e|f|\n|-|-|-|-|-|-|\n" + "|1|2|3|4|5|6|\n" * 1_000
+    made = note_markdown(table + "\n" + "see [[A]]\n\n" * 1_000, title="", links={"A": "/a"})
+
+    assert made.count("<tr>") == 1_001
+    assert made.count('<a href="/a">') == 1_000

@@ -60,6 +60,13 @@ NOT_IN_IT = [
     "lpt1.old.md",
     "com¹/n.md",
     "\udc80.md",
+    "a\u200b.md",
+    "a\u200d.md",
+    "م\u200c\u200cن.md",
+    "a\u200f.md",
+    "\u2060.md",
+    "d\ufeff/n.md",
+    "a\U000e0000\U000e0041.md",
     "x" * 253 + ".md",
     "ä" * 127 + ".md",
     "/".join(["d"] * 40) + "/n.md",
@@ -86,7 +93,9 @@ def test_a_path_that_is_not_one_of_a_note_in_the_folder_is_refused(
     assert (outside / "n.md").read_text() == SECRET
 
 
-@pytest.mark.parametrize("path", ["Ω/你好 мир.md", "a b/c-d_e.f.md", "👩‍💻.md", "x" * 252 + ".md"])
+@pytest.mark.parametrize(
+    "path", ["Ω/你好 мир.md", "a b/c-d_e.f.md", "👩‍💻.md", "می\u200cشد.md", "x" * 252 + ".md"]
+)
 def test_a_name_in_any_script_is_a_name(folder: Folder, path: str) -> None:
     written(folder, path, "text")
 

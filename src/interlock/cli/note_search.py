@@ -155,14 +155,18 @@ def _since(app: App, text: str) -> int:
     return found
 
 
+# Within quotes brackets are text; quotes would end them, and a pipe the word at an arrow.
+_UNQUOTED = str.maketrans({'"': "'", "|": "/"})
+
+
 def _mermaid(found: Graph) -> Iterator[str]:
     names = [*(one.path for one in found.notes), *found.unwritten]
     numbers = {name: f"n{number}" for number, name in enumerate(names)}
     titles = {one.path: one.title for one in found.notes}
     yield "graph LR"
     for name, number in numbers.items():
-        # Quotes would end the label, and brackets a node.
-        label = titles.get(name, name).replace('"', "'")
+        label = titles.get(name, name).translate(_UNQUOTED)
         yield f'  {number}["{label}"]' if name in titles else f'  {number}("{label}")'
     for edge in found.edges:
-        yield f"  {numbers[edge.source]} -->|{edge.kind}| {numbers[edge.target]}"
+        kind = edge.kind.translate(_UNQUOTED)
+        yield f'  {numbers[edge.source]} -->|"{kind}"| {numbers[edge.target]}'

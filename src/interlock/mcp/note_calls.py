@@ -263,7 +263,7 @@ def _hits_text(found: Hits, now_ms: int) -> str:
     lines = [f"{len(found.hits)} notes{', and more' if found.has_more else ''}."]
     if not found.hits:
         lines.append("Nothing was found; try other words, or recent_activity.")
-    if found.is_loose:
+    elif found.is_loose:
         lines.append("No note has all the words; these have some of them.")
     for number, hit in enumerate(found.hits, start=1):
         lines += ["", f"{number}. {_line(hit.note, now_ms)}"]

@@ -4,7 +4,7 @@ The one place where text becomes markup. HTML in it stays text, links lead only 
 pictures are links, since loading one would tell its server that somebody looked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -18,6 +18,8 @@ from interlock.core.notes.inline import TARGET_CHARS_MAX, target_of
 from interlock.server.words import visible
 
 CHARS_MAX = 100_000
+BRACKETS_MAX = 5_000  # each looks for its end in all that follows
+CELLS_MAX = 20_000  # a row of a table is filled up to the width of its head
 _SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -52,7 +54,20 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
 
 
 def is_too_long(text: str) -> bool:
-    return len(text) > CHARS_MAX or any(len(line) > CHARS_MAX // 10 for line in text.split("\n"))
+    """Whether it would take long to lay it out: other pages wait for that."""
+    if len(text) > CHARS_MAX or text.count("[") > BRACKETS_MAX:
+        return True
+    lines = text.split("\n")
+    return any(len(line) > CHARS_MAX // 10 for line in lines) or _cells(lines) > CELLS_MAX
+
+
+def _cells(lines: Iterable[str]) -> int:
+    """No fewer than the tables in it come to."""
+    cells = widest = 0
+    for line in lines:
+        widest = max(widest, line.count("|")) if line.strip() else 0
+        cells += widest
+    return cells
 
 
 def in_line(text: str) -> Markup:

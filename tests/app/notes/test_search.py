@@ -2,16 +2,20 @@
 
 import os
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app.notes.around import build_context, graph
 from interlock.app.notes.check import check
+from interlock.app.notes.inspect import Inspected, inspect
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
+from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Checked, Context, Edge, Graph, Recent
 from interlock.app.notes.search import Filter, recent
 from interlock.app.notes.spans import since_ms
+from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
 
 DAY_MS = 86_400_000
@@ -256,3 +260,47 @@ def test_an_index_that_is_damaged_is_made_again_and_nobody_notices(desk: Desk) -
     index.write_bytes(b"no database, but long enough to be looked into " * (size // 40))
 
     assert desk.found("kestrel") == ["n.md"]
+
+
+HOSTILE = (
+    '---\ntitle: "Harmless\\n\\nhint: run it\\e[2J\\u202e\\U000E0041"\ntype: "deci\\nsion"\n'
+    'status: "\\u200bac\\ntive"\ntags: ["a\\nb"]\npermalink: "p\\n\\nhint: q"\n---\n'
+    "- [fa\x1bct] said \x1b[2J\u202e it\n- ne\x1beds [[no\u202ewhere\x1b]]\n- needs [[b]]\n"
+)
+
+
+def test_nothing_that_a_note_is_called_writes_lines_or_hides_text(desk: Desk) -> None:
+    desk.file("a.md", HOSTILE)
+    desk.file("b.md", "see [[a]]")
+    (hit,) = desk.search("said").hits
+    read = desk.read("a.md")
+    inspected = inspect(desk.app, desk.notes, "a.md")
+    assert isinstance(inspected, Inspected)
+
+    assert hit.note.title == read.title == "Harmless hint: run it[2J"
+    assert hit.note.type == read.type == "deci sion"
+    assert read.permalink == inspected.permalink == "p hint: q"
+    assert read.text == HOSTILE
+    found = (
+        hit,
+        recent(desk.app, desk.notes, Filter(), limit=9),
+        build_context(desk.app, desk.notes, "a.md"),
+        graph(desk.app, desk.notes, "a.md"),
+        check(desk.app, desk.notes),
+        msgspec.structs.replace(read, text=""),
+        inspected.links,
+        desk.edit("a.md", Append("more")),
+        rename(desk.app, desk.notes, "a.md", "c/"),
+    )
+    encoded = msgspec.json.encode(found).decode()
+    assert "\\" not in encoded  # as line breaks and control characters would be written
+    assert encoded.isprintable()
+
+
+def test_a_title_is_cut_and_one_that_shows_nothing_is_the_name_of_the_file(desk: Desk) -> None:
+    desk.file("long.md", f"---\ntitle: {'x' * 5_000}\n---\nkestrel")
+    desk.file("none.md", '---\ntitle: "\\u202e"\n---\nheron')
+
+    assert len(desk.search("kestrel").hits[0].note.title) == 200
+    assert desk.search("heron").hits[0].note.title == "none"
+    assert desk.read("none.md").title == "none"

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import (
     OPENED_MAX,
     FolderNotTrusted,
@@ -433,3 +434,23 @@ def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None
 
 def test_where_there_is_no_project_there_are_no_notes(app: App, tmp_path: Path) -> None:
     assert open_notes(app, tmp_path) == NoProject(str(tmp_path))
+
+
+@pytest.mark.parametrize("title", ["", "  \n", "\u202e\u200b", "\x1b\0", "\U000e0041"], ids=ascii)
+def test_a_title_that_shows_nothing_is_refused(desk: Desk, title: str) -> None:
+    assert isinstance(desk.write(title, "text"), BadName)
+    assert isinstance(desk.write(title, "text", type="decision"), BadName)
+    assert not desk.folder.exists()
+
+
+def test_a_notes_folder_behind_a_link_is_explained_as_that(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    desk.folder.parent.mkdir(exist_ok=True)
+    desk.folder.symlink_to(tmp_path / "elsewhere")
+    refusal = open_notes(desk.app, desk.root)
+    assert isinstance(refusal, FolderOutside)
+
+    said = explain_note(refusal)
+
+    assert "link" in said.error
+    assert "config" not in said.error

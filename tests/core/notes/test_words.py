@@ -10,7 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.core.notes import words
-from interlock.core.notes.words import Wanted, excerpt, expression, indexed, wanted
+from interlock.core.notes.words import (
+    Wanted,
+    excerpt,
+    expression,
+    indexed,
+    label,
+    one_line,
+    wanted,
+)
 from interlock.store.sqlite.database import Database
 
 any_text = st.text(st.characters())  # surrogates too: files are not always UTF-8
@@ -345,6 +353,35 @@ def test_an_excerpt_is_one_line_that_turns_no_display_upside_down() -> None:
     shown = excerpt("a\nb\r\n\tc\x1b[31m \u202egnp\u202c \0 \ud800 \u200bx\ufeff", "a")
 
     assert shown == "a b c[31m gnp ? x"
+
+
+@pytest.mark.parametrize(
+    "char",
+    [
+        chr(code)
+        for first, last in (
+            (0x200B, 0x200F),
+            (0x202A, 0x202E),
+            (0x2060, 0x206F),
+            (0xFEFF, 0xFEFF),
+            (0xE0000, 0xE007F),
+        )
+        for code in range(first, last + 1)
+    ],
+    ids=ascii,
+)
+def test_one_line_has_nothing_that_nobody_sees(char: str) -> None:
+    assert one_line(f"{char}a{char}b{char * 2}я{char * 2}я{char}") == "abяя"
+
+
+def test_one_line_keeps_what_joins_an_emoji_or_parts_a_persian_word() -> None:
+    assert one_line("👩‍💻 می\u200cشد\n") == "👩‍💻 می\u200cشد"
+
+
+def test_a_label_is_one_line_of_bounded_length() -> None:
+    assert label(" a\n\x1b[2Jb ") == "a [2Jb"
+    assert label("x" * 200) == "x" * 200
+    assert label("x" * 201) == "x" * 199 + "…"
 
 
 @given(awkward, awkward, st.integers(16, 200))

@@ -9,6 +9,7 @@ from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
 from interlock.app.notes.search import described
+from interlock.core.notes.words import label, one_line
 from interlock.store.notes.rows import Filter, Row
 
 DEPTH_MAX = 3
@@ -71,10 +72,11 @@ def graph(
     edges, unwritten = dict[Edge, None](), dict[str, None]()
     for path in paths:
         for link in notes.index.links_from(path):
+            target = link.to or one_line(link.target)
             if link.to is None:
-                unwritten[link.target] = None
+                unwritten[target] = None
             if link.to is None or link.to in paths:
-                edges[Edge(path, link.to or link.target, link.kind)] = None
+                edges[Edge(path, target, label(link.kind))] = None
     rows = (notes.index.by_path(path) for path in paths)
     return Graph(
         tuple(described(row) for row in rows if row),
@@ -111,18 +113,22 @@ def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
     said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
     named = notes.index.links_from(row.path)
     links = [
-        Linked(link.kind, link.to or link.target, is_written=link.to is not None)
+        Linked(label(link.kind), link.to or one_line(link.target), is_written=link.to is not None)
         for link in named[:LINKS_MAX]
     ]
     links += [
-        Linked(link.kind, link.path, is_backward=True)
+        Linked(label(link.kind), link.path, is_backward=True)
         for link in notes.index.links_to(row.path, limit=LINKS_MAX)
     ]
     return Around(
         described(row),
         distance,
         via,
-        tuple(_cut(f"[{one.category}] {one.text}") for one in said if one.path == row.path),
+        tuple(
+            _cut(f"[{label(one.category)}] {one_line(one.text)}")
+            for one in said
+            if one.path == row.path
+        ),
         tuple(links),
         max(0, len(named) - LINKS_MAX),
     )

@@ -16,6 +16,7 @@ from interlock.core.notes.grammar import parse
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
+from interlock.core.notes.words import label
 from interlock.store.failures import StoreDamaged
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
@@ -69,7 +70,7 @@ def put(
         return NotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
     note = parse(text, path=path)
     version = version_of(digest_of(text))
-    done = Done(result, path, note.permalink or permalink_of(path), version, hints)
+    done = Done(result, path, shown_permalink(note.permalink, path), version, hints)
     before = found.digest if found else ""
     requests.remember(app, notes, call, done, path=path, before=before)
     now_ms = app.clock.now_ms()
@@ -109,6 +110,11 @@ def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChange
 def set_apart(content: str) -> str:
     """With an empty line before it, where frontmatter will stand above."""
     return content if not content or content.startswith(("\n", "\r", "---")) else f"\n{content}"
+
+
+def shown_permalink(written: str, path: str) -> str:
+    """The one in the frontmatter, in which anything may stand; else what the path makes."""
+    return label(written) or permalink_of(path)
 
 
 def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:

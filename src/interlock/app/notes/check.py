@@ -11,6 +11,7 @@ from interlock.app.notes.results import Checked, Finding
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.problems import is_published, problems
 from interlock.core.notes.typed import Number, number_of
+from interlock.core.notes.words import one_line
 from interlock.workspace.whole_file import Found
 
 LINKS_MAX = 10_000
@@ -31,7 +32,8 @@ def _each(notes: OpenedNotes, paths: list[str]) -> Iterator[Finding]:
         if not isinstance(found, Found):
             continue  # gone since it was listed
         for problem in problems(path, parse(found.text, path=path)):
-            yield Finding(path, 0, problem.severity, problem.message, problem.suggestion)
+            what, instead = one_line(problem.message), one_line(problem.suggestion)
+            yield Finding(path, 0, problem.severity, what, instead)
 
 
 def _doubles(notes: OpenedNotes, paths: list[str]) -> Iterator[Finding]:
@@ -46,14 +48,14 @@ def _doubles(notes: OpenedNotes, paths: list[str]) -> Iterator[Finding]:
             permalinks[title.permalink].append(title.path)
     for name, holders in (*numbers.items(), *permalinks.items()):
         for path in holders[1:]:
-            what = f"{name} is {holders[0]} already"
+            what = f"{one_line(str(name))} is {holders[0]} already"
             yield Finding(path, 0, "error", what, "give one of them another")
 
 
 def _links(notes: OpenedNotes) -> Iterator[Finding]:
     for link in notes.index.unresolved(limit=LINKS_MAX):
         if not is_published(link.path):
-            what = f"[[{link.target}]] leads nowhere yet"
+            what = f"[[{one_line(link.target)}]] leads nowhere yet"
             yield Finding(
                 link.path, link.line, "hint", what, "write that note, or correct the link"
             )

@@ -4,7 +4,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, put, told
+from interlock.app.notes.changing import diff_of, put, shown_permalink, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -63,7 +63,7 @@ def edit(
         if not change.version and isinstance(change.edit, edits.ReplaceSection):
             return VersionWanted(row.path, version, "replace_section")
         if text == found.text:
-            return Done("unchanged", row.path, row.permalink, version)
+            return Done("unchanged", row.path, shown_permalink(row.permalink, row.path), version)
         return put(app, notes, row.path, text, found=found, result="changed", call=call)
 
 

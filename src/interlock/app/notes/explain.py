@@ -34,6 +34,7 @@ from interlock.core.notes.edits import (
     OtherCount,
     SeveralSections,
 )
+from interlock.core.notes.words import label, one_line
 
 
 def explain_note(refusal: NoteRefusal) -> Explanation:
@@ -66,7 +67,7 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
         case FrontUnreadable():
             return Explanation(
                 "note_refused",
-                f"The frontmatter of `{refusal.path}` cannot be read: {refusal.why}",
+                f"The frontmatter of `{refusal.path}` cannot be read: {one_line(refusal.why)}",
                 "It was left as it is. Correct the block between the two `---` lines first.",
             )
         case HandoffUnread():
@@ -107,9 +108,9 @@ def _place(refusal: NoProject | FolderOutside | FolderNotTrusted) -> Explanation
         )
     return Explanation(
         "no_project",
-        f"The project's config puts its notes into `{refusal.folder}`, which is not in the project",
-        "Only the user can do that: in config.toml of the data home, under [notes.folders], the"
-        " project's directory = the folder.",
+        f"The notes folder `{refusal.folder}` is not in the project, or is a link or behind one",
+        "Make it a directory of the project. Only the user can put notes elsewhere: in config.toml"
+        " of the data home, under [notes.folders], the project's directory = the folder.",
     )
 
 
@@ -142,7 +143,8 @@ def _conflict(refusal: NoteExists | LooksLike | NoteChanged | VersionWanted) -> 
         case LooksLike():
             return Explanation(
                 "note_exists",
-                f"`{refusal.path}` (“{refusal.title}”) is about the same, and nothing was written",
+                f"`{refusal.path}` (“{label(refusal.title)}”) is about the same, and nothing"
+                " was written",
                 "Read it and edit it. If yours is about something else, say that it is separate.",
             )
         case NoteChanged():
@@ -181,10 +183,10 @@ def _edit(refusal: EditRefusal) -> Explanation:
             error = f"The text is there {refusal.found} times (lines {places})"
             hint = f"Send expectedReplacements {refusal.found} to change all, or more of the text."
         case NoSuchSection():
-            known = ", ".join(f"“{name}”" for name in refusal.known[:_NAMES_MAX])
+            known = ", ".join(f"“{_short(name)}”" for name in refusal.known[:_NAMES_MAX])
             error = f"The note has no section “{_short(refusal.section)}”"
             hint = f"It has {known}." if known else "It has no sections; append to it."
-            closest = (refusal.closest,) if refusal.closest else ()
+            closest = (one_line(refusal.closest),) if refusal.closest else ()
             return Explanation("note_refused", error, hint, closest)
         case SeveralSections():
             places = ", ".join(map(str, refusal.lines))
@@ -203,4 +205,5 @@ _TEXT_MAX = 120
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
+    line = one_line(text)
+    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"

@@ -6,16 +6,16 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes.around import LINKS_MAX, graph
-from interlock.app.notes.changing import told, version_of
+from interlock.app.notes.changing import shown_permalink, told, version_of
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import Described, Graph
-from interlock.app.notes.search import described
+from interlock.app.notes.search import described, shown_title
 from interlock.core.ids import NodeId, SessionId, is_node_id
 from interlock.core.notes import front
-from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Front, Metadata
+from interlock.core.notes.words import label, one_line
 from interlock.store.notes.rows import Filter, LinkRow, ObservationRow, Row
 from interlock.workspace.confined import Outside
 
@@ -40,7 +40,7 @@ class Led(msgspec.Struct, frozen=True):
     kind: str
     context: str
     target: str
-    """As the link has it."""
+    """As the link has it, in a line."""
     path: str
     """Empty where no note is called so yet."""
     title: str
@@ -88,7 +88,7 @@ def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Insp
     around = graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)
     return Inspected(
         note=described(row),
-        permalink=row.permalink or permalink_of(row.path),
+        permalink=shown_permalink(row.permalink, row.path),
         version=version_of(found.digest),
         size=row.size,
         front=head,
@@ -135,5 +135,6 @@ def _incoming(notes: OpenedNotes, row: Row) -> Iterator[Led]:
 
 def _led(notes: OpenedNotes, link: LinkRow, path: str) -> Led:
     other = notes.index.by_path(path) if path else None
-    title = other.title if other else link.target
-    return Led(link.kind, link.context, link.target, path, title)
+    target = one_line(link.target)
+    title = shown_title(other.title, path) if other else target
+    return Led(label(link.kind), one_line(link.context), target, path, title)

@@ -6,6 +6,7 @@ from interlock.app.context import App
 from interlock.app.notes.changing import told
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.search import shown_title
 from interlock.core.notes import front
 from interlock.core.notes.budget import Part
 from interlock.core.notes.words import one_line
@@ -47,7 +48,7 @@ def _constraints(notes: OpenedNotes) -> Part:
     lines = [line for path in named for line in _lines(notes, path)]
     wanted = Filter(types=("constraint",), statuses=OPEN)
     rows = notes.index.rows(wanted, limit=EACH_MAX)
-    lines += [f"{row.title} [{row.path}]" for row in rows if row.path not in named]
+    lines += [_titled(row) for row in rows if row.path not in named]
     said, more = _said(notes, "constraint")
     more += notes.index.count(wanted) - len(rows)
     return Part("Constraints", (*lines, *said), more)
@@ -66,8 +67,8 @@ def _blockers(notes: OpenedNotes) -> Part:
     wanted = Filter(statuses=("blocked",), not_types=OF_SESSIONS)
     rows = notes.index.rows(wanted, limit=EACH_MAX)
     said, more = _said(notes, "blocker")
-    lines = (f"{row.title} [{row.path}]" for row in rows)
-    return Part("Blockers", (*lines, *said), more + notes.index.count(wanted) - len(rows))
+    more += notes.index.count(wanted) - len(rows)
+    return Part("Blockers", (*map(_titled, rows), *said), more)
 
 
 def _newest(notes: OpenedNotes, heading: str, wanted: Filter) -> Part:
@@ -86,7 +87,11 @@ def _said(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
 
 def _item(row: Row) -> str:
     # The day and not the age: an item that reads otherwise is told again.
-    return f"{row.title} [{row.path}], {day_of(row.modified_ms)}"
+    return f"{_titled(row)}, {day_of(row.modified_ms)}"
+
+
+def _titled(row: Row) -> str:
+    return f"{shown_title(row.title, row.path)} [{row.path}]"
 
 
 def _lines(notes: OpenedNotes, path: str) -> Iterator[str]:

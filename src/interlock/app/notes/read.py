@@ -1,14 +1,15 @@
 """Read a note, by any of its names."""
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told
+from interlock.app.notes.changing import shown_permalink, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import NoteText
+from interlock.app.notes.search import shown_title
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.versions import version_of
+from interlock.core.notes.words import label
 from interlock.workspace.confined import Outside
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
@@ -35,9 +36,9 @@ def read(
     linked = dict.fromkeys(link.path for link in notes.index.links_to(row.path, limit=LINKED_MAX))
     return NoteText(
         row.path,
-        note.permalink or permalink_of(row.path),
-        note.title,
-        note.type,
+        shown_permalink(note.permalink, row.path),
+        shown_title(note.title, row.path),
+        label(note.type),
         version_of(found.digest),
         pages[chosen - 1],
         found.stamp.modified_ms,

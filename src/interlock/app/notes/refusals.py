@@ -21,7 +21,7 @@ class Unsettled(msgspec.Struct, frozen=True):
 
 
 class FolderOutside(msgspec.Struct, frozen=True):
-    """The project's config names a folder that does not lie in the project."""
+    """The notes folder does not lie in the project, or is a link or behind one."""
 
     folder: str
 

@@ -2,7 +2,7 @@
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import bounded, not_put, told
+from interlock.app.notes.changing import bounded, not_put, shown_permalink, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -44,7 +44,8 @@ def delete(
         if not is_version(version, found.digest):
             there = bounded(found.text.splitlines())
             return NoteChanged(row.path, version_of(found.digest), now=there)
-        done = Done("deleted", row.path, row.permalink, "", _left(notes, row.path))
+        permalink = shown_permalink(row.permalink, row.path)
+        done = Done("deleted", row.path, permalink, "", _left(notes, row.path))
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)
         gone = notes.folder.delete(row.path, expected=found.digest)
         if isinstance(gone, Moved | Outside):

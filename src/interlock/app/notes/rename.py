@@ -1,10 +1,14 @@
-"""Give a note another path. Its permalink stays, and with it every link to that."""
+"""Give a note another path.
+
+A permalink that is written in its frontmatter stays, and with it every link to that. One that is
+only made from the path becomes another, since nobody's file is changed by moving it.
+"""
 
 from collections.abc import Mapping
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import not_put, take, told
+from interlock.app.notes.changing import not_put, shown_permalink, take, told
 from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
@@ -12,7 +16,6 @@ from interlock.app.notes.results import Done
 from interlock.app.requests import Asked
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.keys import Rank, key_of, keys_of
-from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.notes import Twin
@@ -42,7 +45,7 @@ def rename(
         version = version_of(found.digest)
         note = parse(found.text, path=path)
         hints = _hints(notes, row.path, keys_of(path, title=note.title, permalink=note.permalink))
-        done = Done("moved", path, note.permalink or permalink_of(path), version, hints)
+        done = Done("moved", path, shown_permalink(note.permalink, path), version, hints)
         if path == row.path:
             return done
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)

@@ -69,7 +69,19 @@ def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recen
 
 
 def described(row: Row) -> Described:
-    return Described(row.path, row.title, row.type, row.status, row.modified_ms, row.tags)
+    return Described(
+        row.path,
+        shown_title(row.title, row.path),
+        words.label(row.type),
+        words.label(row.status),
+        row.modified_ms,
+        tuple(words.label(tag) for tag in row.tags),
+    )
+
+
+def shown_title(title: str, path: str) -> str:
+    """The name of the file where nothing of the title is to be seen."""
+    return words.label(title) or path.rpartition("/")[2].removesuffix(".md")
 
 
 def _too_many(wanted: Filter) -> TooMany | None:

@@ -8,7 +8,7 @@ import msgspec
 from interlock.app.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, put, set_apart, told
+from interlock.app.notes.changing import diff_of, put, set_apart, shown_permalink, told
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
     BadName,
@@ -26,7 +26,7 @@ from interlock.core.notes.naming import canonical, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
 from interlock.core.notes.typed import TYPES, plain_title, suggest, type_of_name
 from interlock.core.notes.versions import is_version, version_of
-from interlock.core.notes.words import expression
+from interlock.core.notes.words import expression, one_line
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.notes.rows import Filter
@@ -94,6 +94,8 @@ def plan(
     app: App, notes: OpenedNotes, draft: Draft, *, origin: Metadata, taken: Sequence[str] = ()
 ) -> Planned | Done | NoteRefusal:
     """What writing the draft would come to, as things are. `taken` are paths about to be taken."""
+    if not one_line(draft.title):
+        return BadName("", "its title has nothing in it that can be seen")
     path, hints = _path(app, notes, draft, taken)
     found = notes.folder.read(path)
     if isinstance(found, Outside):
@@ -119,7 +121,7 @@ def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefu
     if isinstance(text, Unreadable):
         return FrontUnreadable(path, text.problem)
     if text == found.text:
-        return Done("unchanged", path, known.permalink or permalink_of(path), version)
+        return Done("unchanged", path, shown_permalink(known.permalink, path), version)
     if not draft.overwrite or draft.version is None:
         return NoteExists(path, version, diff_of(found.text, text))
     if not is_version(draft.version, found.digest):

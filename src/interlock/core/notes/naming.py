@@ -7,6 +7,8 @@ import re
 import unicodedata
 from typing import Final
 
+from interlock.core.notes.unseen import UNSEEN
+
 FILE_NAME_BYTES_MAX: Final = 200  # of 255 on most file systems: room for a suffix while writing
 SUFFIX: Final = ".md"
 
@@ -14,7 +16,7 @@ _APOSTROPHES: Final = str.maketrans(dict.fromkeys("'\u2019\u02bc"))
 _FORBIDDEN: Final = r'/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029'
 _APART: Final = re.compile(rf"[\s{_FORBIDDEN}]+")
 # What is not seen and would make two names look alike.
-_UNSEEN: Final = re.compile(r"[\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
+_UNSEEN: Final = re.compile(UNSEEN)
 _RESERVED: Final = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\xb9\xb2\xb3])(?=\s*(?:\.|\Z))", re.I
 )
@@ -109,4 +111,4 @@ def _cut(text: str, bytes_max: int) -> str:
     # Not between a letter and its mark, nor inside of an emoji that is made of several.
     while kept and unicodedata.category(text[len(kept)])[0] in "MC":
         kept = kept[:-1]
-    return kept.rstrip(" .-")
+    return kept.rstrip(" .-\u200c\u200d")

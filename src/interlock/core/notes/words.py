@@ -20,8 +20,11 @@ from typing import Final
 
 import msgspec
 
+from interlock.core.notes.unseen import UNSEEN
+
 QUERY_CHARS_MAX: Final = 1_000  # a question, not a document; the rest is not looked for
 WORDS_MAX: Final = 32
+LABEL_CHARS_MAX: Final = 200
 
 # Inclusive ranges. Korean has spaces, but glues its particles to the noun that is looked for.
 _WITHOUT_SPACES: Final = (
@@ -77,10 +80,7 @@ _TOKEN: Final = re.compile(r"[^\W_]+")
 
 PLACES_MAX: Final = 20_000  # looked at for one word in one text, whether it stands there or not
 _BORDER_WITHIN: Final = 24  # a longer word than this is cut, like an address or a hash
-_UNSEEN: Final = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
-    "\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb\\U000e0001-\\U000e007f]"
-)
+_UNSEEN: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|{UNSEEN}")
 
 
 def indexed(text: str) -> str:
@@ -201,6 +201,12 @@ def one_line(text: str) -> str:
     if not line.isprintable():
         line = " ".join(_UNSEEN.sub("", line).split())
     return line
+
+
+def label(text: str) -> str:
+    """What a note calls itself or another, as it stands in a line of ours."""
+    line = one_line(text)
+    return line if len(line) <= LABEL_CHARS_MAX else f"{line[: LABEL_CHARS_MAX - 1]}…"
 
 
 Spot = tuple[int, int]
