@@ -230,7 +230,7 @@ def test_in_a_terminal_a_bar_is_written_over_and_gone_at_the_end(
 def test_whoever_stops_it_is_told_that_it_goes_on(
     app: App, home: Path, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(40):
+    for _ in range(300):
         started(app, tmp_path)
     there = str(tmp_path / "there")
     process, person = ran(home, "store", "copy", "--to", there)

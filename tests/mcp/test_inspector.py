@@ -45,6 +45,14 @@ def test_it_lists_the_tools(home: Path) -> None:
         "checkpoint_workflow",
         "resume_session",
         "session",
+        "search_notes",
+        "read_note",
+        "write_note",
+        "edit_note",
+        "build_context",
+        "recent_activity",
+        "move_note",
+        "delete_note",
     ]
 
 

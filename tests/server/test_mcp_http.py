@@ -21,6 +21,7 @@ from interlock.app.sessions import run_view
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS
+from interlock.mcp.tools import TOOLS
 from interlock.server.guard import BODY_BYTES_MAX
 from tests.server.calling import HttpClient, Up
 
@@ -53,7 +54,7 @@ async def play(up: Up, mode: Mode, goal: str) -> list[str]:
     async with httpx2.AsyncClient(headers={"authorization": f"Bearer {up.bearer}"}) as http:
         transport = streamable_http_client(f"{up.url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
-            assert len((await client.list_tools()).tools) == 7
+            assert len((await client.list_tools()).tools) == len(TOOLS)
             begin = {"workflowId": "short", "goal": goal}
             result = await client.call_tool("start_workflow", begin)
             while (answer := result.structured_content)["pending"]:

@@ -103,7 +103,7 @@ def test_what_was_missed_is_told_to_whoever_comes_back(server: Server, vault: Va
     server.get(vault.at())  # which brings the index up to date
 
     with Page(server, vault, seen=seen) as page:
-        assert page.is_told(FILES_SECONDS_MIN - 0.5), "before anybody looks at the files again"
+        assert page.is_told(FILES_SECONDS_MIN), "it is known already when the page comes back"
 
 
 def test_a_change_of_the_settings_is_told(server: Server, vault: Vault) -> None:

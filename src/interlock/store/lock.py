@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.0005
 
 class WriteLock:
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._file = path, -1
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -38,7 +38,12 @@ class WriteLock:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __del__(self) -> None:
+        self.close()
 
     def _acquire(self, wait_seconds: float) -> None:
         # Polled, because a plain wait would last for ever behind a process that was stopped.

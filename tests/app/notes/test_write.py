@@ -9,14 +9,6 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import (
-    OPENED_MAX,
-    FolderNotTrusted,
-    FolderOutside,
-    NoProject,
-    open_notes,
-)
 from interlock.app.notes.refusals import (
     BadName,
     FrontUnreadable,
@@ -24,7 +16,6 @@ from interlock.app.notes.refusals import (
     NoteChanged,
     NoteExists,
     NotWritten,
-    Unsettled,
     VersionWanted,
 )
 from interlock.app.notes.remove import delete
@@ -32,7 +23,6 @@ from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.app.requests import UNNAMED_VALID_MS, asked
-from interlock.app.trust import trust
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse
 from interlock.workspace import whole_file
@@ -66,16 +56,6 @@ def test_a_type_with_a_rule_names_the_file(desk: Desk, type_name: str, path: str
     done = Desk(app, desk.root).written("Use SQLite", "text", type=type_name)
 
     assert done.path == path
-
-
-def test_numbers_go_on_and_another_folder_gets_a_hint(desk: Desk) -> None:
-    first = desk.written("One", "text", type="decision")
-    second = desk.written("Two", "text", type="decision")
-    third = desk.written("Three", "text", type="decision", folder="elsewhere")
-
-    assert [first.path[:17], second.path[:17]] == ["decisions/ADR-001", "decisions/ADR-002"]
-    assert third.path == "elsewhere/Three.md"
-    assert "decisions/ADR-003-three.md" in third.hints[0]
 
 
 @pytest.mark.invariant("notes-no-lost-update")
@@ -128,31 +108,6 @@ def test_nearly_the_same_title_is_refused_until_it_is_said_to_be_another(desk: D
     assert alike.path == "decisions/ADR-007-use-sqlite.md"
     assert desk.written("use sqlite!", "text", is_separate=True).result == "created"
     assert desk.written("Use SQLite twice", "text").result == "created"
-
-
-@pytest.mark.parametrize("folder", ["../out", "a/../../b", ".hidden", "a/\0b", "~/x/../.."])
-def test_no_title_and_no_folder_leads_out_of_the_notes(desk: Desk, folder: str) -> None:
-    before = sorted(desk.root.parent.rglob("*"))
-
-    assert isinstance(desk.write("T", "text", folder=folder), BadName)
-
-    assert sorted(desk.root.parent.rglob("*")) == before
-    for done in (desk.written("../../etc/passwd", "text"), desk.written("U", "u", folder="/etc")):
-        assert (desk.folder / done.path).is_file()
-
-
-@pytest.mark.invariant("notes-stay-apart")
-def test_a_link_in_the_folder_leads_nowhere(desk: Desk, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("secret words")
-    desk.folder.mkdir(parents=True)
-    (desk.folder / "way").symlink_to(outside)
-    (desk.folder / "file.md").symlink_to(outside / "secret.md")
-
-    assert desk.found("secret") == []
-    assert isinstance(desk.write("T", "text", folder="way"), BadName)
-    assert list(outside.iterdir()) == [outside / "secret.md"]
 
 
 def test_frontmatter_that_nobody_can_read_is_left_alone(desk: Desk) -> None:
@@ -252,23 +207,6 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
     assert path.read_text() == "by an editor\nline\n"
 
 
-def test_a_note_that_moves_keeps_its_permalink_and_says_which_links_are_lost(desk: Desk) -> None:
-    desk.file("plain.md", "no frontmatter")
-    desk.file("a.md", "[[folder/plain]] and [[plain]]")
-    done = desk.written("Target", "text", folder="one")
-    desk.written("Source", "[[one/target]]")
-
-    moved = rename(desk.app, desk.notes, "Target", "two/", None)
-    plain = rename(desk.app, desk.notes, "plain", "folder/renamed.md", None)
-
-    assert isinstance(moved, Done)
-    assert (moved.path, moved.permalink, moved.hints) == ("two/Target.md", done.permalink, ())
-    assert desk.read("one/target").path == "two/Target.md"
-    assert not (desk.folder / "one").exists()
-    assert isinstance(plain, Done)
-    assert plain.hints == ("links to the old name stand in a.md",)
-
-
 def test_a_note_is_deleted_by_whoever_has_read_it(desk: Desk) -> None:
     desk.written("Keep", "[[Gone]]")
     done = desk.written("Gone", "text")
@@ -331,75 +269,6 @@ def test_of_eight_who_write_over_one_note_none_loses_a_line(app: App, desk: Desk
     assert sum(told) > 0, "the second one is told, with a diff"
 
 
-def test_two_projects_never_see_each_others_notes(desk: Desk, other: Desk) -> None:
-    desk.written("Ours", "a word of ours")
-    other.written("Theirs", "a word of theirs, see [[Ours]]")
-
-    assert desk.found("word") == ["Ours.md"]
-    assert other.found("word") == ["Theirs.md"]
-    assert desk.notes.index.backlinks(("Ours.md",)) == {}
-    for name in ("Ours", "../project/.interlock/notes/Ours.md", "memory://../Ours", "/Ours"):
-        assert "word of ours" not in str(other.edit(name, edits.Append("x")))
-
-
-@pytest.mark.invariant("notes-stay-apart")
-def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
-    app: App, desk: Desk, tmp_path: Path
-) -> None:
-    config = desk.root / ".interlock" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text('[notes]\nfolder = "docs/notes"\n')
-    assert open_notes(app, desk.root) == FolderNotTrusted("docs/notes")
-    trust(app.home, desk.root, at_ms=1)
-    assert desk.written("Here", "text").path == "Here.md"
-    assert (desk.root / "docs" / "notes" / "Here.md").is_file()
-
-    config.write_text('[notes]\nfolder = "../vault"\n')
-    trust(app.home, desk.root, at_ms=1)
-    assert open_notes(app, desk.root) == FolderOutside("../vault")
-    vault = tmp_path / "vault"
-    (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{vault}"\n')
-    desk.written("There", "text")
-    assert (vault / "There.md").is_file()
-    config.write_text("[notes\n")
-    assert isinstance(open_notes(app, desk.root), Unsettled)
-
-
-def test_a_folder_that_is_a_link_is_not_taken_even_within_the_project(app: App, desk: Desk) -> None:
-    desk.folder.parent.mkdir(parents=True)
-    desk.folder.symlink_to(desk.root)
-
-    assert open_notes(app, desk.root) == FolderOutside(".interlock/notes")
-
-
-@pytest.mark.parametrize("folder", ["vault", "~nosuchuser/x", "\\u0000bad"])
-def test_a_vault_of_the_users_is_an_absolute_path(app: App, desk: Desk, folder: str) -> None:
-    app.home.mkdir(exist_ok=True)
-    (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{folder}"\n')
-
-    assert isinstance(open_notes(app, desk.root), Unsettled)
-
-
-def test_a_project_is_meant_however_its_directory_is_spelled(
-    app: App, desk: Desk, tmp_path: Path
-) -> None:
-    link, vault = tmp_path / "link", tmp_path / "vault"
-    link.symlink_to(desk.root)
-    (app.home / "config.toml").write_text(f'[notes.folders]\n"{link}/" = "{vault}"\n')
-
-    desk.written("There", "text")
-
-    assert (vault / "There.md").is_file()
-
-
-def test_many_projects_do_not_use_up_what_a_process_may_open(app: App, tmp_path: Path) -> None:
-    for number in range(OPENED_MAX + 8):
-        Desk(app, tmp_path / str(number)).written("A note", "text")
-
-    assert len(app.notes) == OPENED_MAX
-    assert Desk(app, tmp_path / "0").found("text") == ["A note.md"]
-
-
 def test_no_note_holds_a_nul(desk: Desk) -> None:
     assert isinstance(desk.write("T", "a\0b"), NotWritten)
     assert not desk.folder.exists()
@@ -432,25 +301,8 @@ def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None
     assert (desk.folder / "a.md").read_text() == "two"
 
 
-def test_where_there_is_no_project_there_are_no_notes(app: App, tmp_path: Path) -> None:
-    assert open_notes(app, tmp_path) == NoProject(str(tmp_path))
-
-
 @pytest.mark.parametrize("title", ["", "  \n", "\u202e\u200b", "\x1b\0", "\U000e0041"], ids=ascii)
 def test_a_title_that_shows_nothing_is_refused(desk: Desk, title: str) -> None:
     assert isinstance(desk.write(title, "text"), BadName)
     assert isinstance(desk.write(title, "text", type="decision"), BadName)
     assert not desk.folder.exists()
-
-
-def test_a_notes_folder_behind_a_link_is_explained_as_that(desk: Desk, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    desk.folder.parent.mkdir(exist_ok=True)
-    desk.folder.symlink_to(tmp_path / "elsewhere")
-    refusal = open_notes(desk.app, desk.root)
-    assert isinstance(refusal, FolderOutside)
-
-    said = explain_note(refusal)
-
-    assert "link" in said.error
-    assert "config" not in said.error

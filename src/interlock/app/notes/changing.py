@@ -11,8 +11,8 @@ from interlock.app.notes import requests
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoteChanged, NoteRefusal, NotWritten
 from interlock.app.notes.results import Done, Result
+from interlock.app.notes.sync import parsed
 from interlock.app.requests import Asked
-from interlock.core.notes.grammar import parse
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
@@ -66,9 +66,9 @@ def put(
 
     The caller holds the lock. A `call` is noted first, so that it is known when it comes again.
     """
-    if "\0" in text:
+    if "\0" in text and not (found and "\0" in found.text):
         return NotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
-    note = parse(text, path=path)
+    note, problem = parsed(path, text)
     version = version_of(digest_of(text))
     done = Done(result, path, shown_permalink(note.permalink, path), version, hints)
     before = found.digest if found else ""
@@ -78,11 +78,13 @@ def put(
     if isinstance(written, Moved | Twin | Outside):
         requests.withdraw(notes, call)
         return not_put(path, text, written)
-    take(notes, path, note, written, now_ms)
+    take(notes, path, note, written, now_ms=now_ms, problem=problem)
     return done
 
 
-def take(notes: OpenedNotes, path: str, note: Note, written: Written, now_ms: int) -> None:
+def take(
+    notes: OpenedNotes, path: str, note: Note, written: Written, *, now_ms: int, problem: str = ""
+) -> None:
     """Into the index, what was just written."""
     notes.index.put(
         path,
@@ -91,6 +93,7 @@ def take(notes: OpenedNotes, path: str, note: Note, written: Written, now_ms: in
         stamp=written.stamp,
         is_racy=written.stamp.is_racy(now_ms),
         now_ms=now_ms,
+        problem=problem,
     )
     notes.overlook(path, written.stamp)
 

@@ -13,8 +13,8 @@ from interlock.app.notes.find import find
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import Done
+from interlock.app.notes.sync import parsed
 from interlock.app.requests import Asked
-from interlock.core.notes.grammar import parse
 from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside
@@ -43,7 +43,7 @@ def rename(
         if isinstance(found, Outside):
             return BadName(row.path, found.reason)
         version = version_of(found.digest)
-        note = parse(found.text, path=path)
+        note, problem = parsed(path, found.text)
         hints = _hints(notes, row.path, keys_of(path, title=note.title, permalink=note.permalink))
         done = Done("moved", path, shown_permalink(note.permalink, path), version, hints)
         if path == row.path:
@@ -56,7 +56,7 @@ def rename(
             return not_put(path, found.text, moved)
         with notes.index.transaction():
             notes.index.remove([row.path])
-            take(notes, path, note, moved, now_ms)
+            take(notes, path, note, moved, now_ms=now_ms, problem=problem)
         notes.overlook(row.path, None)
         return done
 
