@@ -20,6 +20,7 @@ from interlock.app.caller import (
     session_to_show,
 )
 from interlock.app.context import App
+from interlock.app.deletion import delete
 from interlock.app.explain import explain
 from interlock.app.refusals import (
     BadToken,
@@ -28,7 +29,6 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
-from interlock.app.user import delete
 from interlock.app.whoami import client_among
 from interlock.workspace import clients, processes
 from interlock.workspace.processes import Process

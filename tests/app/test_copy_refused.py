@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app import deletion
 from interlock.app.context import App, open_app
 from interlock.app.copy_refusals import CopyUnlike, SameStore, SourceDamaged, Strange
 from interlock.app.copying import Copied, copy
+from interlock.core.ids import SessionId
 from interlock.store.failures import StoreFailure, StoreUnusable
 from tests.app.copies import contents, contents_at, copied, opened, quiet, to
 from tests.scenes import handed_in, started
@@ -123,6 +125,29 @@ def test_a_session_that_went_on_in_the_target_is_not_overwritten(
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
+def test_a_session_that_somebody_began_in_the_target_meanwhile_is_not_deleted(
+    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who had opened the target before it was marked can still write to it."""
+    gone = started(app, tmp_path).answer.session
+    copied(app, to(target))
+    started(app, tmp_path)
+    begun: list[SessionId] = []
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        there.reader.all_sessions()
+
+        def meddle(what: str, done: int, _total: int) -> None:
+            if (what, done) == ("Checking", 1):
+                begun.append(started(there, tmp_path).answer.session)
+                deletion.delete(app, gone)
+
+        refused = copy(app, to(target), meddle)
+
+        assert isinstance(refused, CopyUnlike)
+        assert refused.session == begun[0]
+        assert {begun[0], gone} < set(there.log.all_sessions())
+
+
 def test_a_store_is_not_copied_to_itself_whatever_it_is_called(
     app: App, home: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +163,16 @@ def test_a_store_is_not_copied_to_itself_whatever_it_is_called(
         assert isinstance(copy(shared, other_schema, quiet), Copied)
 
 
-@pytest.mark.parametrize("name", ["mysql://me:s3cret@h/d", "postgresql:me:s3cret@h", "sqlite:x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mysql://me:s3cret@h/d",
+        "postgresql:me:s3cret@h",
+        "sqlite:x",
+        "host=db password=s3cret dbname=x",
+        "password = s3cret",
+    ],
+)
 def test_what_is_neither_a_url_nor_a_directory_is_refused(
     app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

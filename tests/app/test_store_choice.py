@@ -84,6 +84,25 @@ def test_a_config_that_cannot_be_read_sends_nothing_to_another_store(home: Path,
     assert not (home / "interlock.db").exists()
 
 
+@pytest.mark.parametrize("section", ["[gate]", "[gate.rules]", "[[more]]"])
+def test_a_store_that_is_named_below_a_section_is_not_passed_over(home: Path, section: str) -> None:
+    configure(home, f'{section}\nstore = "postgresql://me:s3cret@127.0.0.1:1/d"\n')
+
+    with pytest.raises(StoreUnusable, match="not certain where the store is") as failed:
+        open_app(home)
+
+    assert "above the first [section]" in f"{failed.value} {failed.value.hint}"
+    assert "s3cret" not in f"{failed.value} {failed.value.__cause__}"
+    assert not (home / "interlock.db").exists()
+
+
+def test_another_setting_of_that_name_below_a_section_is_none_of_ours(home: Path) -> None:
+    configure(home, '[bindings]\nstore = "the corner shop"\n')
+
+    with closing(open_app(home)) as app:
+        assert app.place == str(home / "interlock.db")
+
+
 def test_a_config_that_is_broken_elsewhere_leaves_the_file_in_use(home: Path) -> None:
     configure(home, "[preferences\n")
 

@@ -142,6 +142,7 @@ def test_a_target_that_cannot_be_used_is_told_in_words(
     cluster: Cluster, home: Path, url: str, typed: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same as when it were the store in use."""
+    cluster.run("DROP ROLE IF EXISTS guarded")
     cluster.run("CREATE ROLE poor LOGIN; CREATE ROLE guarded LOGIN PASSWORD 'right'")
     try:
         for name, (bad, error, hint) in failing(url).items():

@@ -13,10 +13,11 @@ import pytest
 from interlock.core import canonical, ids
 from interlock.core.session.plan import Request
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import open_store
+from interlock.store.opening import open_store, open_target
 from interlock.store.postgres import database, schema
 from interlock.store.postgres.address import address
 from interlock.store.postgres.reader import PostgresReader
+from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster
 from tests.scenes import SESSION, after, noting, opening
@@ -133,6 +134,8 @@ def test_a_reader_cannot_write_and_makes_no_store(cluster: Cluster, log: Postgre
     [
         (f"postgresql://me:{SECRET.replace('/', '%2F')}@127.0.0.1:1/x", "cannot be reached"),
         (f"postgresql://me:{SECRET}@127.0.0.1:1/x", "cannot be read"),
+        ("postgresql://me:p@s3cret@127.0.0.1:1/team", "cannot be read"),
+        ("postgresql://me:p@s3cret@/team", "cannot be read"),
         (f"postgresql://me:100%{SECRET}@127.0.0.1:1/x", "cannot be read"),
         (f"postgresql://127.0.0.1:{SECRET}/x?nonsense={SECRET}", "cannot be read"),
         (f"mysql://me:{SECRET}@127.0.0.1/x", "no kind that Interlock knows"),
@@ -189,6 +192,122 @@ def test_nothing_that_is_shown_of_an_address_has_the_password() -> None:
     assert at.name == "postgresql://me@db.example:5433/team"
     assert "hidden" not in repr(at)
     assert at.settings["sslmode"] == "require"
+
+
+def test_a_store_is_the_same_one_after_its_server_was_started_again(
+    cluster: Cluster, url: str
+) -> None:
+    """As on a standby: another server, started at another time, with the same data."""
+    log = PostgresLog(address(url))
+    was = log.identity()
+    log.close()
+    cluster.stop()
+    cluster.start()
+
+    assert log.identity() == was
+    assert PostgresReader.at(address(url)).identity() == was
+    other = PostgresLog(address(f"{url}&options=-csearch_path%3Dteam_b"))
+    assert other.identity() != was
+    log.close()
+    other.close()
+
+
+def test_a_store_is_told_from_others_without_the_right_to_ask_for_its_cluster(
+    cluster: Cluster,
+) -> None:
+    cluster.run("DROP ROLE IF EXISTS modest")
+    cluster.run("CREATE ROLE modest LOGIN")
+    first, second = (cluster.empty() for _ in range(2))
+    for url in (first, second):
+        name = url.partition("@/")[2].partition("?")[0]
+        cluster.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC", name)
+        cluster.run("CREATE SCHEMA interlock AUTHORIZATION modest", name)
+    logs = [
+        PostgresLog(address(url.replace("interlock@", "modest@"))) for url in (first, first, second)
+    ]
+
+    same, again, other = (log.identity() for log in logs)
+
+    assert same == again != other
+    for log in logs:
+        log.close()
+
+
+def test_a_server_that_drops_us_right_after_connecting_is_not_asked_for_ever(url: str) -> None:
+    def dropped(db: database.Database) -> None:
+        db.run("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    db = database.Database(address(url), is_read_only=False, on_connected=dropped)
+
+    with pytest.raises(ConnectionLost, match="was lost"):
+        db.scalar("SELECT 1")
+
+
+def test_what_could_not_be_written_for_a_moment_can_be_written_by_the_next_call(
+    log: PostgresLog,
+) -> None:
+    """A standby that has become the primary, or a default that was changed back."""
+    log.db.run("SET default_transaction_read_only = on")
+    with pytest.raises(StoreUnusable, match="cannot be written") as failed:
+        log.append(opening())
+    assert "default_transaction_read_only" in failed.value.hint
+
+    assert log.append(opening())
+
+
+def test_whatever_the_default_of_the_database_our_isolation_is_the_same(cluster: Cluster) -> None:
+    url = cluster.empty()
+    name = url.partition("@/")[2].partition("?")[0]
+    cluster.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    log = PostgresLog(address(url))
+
+    assert log.db.scalar("SHOW transaction_isolation") == "read committed"
+    log.close()
+
+
+def test_only_who_copies_may_stand_still_in_a_transaction(url: str, log: PostgresLog) -> None:
+    target = open_target(url, os.urandom)
+    assert isinstance(target.log, PostgresLog)
+
+    asked = "SHOW idle_in_transaction_session_timeout"
+    assert (target.log.db.scalar(asked), log.db.scalar(asked)) == ("0", "8s")
+    target.close()
+
+
+@pytest.mark.parametrize("search_path", ["public", "interlock"])
+def test_settings_that_did_not_reach_the_server_are_noticed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, search_path: str
+) -> None:
+    """As behind a pooler that drops them. What is simulated here is only the missing options."""
+    url = cluster.empty()
+    PostgresLog(address(url)).close()
+    name = url.partition("@/")[2].partition("?")[0]
+    cluster.run(f"ALTER DATABASE {name} SET search_path = {search_path}")
+    made = database.make_conninfo
+
+    def without_options(**settings: str) -> str:
+        return made(**{**settings, "options": ""})
+
+    monkeypatch.setattr(database, "make_conninfo", without_options)
+
+    with pytest.raises(StoreUnusable, match="settings") as failed:
+        PostgresReader.at(address(url)).position()
+    assert "pooler" in failed.value.hint
+    if search_path == "public":
+        with pytest.raises(StoreUnusable, match="search_path"):
+            PostgresLog(address(url))
+        assert {table.partition(".")[0] for table in tables(cluster, url)} == {"interlock"}
+
+
+def test_what_is_too_long_for_an_index_is_not_to_be_repeated(log: PostgresLog) -> None:
+    log.append(opening())
+    long = os.urandom(8_000).hex()
+
+    with pytest.raises(StoreUnusable, match="too long") as failed:
+        log.append(noting(after(opening()), long))
+
+    assert "Nothing was written" in failed.value.hint
+    assert "Repeat" not in failed.value.hint
 
 
 def test_what_a_text_cannot_hold_is_kept_all_the_same(log: PostgresLog) -> None:

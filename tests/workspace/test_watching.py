@@ -141,7 +141,8 @@ def test_watches_that_were_forgotten_are_given_back(root: Path) -> None:
     limit = int(Path("/proc/sys/fs/inotify/max_user_instances").read_text())
 
     for _ in range(limit + 20):
-        one = Watch(root)
-        one.arm()
+        Watch(root).arm()
 
-    assert one.can_tell
+    another = Watch(root)
+    another.arm()
+    assert another.can_tell

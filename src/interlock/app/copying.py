@@ -7,7 +7,7 @@ stopped. Until all of it has been checked, the target cannot be used for anythin
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TypeAlias
 
@@ -27,12 +27,15 @@ from interlock.store.opening import Store, open_target
 Tell: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""
 Recorded: TypeAlias = tuple[Link, Envelope]
+Blobs: TypeAlias = dict[BlobRef, bytes]
 Ends: TypeAlias = dict[SessionId, tuple[int, bytes]]
 
 TOGETHER = 20
 """Sessions that are written with one sync."""
 PART_MAX = 500
 """Events that are written with one plan; their blobs are in memory at once."""
+BYTES_MAX = 8_000_000
+"""Of events and blobs, in one plan and with one sync: what is brought stays, if the rest fails."""
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -62,7 +65,7 @@ def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
             return refusal
         target.log.set_unfinished(is_unfinished=True)
         try:
-            copied = _copied(app, target, len(known), tell)
+            copied = _copied(app, target, known, tell)
         except StreamMoved:
             return CopyUnlike(target.place, None, "somebody else writes to it")
         if isinstance(copied, Copied):
@@ -95,8 +98,9 @@ def _damaged(source: LogReader, tell: Tell) -> SourceDamaged | None:
     return SourceDamaged(tuple(unsound)) if unsound else None
 
 
-def _copied(app: App, target: Store, known: int, tell: Tell) -> Copied | CopyUnlike:
-    brought = _bring(app.reader, target, app.reader.all_sessions(), partial(tell, "Copying"))
+def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> Copied | CopyUnlike:
+    first = app.reader.all_sessions()
+    brought = _bring(app.reader, target, first, partial(tell, "Copying"))
     with app.reader.snapshot():
         at_ms = app.clock.now_ms()
         sessions = app.reader.all_sessions()
@@ -111,10 +115,12 @@ def _copied(app: App, target: Store, known: int, tell: Tell) -> Copied | CopyUnl
                 )
             ends[session] = (stream.version, stream.end)
         requests = app.reader.requests()
+    gone = [session for session in target.log.all_sessions() if session not in ends]
+    if others := set(gone).difference(known, first):
+        return CopyUnlike(target.place, min(others), "somebody else began it there")
     # What was there when we began and is not there any more was deleted meanwhile.
-    for session in target.log.all_sessions():
-        if session not in ends:
-            target.log.delete(session)
+    for session in gone:
+        target.log.delete(session)
     target.log.keep_requests(requests)
     # Read after the events: the keys that they name were there before them.
     keys = tuple(app.keyring.keys().values())
@@ -130,7 +136,7 @@ def _copied(app: App, target: Store, known: int, tell: Tell) -> Copied | CopyUnl
         stats.blobs,
         len(requests),
         len(keys),
-        known,
+        len(known),
         brought,
         at_ms,
     )
@@ -142,50 +148,71 @@ def _bring(
     sessions: Sequence[SessionId],
     tell: Callable[[int, int], None],
 ) -> int:
-    brought = 0
-    for first in range(0, len(sessions), TOGETHER):
-        with target.log.together():
-            for number, session in enumerate(sessions[first : first + TOGETHER], start=first + 1):
-                with source.snapshot():
-                    brought += _bring_session(source, target, session)
-                tell(number, len(sessions))
+    brought = size = 0
+    with ExitStack() as together:
+        for number, session in enumerate(sessions, start=1):
+            with source.snapshot():
+                for plan in _plans(source, target, session):
+                    if not size:
+                        together.enter_context(target.log.together())
+                    target.log.append(plan)
+                    brought += len(plan.links)
+                    size += sum(len(link.body) for link in plan.links)
+                    size += sum(map(len, plan.blobs.values()))
+                    if size > BYTES_MAX:
+                        together.close()
+                        size = 0
+            if number % TOGETHER == 0:
+                together.close()
+                size = 0
+            tell(number, len(sessions))
     return brought
 
 
-def _bring_session(source: LogReader, target: Store, session: SessionId) -> int:
+def _plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Plan]:
+    """What the target does not hold of it. Each is made when the one before has been written."""
     wanted = source.stream(session)
     stream = target.log.stream(session) or Stream(session)
     if wanted is None or stream.version == wanted.version:
-        return 0
+        return
     before = stream.version
     times = {row.run: row.updated_ms for row in source.rows([session])}
-    for part in _parts(link for link in source.links(session) if link.seq >= before):
-        plan = _plan(source, stream, part, times)
-        target.log.append(plan)
+    links = (link for link in source.links(session) if link.seq >= before)
+    for part, blobs in _parts(source, links):
+        plan = _plan(source, stream, part, blobs, times)
+        yield plan
         stream = Stream(session, plan.after + len(plan.links), plan.end, plan.head)
-    return stream.version - before
 
 
-def _parts(links: Iterator[Link]) -> Iterator[list[Recorded]]:
+def _parts(source: LogReader, links: Iterator[Link]) -> Iterator[tuple[list[Recorded], Blobs]]:
     """As the events may have been written: each run has a row with the time of its last change."""
     part: list[Recorded] = []
+    blobs: Blobs = {}
+    size = 0
     for link in links:
         envelope = decode_envelope(link.body)
-        if part and (part[-1][1].run != envelope.run or len(part) == PART_MAX):
-            yield part
-            part = []
+        is_full = len(part) == PART_MAX or size > BYTES_MAX
+        if part and (part[-1][1].run != envelope.run or is_full):
+            yield part, blobs
+            part, blobs, size = [], {}, 0
         part.append((link, envelope))
+        size += len(link.body)
+        for ref in refs_of(envelope.event):
+            if ref not in blobs:
+                blobs[ref] = source.blob(ref)
+                size += len(blobs[ref])
     if part:
-        yield part
+        yield part, blobs
 
 
 def _plan(
-    source: LogReader, stream: Stream, part: Sequence[Recorded], times: Mapping[RunId, int]
+    source: LogReader,
+    stream: Stream,
+    part: Sequence[Recorded],
+    blobs: Blobs,
+    times: Mapping[RunId, int],
 ) -> Plan:
-    named: dict[BlobRef, None] = {
-        ref: None for _, envelope in part for ref in refs_of(envelope.event)
-    }
-    plan = carried(stream, part, blobs={ref: source.blob(ref) for ref in named})
+    plan = carried(stream, part, blobs=blobs)
     # An imported session was written at once, and does not own the conversations it tells of.
     at_ms = plan.head.updated_ms
     runs = [

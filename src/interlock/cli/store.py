@@ -113,7 +113,7 @@ def _way(copied: Copied, to: str, home: Path) -> str:
     """What makes the target the store in use. Never with a password."""
     is_set = bool(os.environ.get("INTERLOCK_STORE"))
     if copied.target.startswith("postgresql://"):
-        where = "set INTERLOCK_STORE" if is_set else f"write into `{home / 'config.toml'}`"
+        where = "set INTERLOCK_STORE" if is_set else f"write at the top of `{home / 'config.toml'}`"
         line = copied.target if is_set else f'store = "{copied.target}"'
         whole = "" if to == copied.target else " with the whole URL, as you gave it"
         return f"{where}{whole}:\n\n    {line}"

@@ -13,6 +13,8 @@ from interlock.store.log import Log, LogReader
 FILE = "interlock.db"
 _SCHEMES = ("postgresql://", "postgres://")
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+_KEYWORDS = re.compile(r"\b(host|hostaddr|dbname|password|user|service)\s*=")
+"""How libpq may be told, too, where a database is. A password may follow."""
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
     """
     if to.startswith(_SCHEMES):
         return _postgres(to, entropy, may_be_unfinished=True)
-    if _SCHEME.match(to):
+    if _SCHEME.match(to) or _KEYWORDS.search(to):
         raise StoreUnusable(
             "A store cannot be copied to that",
             "Give a URL that begins with postgresql://, or a directory (./name, where its name"
@@ -95,12 +97,13 @@ def _file(home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: boo
 
 
 def _connected(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool) -> Store:
-    from interlock.store.postgres.address import address  # noqa: PLC0415 (its driver is optional)
+    from interlock.store.postgres.address import IDLE_MS, address  # noqa: PLC0415 (optional driver)
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
     from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
     from interlock.store.postgres.writer import PostgresLog  # noqa: PLC0415
 
-    at = address(url)
+    # Who copies may read for long before it writes on, and keeps nobody else from the target.
+    at = address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
     log = PostgresLog(at, may_be_unfinished=may_be_unfinished)
     reader = PostgresReader.at(at, may_be_unfinished=may_be_unfinished)
     return Store(log, reader, PostgresKeyring(log.db, entropy), at.name)

@@ -1,7 +1,7 @@
 """Settings that people write: the user's `config.toml` and a project's."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta
@@ -98,14 +98,31 @@ def store_in(path: Path) -> str:
         SettingsBroken: the file is there but is not what it should be, and may name one.
     """
     try:
-        found = _value(path, "store", str, default="")
+        found: str | None = _value(path, "store", str | None, default=None)
     except SettingsBroken:
         # Whatever else is wrong is said where it matters. Nobody's sessions may go to another
         # store than before, though, because of a mistake in some other line.
         if _mentions_store(path):
             raise
         return ""
-    return found
+    if found is None and _names_store(_tables(path)):
+        raise SettingsBroken(
+            f"`{path}` cannot be used: `store` must stand above the first [section]"
+        )
+    return found or ""
+
+
+def _names_store(found: Any) -> bool:
+    """Whether a database is named as the store in some section, where nobody would look for it."""
+    match found:
+        case {"store": str(url)} if url.startswith(("postgresql://", "postgres://")):
+            return True
+        case dict():
+            return any(map(_names_store, cast("dict[str, Any]", found).values()))
+        case list():
+            return any(map(_names_store, cast("list[Any]", found)))
+        case _:
+            return False
 
 
 def _mentions_store(path: Path) -> bool:
@@ -120,13 +137,20 @@ def _section(path: Path, name: str, wanted: Any) -> Any:
 
 
 def _value(path: Path, name: str, wanted: Any, *, default: Any) -> Any:
+    found = _tables(path)
+    try:
+        return msgspec.convert(found.get(name, default), wanted)
+    except (ValueError, RecursionError) as error:  # not of this shape
+        raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
+
+
+def _tables(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 (most people have no such file)
 
-        found: dict[str, Any] = tomllib.loads(text)
-        return msgspec.convert(found.get(name, default), wanted)
+        return tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
-        return msgspec.convert(default, wanted)
-    except (OSError, ValueError, RecursionError) as error:  # not TOML, or not of this shape
+        return {}
+    except (OSError, ValueError, RecursionError) as error:  # not TOML
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error

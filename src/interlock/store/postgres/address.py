@@ -30,14 +30,16 @@ class Address(msgspec.Struct, frozen=True):
         return f"Address({self.name})"
 
 
-def address(url: str) -> Address:
+def address(url: str, *, idle_ms: int = IDLE_MS) -> Address:
     """Raises `StoreUnusable` where the URL is none. What libpq says of it may quote a password."""
     try:
         given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
     except ProgrammingError:
         raise _unreadable() from None
     # So looks a password with a slash in it: taken for a port, and what follows for a database.
-    if not _PORTS.fullmatch(given.get("port", "")) or "@" in given.get("dbname", ""):
+    # One with an @ in it: what follows is taken for the host.
+    elsewhere = given.get("dbname", "") + given.get("host", "")
+    if not _PORTS.fullmatch(given.get("port", "")) or "@" in elsewhere:
         raise _unreadable()
     options = given.get("options", "")
     found = _SEARCH_PATH.search(options)
@@ -51,7 +53,9 @@ def address(url: str) -> Address:
         "search_path": schema,
         "lock_timeout": LOCK_MS,
         "statement_timeout": STATEMENT_MS,
-        "idle_in_transaction_session_timeout": IDLE_MS,
+        "idle_in_transaction_session_timeout": idle_ms,
+        # What reads a row that has just changed waits for it and goes on, rather than to fail.
+        "default_transaction_isolation": r"read\ committed",
         # A commit is on the disk before the agent is told of it, whatever the server's default.
         "synchronous_commit": "on",
         "jit": "off",  # our statements are short, and compiling them costs 50 ms

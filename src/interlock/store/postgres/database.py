@@ -48,6 +48,8 @@ class Database:
         self._connection: _Connection | None = None
         self._listening: _Connection | None = None
         self.is_in_transaction = False
+        self._is_connecting = False
+        """While `on_connected` looks at it. A connection that is lost then is not made again."""
 
     def run(self, sql: str, values: Values = ()) -> None:
         self._asked(sql, values)
@@ -94,11 +96,15 @@ class Database:
     def connect(self) -> None:
         if not self.is_connected:
             self._connection = self._opened()
+            self._is_connecting = True
             try:
+                self._must_be_set()
                 self._on_connected(self)
             except BaseException:
                 self._connection.close()
                 raise
+            finally:
+                self._is_connecting = False
 
     def is_told(self, channel: str) -> bool:
         """Whether the server has sent a notice since this was asked last. Asks it nothing.
@@ -121,7 +127,7 @@ class Database:
             self._connection.close()
 
     def _asked(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
-        if self.is_in_transaction or not self.is_connected:
+        if self.is_in_transaction or self._is_connecting or not self.is_connected:
             return self._tried(sql, values)
         try:
             return self._tried(sql, values)
@@ -131,7 +137,7 @@ class Database:
             return self._tried(sql, values)
 
     def _tried(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
-        if self.is_in_transaction and not self.is_connected:
+        if (self.is_in_transaction or self._is_connecting) and not self.is_connected:
             raise refused.lost(None, self.at)
         self.connect()
         assert self._connection is not None
@@ -143,6 +149,8 @@ class Database:
         except psycopg.Error as error:
             if self._connection.closed:
                 raise refused.lost(error, self.at) from error
+            if isinstance(error, errors.ReadOnlySqlTransaction) and not self._is_read_only:
+                self._connection.close()  # the next one may lead to a server that can be written
             raise refused.of_call(error, self.at) from error
 
     def _opened(self) -> _Connection:
@@ -184,6 +192,29 @@ class Database:
         raise StoreUnusable(
             f"`{self.at.name}` is PostgreSQL {version // 10_000}; Interlock needs 15 or newer",
             "Upgrade the server, or let the store's URL lead to a newer one.",
+        )
+
+    def _must_be_set(self) -> None:
+        """A pooler may drop what we ask for when we connect, and give us a connection all the same.
+
+        We would then read and write the tables of another schema, or with a reader's connection.
+        """
+        row = self.row(
+            "SELECT current_setting('search_path'),"
+            " current_setting('default_transaction_read_only')"
+        )
+        assert row is not None, "it has no condition"
+        path, is_read_only = row
+        if path.partition(",")[0].strip(' "') != self.at.schema:
+            missing = f"search_path is `{path}` rather than `{self.at.schema}`"
+        elif self._is_read_only and is_read_only != "on":
+            missing = "default_transaction_read_only is off"
+        else:
+            return
+        raise StoreUnusable(
+            f"`{self.at.name}` did not take our settings: {missing}",
+            "Is there a pooler such as pgbouncer? It must pass on the startup parameter `options`;"
+            " if it cannot, let the store's URL lead to the server itself.",
         )
 
 

@@ -320,10 +320,17 @@ class PostgresReader:
         ]
 
     def identity(self) -> str:
-        # Two servers do not start in the same microsecond.
+        # A standby has the identifier of its primary. Who may not ask for it knows the server by
+        # when it was started: two do not start in the same microsecond.
+        may_ask = self.db.scalar("SELECT has_function_privilege('pg_control_system()', 'execute')")
+        server = (
+            "(SELECT system_identifier FROM pg_control_system())"
+            if may_ask
+            else "extract(epoch FROM pg_postmaster_start_time())"
+        )
         return self.db.scalar(
-            "SELECT concat_ws(':', extract(epoch FROM pg_postmaster_start_time()), oid,"
-            " current_schema()) FROM pg_database WHERE datname = current_database()"
+            f"SELECT concat_ws(':', {server}, oid, current_schema())"
+            " FROM pg_database WHERE datname = current_database()"
         )
 
     def stats(self) -> Stats:

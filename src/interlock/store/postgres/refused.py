@@ -78,13 +78,20 @@ def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
                 f"The disk that holds `{at.name}` is full",
                 "Free some space and repeat the call: it is recorded once.",
             )
+        case errors.ProgramLimitExceeded():
+            return StoreUnusable(
+                f"A value is too long for `{at.name}`: {said}",
+                "Nothing was written, and the same call will not succeed. Use a shorter one: the"
+                " path of a workspace, a branch or an id may have about 2,600 bytes.",
+            )
         case errors.InsufficientPrivilege():
             return rights_missing(said, at)
         case errors.ReadOnlySqlTransaction():
             return StoreUnusable(
                 f"`{at.name}` cannot be written: {said}",
                 "Is it a standby? Let the store's URL lead to the primary"
-                " (target_session_attrs=read-write).",
+                " (target_session_attrs=read-write). Otherwise see that"
+                " default_transaction_read_only is off for the role and the database.",
             )
         case errors.DataCorrupted() | errors.IndexCorrupted() | errors.IoError():
             return StoreUnusable(

@@ -1,0 +1,67 @@
+"""Copying a session with much content: in parts that stay, whatever happens to the rest."""
+
+import os
+import time
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app import copying
+from interlock.app.advance import advance
+from interlock.app.context import App
+from interlock.app.copying import copy
+from interlock.app.sessions import checked
+from interlock.core.ids import BlobRef
+from interlock.core.session.answer import Answered
+from interlock.store.failures import StoreUnusable
+from interlock.store.opening import FILE, open_target
+from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.reader import SqliteReader
+from tests.app.copies import contents, contents_at, copied, quiet
+from tests.scenes import output, started
+
+pytestmark = pytest.mark.sqlite  # which store is where is what these are about
+
+
+class Slow(SqliteReader):
+    """Contents take their time, and one of them cannot be read."""
+
+    fails_at = calls = 0
+
+    def blob(self, ref: BlobRef) -> bytes:
+        self.calls += 1
+        if self.calls == self.fails_at:
+            raise StoreUnusable("The disk is away", "Bring it back.")
+        time.sleep(0.03)
+        return super().blob(ref)
+
+
+def test_a_session_with_much_content_is_brought_in_parts_that_stay(
+    app: App, url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the server throws out who reads for too long, and all begins from the start."""
+    monkeypatch.setattr(copying, "BYTES_MAX", 200_000)
+    answer = started(app, tmp_path, steps=50)
+    for number in range(45):
+        content = output("done", context={"content": f"{number} " + "x" * 50_000})
+        answered = advance(app, answer.answer.continue_token, content)
+        assert isinstance(answered, Answered)
+        answer = answered
+    slow = Slow(Database.read_only(home / FILE))
+    assert [health.state for _, health in checked(slow, slow.all_sessions())] == ["healthy"]
+    impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D700"
+    slow.fails_at = 2 * slow.calls + 30
+
+    with pytest.raises(StoreUnusable, match="The disk is away"):
+        copy(msgspec.structs.replace(app, reader=slow), impatient, quiet)
+
+    with closing(open_target(url, os.urandom)) as there:
+        stream = there.log.stream(answer.answer.session)
+        assert stream is not None, "what was brought before is there"
+        assert stream.version > 10
+    slow.fails_at = 0
+    done = copied(msgspec.structs.replace(app, reader=slow), impatient)
+    assert 0 < done.brought < done.events
+    assert contents_at(monkeypatch, home, url) == contents(app)
