@@ -5,16 +5,13 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import diff_of, put, shown_permalink, told
-from interlock.app.notes.find import find
+from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
-    BadName,
     FrontUnreadable,
-    NoSuchNote,
     NoteChanged,
     NoteRefusal,
     NothingAsked,
-    SeveralNotes,
     VersionWanted,
 )
 from interlock.app.notes.results import Done
@@ -24,7 +21,6 @@ from interlock.core.notes.edits import Edit, EditRefusal
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.note import Metadata
 from interlock.core.notes.versions import is_version, version_of
-from interlock.workspace.confined import Outside
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -44,14 +40,10 @@ def edit(
     with notes.lock.held():
         if (before := requests.repeated(app, notes, call)) is not None:
             return before
-        row = find(notes, asked)
-        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
-            return row
-        found = notes.folder.read(row.path)
-        if found is None:
-            return NoSuchNote(asked, ())
-        if isinstance(found, Outside):
-            return BadName(row.path, found.reason)
+        meant = find_text(notes, asked)
+        if not isinstance(meant, tuple):
+            return meant
+        row, found = meant
         version = version_of(found.digest)
         text = _changed(found.text, change)
         if isinstance(text, Unreadable):

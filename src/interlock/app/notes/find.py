@@ -5,18 +5,37 @@ from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
 from interlock.core.notes.address import NoAddress, address
 from interlock.core.notes.words import expression
 from interlock.store.notes.rows import Filter, Row
+from interlock.workspace.confined import Outside
+from interlock.workspace.whole_file import Found
 
 CLOSE_MAX = 5
 
 
 def find(notes: OpenedNotes, asked: str) -> Row | NoSuchNote | SeveralNotes | BadName:
     """The note that goes by this path, permalink, title or file name."""
+    if row := notes.index.by_path(asked):
+        return row
     rows = find_all(notes, asked, limit=CLOSE_MAX)
     if not isinstance(rows, list):
         return rows
     # One that has it for an address is meant before those that are merely called so.
     exact = [row for row in rows if asked in (row.path, row.permalink)] or rows
     return exact[0] if len(exact) == 1 else SeveralNotes(asked, tuple(row.path for row in exact))
+
+
+def find_text(
+    notes: OpenedNotes, asked: str
+) -> tuple[Row, Found] | NoSuchNote | SeveralNotes | BadName:
+    """The note that goes by this name, and its file as it is now, whatever the index says of it."""
+    row = find(notes, asked)
+    if not isinstance(row, Row):
+        return row
+    found = notes.folder.read(row.path)
+    if found is None:
+        return NoSuchNote(asked, ())
+    if isinstance(found, Outside):
+        return BadName(row.path, found.reason)
+    return row, found
 
 
 def find_all(notes: OpenedNotes, asked: str, *, limit: int) -> list[Row] | NoSuchNote | BadName:

@@ -6,18 +6,18 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes.around import LINKS_MAX, graph
-from interlock.app.notes.changing import shown_permalink, told, version_of
-from interlock.app.notes.find import find
+from interlock.app.notes.changing import shown_permalink, told
+from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Described, Graph
 from interlock.app.notes.search import described, shown_title
 from interlock.core.ids import NodeId, SessionId, is_node_id
 from interlock.core.notes import front
 from interlock.core.notes.note import Front, Metadata
+from interlock.core.notes.versions import version_of
 from interlock.core.notes.words import label, one_line
 from interlock.store.notes.rows import Filter, LinkRow, ObservationRow, Row
-from interlock.workspace.confined import Outside
 
 GRAPH_NOTES_MAX = 40
 OBSERVATIONS_MAX = 200
@@ -74,14 +74,10 @@ class Inspected(msgspec.Struct, frozen=True):
 def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Inspected | NoteRefusal:
     """The note at the path `asked`, or the only one that is called so."""
     notes.refresh(app)
-    row = notes.index.by_path(asked) or find(notes, asked)
-    if isinstance(row, NoSuchNote | SeveralNotes | BadName):
-        return row
-    found = notes.folder.read(row.path)
-    if isinstance(found, Outside):
-        return BadName(row.path, found.reason)
-    if found is None:
-        return NoSuchNote(asked, ())
+    meant = find_text(notes, asked)
+    if not isinstance(meant, tuple):
+        return meant
+    row, found = meant
     head, body = front.read(found.text)
     said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
     named = notes.index.links_from(row.path)

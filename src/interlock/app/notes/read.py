@@ -2,15 +2,14 @@
 
 from interlock.app.context import App
 from interlock.app.notes.changing import shown_permalink, told
-from interlock.app.notes.find import find
+from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.versions import version_of
 from interlock.core.notes.words import label
-from interlock.workspace.confined import Outside
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20
@@ -22,14 +21,10 @@ def read(
 ) -> NoteText | NoteRefusal:
     """The file as it is on the disk, whatever the index says of it: a page of it, or the whole."""
     notes.refresh(app)
-    row = find(notes, asked)
-    if isinstance(row, NoSuchNote | SeveralNotes | BadName):
-        return row
-    found = notes.folder.read(row.path)
-    if isinstance(found, Outside):
-        return BadName(row.path, found.reason)
-    if found is None:
-        return NoSuchNote(asked, ())
+    meant = find_text(notes, asked)
+    if not isinstance(meant, tuple):
+        return meant
+    row, found = meant
     note = parse(found.text, path=row.path)
     pages = pages_of(found.text) if page is not None else [found.text]
     chosen = min(max(page or 1, 1), len(pages))

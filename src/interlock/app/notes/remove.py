@@ -3,14 +3,11 @@
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import bounded, not_put, shown_permalink, told
-from interlock.app.notes.find import find
+from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
-    BadName,
-    NoSuchNote,
     NoteChanged,
     NoteRefusal,
-    SeveralNotes,
     VersionWanted,
 )
 from interlock.app.notes.results import Done
@@ -31,14 +28,10 @@ def delete(
     with notes.lock.held():
         if (before := requests.repeated(app, notes, call)) is not None:
             return before
-        row = find(notes, asked)
-        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
-            return row
-        found = notes.folder.read(row.path)
-        if found is None:
-            return NoSuchNote(asked, ())
-        if isinstance(found, Outside):
-            return BadName(row.path, found.reason)
+        meant = find_text(notes, asked)
+        if not isinstance(meant, tuple):
+            return meant
+        row, found = meant
         if not version:
             return VersionWanted(row.path, version_of(found.digest), "deleting a note")
         if not is_version(version, found.digest):

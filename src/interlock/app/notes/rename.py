@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import not_put, shown_permalink, take, told
-from interlock.app.notes.find import find
+from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Done
 from interlock.app.notes.sync import parsed
 from interlock.app.requests import Asked
@@ -33,15 +33,11 @@ def rename(
     with notes.lock.held():
         if (before := requests.repeated(app, notes, call)) is not None:
             return before
-        row = find(notes, asked)
-        if isinstance(row, NoSuchNote | SeveralNotes | BadName):
-            return row
+        meant = find_text(notes, asked)
+        if not isinstance(meant, tuple):
+            return meant
+        row, found = meant
         path = _path(row.path, to)
-        found = notes.folder.read(row.path)
-        if found is None:
-            return NoSuchNote(asked, ())
-        if isinstance(found, Outside):
-            return BadName(row.path, found.reason)
         version = version_of(found.digest)
         note, problem = parsed(path, found.text)
         hints = _hints(notes, row.path, keys_of(path, title=note.title, permalink=note.permalink))
