@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.notes import words
+from interlock.core.notes.address import glob_of
 from interlock.core.notes.note import Front, Link, Note, Observation
 from interlock.core.notes.stamp import Stamp
 from interlock.store.notes.index import NoteIndex
@@ -258,7 +259,7 @@ def test_a_pattern_fits_paths_and_permalinks(
         put(index, path)
     put(index, "z.md", "---\npermalink: specs/z\ntitle: Titles do not count\n---\n")
 
-    assert paths_of([*index.like(pattern, limit=9)]) == wanted
+    assert paths_of([*index.like(glob_of(pattern), limit=9)]) == wanted
 
 
 def test_filters_narrow_rows_words_and_observations_alike(index: NoteIndex) -> None:
@@ -343,7 +344,7 @@ def test_bytes_that_are_no_characters_do_not_stop_a_note(index: NoteIndex) -> No
         assert paths_of([*index.find(name)]) == ["n.md"]
         assert index.by_path(name) is None
         assert index.links_to(name, limit=1) == []
-        assert index.like(name, limit=1)
+        assert index.like(glob_of(name), limit=1)
         assert index.rows(Filter(types=(name,), statuses=("",), tags=(name,)), limit=1)
         assert index.rows(Filter(prefix=name), limit=1) == []
     row = index.by_path("n.md")

@@ -28,6 +28,7 @@ from interlock.app.notes.refusals import (
 from interlock.app.notes.results import Done
 from interlock.app.notes.write import Draft, Planned, plan, write
 from interlock.core.notes import front
+from interlock.core.notes.address import glob_of
 from interlock.core.notes.handoff import parse_handoff
 from interlock.core.notes.migration import Migration, Piece, migration
 from interlock.core.notes.words import one_line
@@ -121,7 +122,7 @@ def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iter
 
 def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
     """The name under which the same is there already, whatever day that was; else a free one."""
-    rows = notes.index.like(f"{NAME}-*", limit=NAMES_MAX)
+    rows = notes.index.like(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
         if isinstance(found, Found) and front.read(found.text)[1].lstrip("\r\n") == content:

@@ -44,7 +44,7 @@ def find_all(notes: OpenedNotes, asked: str, *, limit: int) -> list[Row] | NoSuc
     if isinstance(wanted, NoAddress):
         return BadName(asked, f"it {wanted.reason}")
     if wanted.glob:
-        rows = notes.index.like(wanted.text, limit=limit)
+        rows = notes.index.like(wanted.glob, limit=limit)
     else:
         rows = notes.index.find(wanted.key)[:limit]
     return rows or NoSuchNote(asked, _close(notes, wanted.text))

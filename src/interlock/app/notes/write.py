@@ -20,6 +20,7 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done, Result
 from interlock.app.requests import Asked
+from interlock.core.notes.address import glob_of
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.grammar import compose, parse
 from interlock.core.notes.naming import canonical, file_name, permalink_of
@@ -160,7 +161,7 @@ def _path(
     kind = TYPES.get(draft.type.casefold())
     if kind is None:
         return plain, ()
-    there = [row.path for row in notes.index.like(f"*{kind.prefix}-*", limit=TAKEN_MAX)]
+    there = [row.path for row in notes.index.like(glob_of(f"*{kind.prefix}-*"), limit=TAKEN_MAX)]
     usual = suggest(draft.type, draft.title, (*there, *taken), day_of(app.clock.now_ms())).path
     if draft.folder is not None:
         fits = type_of_name(name) == kind

@@ -41,7 +41,6 @@ _ORDERS: dict[Order, str] = {
     "path": "n.path",
     "title": "n.title, n.path",
 }
-_PATTERN_LENGTH_MAX = 1_000
 # Halves of characters stand for bytes that are not UTF-8, and SQLite takes neither them nor NUL.
 _FOUL = re.compile("[\0\ud800-\udfff]")
 
@@ -98,12 +97,8 @@ class NoteReader:
         )
         return [_row(*row) for row in rows]
 
-    def like(self, pattern: str, *, limit: int) -> list[Row]:
-        """Notes whose permalink or path the pattern fits; `*` stands for anything, also for `/`."""
-        if len(pattern) > _PATTERN_LENGTH_MAX:
-            return []
-        parts = pattern.removeprefix("memory://").split("*")
-        glob = "*".join(_literal(part) for part in parts)
+    def like(self, glob: str, *, limit: int) -> list[Row]:
+        """Notes whose permalink or path fits what `core.notes.address.glob_of` made."""
         rows = self._rows(
             f"SELECT {_ROW} FROM note n WHERE n.place GLOB ? OR n.permalink_key GLOB ?"
             " ORDER BY n.path LIMIT ?",
@@ -347,13 +342,6 @@ def _row(*values: Any) -> Row:
 
 def _words(stored: str) -> tuple[str, ...]:
     return tuple(msgspec.json.decode(stored, type=list[str]))
-
-
-def _literal(text: str) -> str:
-    """Folded, and without what GLOB reads something into."""
-    # Folding strips what separates words at the ends, which are none before and after a wildcard.
-    text = folded(f"/{text}/")[1:-1]
-    return text.replace("[", "[[]").replace("?", "[?]")
 
 
 def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
