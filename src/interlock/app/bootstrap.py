@@ -38,20 +38,18 @@ def bootstrap(
     """`remarks` are about the project around it; what was `said` is left out."""
     # Here and not above: these are the parts of the package that only this needs.
     from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
-    from interlock.app.notes.opened import BUDGET, OpenedNotes, Place, open_notes, place_of  # noqa: PLC0415
+    from interlock.app.notes.opened import BUDGET, OpenedNotes, open_notes  # noqa: PLC0415
 
-    root = Path(state.worktree)
-    parts = _standing(app, state, remarks)
-    place = place_of(app.home, root)
+    parts, budget = _standing(app, state, remarks), BUDGET
     try:
-        notes = open_notes(app, root)
-        known = knowledge(app, notes, state) if isinstance(notes, OpenedNotes) else notes
+        notes = open_notes(app, Path(state.worktree))
+        if isinstance(notes, OpenedNotes):
+            budget = notes.budget
+            known = knowledge(app, notes, state)
+            parts += known if isinstance(known, list) else []
     except StoreFailure as failure:
         # Of the index, most likely: a session begins all the same.
         parts.append(Part("Notes", (f"They cannot be looked at now: {failure}.",)))
-    else:
-        parts += known if isinstance(known, list) else []
-    budget = place.budget if isinstance(place, Place) else BUDGET
     return assemble(parts, budget=budget, told=said)
 
 
@@ -81,11 +79,10 @@ def _standing(app: App, state: SessionState, remarks: Sequence[str]) -> list[Par
 
 
 def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
-    yield (f"{state.session_id} in {state.project}.")
-    yield (f"Mode: {state.current_mode} ({MEANING[state.current_mode]}).")
+    yield f"{state.session_id} in {state.project}."
+    yield f"Mode: {state.current_mode} ({MEANING[state.current_mode]})."
     if state.active_feature or state.active_task:
-        work = f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
-        yield work
+        yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
     if logbook := state.protocol_start_evidence.get("logbook"):
         yield f"Logbook: {logbook}."
     yield from remarks
@@ -98,7 +95,7 @@ def _runs(app: App, state: SessionState) -> Iterator[str]:
         if row.workspace == state.worktree and row.status in ("open", "waiting")
     ]
     if rows:
-        yield ("resume_session hands out the token with which an open run goes on.")
+        yield "resume_session hands out the token with which an open run goes on."
     for row in rows:
         yield (
             f"Open run {row.run} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done}"
@@ -112,4 +109,4 @@ def _others(app: App, state: SessionState) -> Iterator[str]:
         attended = stream.head.attended if stream and stream.head else None
         if session != state.session_id and attended and attended.status == "active":
             task = f", task: {attended.task}" if attended.task else ""
-            yield (f"{session} in mode {attended.mode}{task}.")
+            yield f"{session} in mode {attended.mode}{task}."

@@ -12,6 +12,7 @@ from interlock.core.notes.budget import Part
 from interlock.core.notes.words import one_line
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import SessionState
+from interlock.core.views.session_note import TYPES as PUBLISHED
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.whole_file import Found
@@ -22,7 +23,6 @@ MANDATORY = ("usage-mandatory", "project-constraints")
 LINE_CHARS_MAX = 240
 EACH_MAX = 8
 OPEN = ("", "open", "active", "blocked")
-OF_SESSIONS = ("session", "session-pointer")
 
 
 @told
@@ -34,7 +34,7 @@ def knowledge(app: App, notes: OpenedNotes, state: SessionState | None) -> list[
         _work(notes, state),
         _blockers(notes),
         _newest(notes, "Recent decisions", Filter(types=("decision",))),
-        _newest(notes, "Recent notes", Filter(not_types=(*OF_SESSIONS, "decision"))),
+        _newest(notes, "Recent notes", Filter(not_types=(*PUBLISHED, "decision"))),
     ]
     if synced.pending:
         said = f"{synced.pending} files are not read yet; search_notes goes on with them."
@@ -64,7 +64,7 @@ def _work(notes: OpenedNotes, state: SessionState | None) -> Part:
 
 
 def _blockers(notes: OpenedNotes) -> Part:
-    wanted = Filter(statuses=("blocked",), not_types=OF_SESSIONS)
+    wanted = Filter(statuses=("blocked",), not_types=PUBLISHED)
     rows = notes.index.rows(wanted, limit=EACH_MAX)
     said, more = _said(notes, "blocker")
     more += notes.index.count(wanted) - len(rows)

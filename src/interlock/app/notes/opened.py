@@ -40,6 +40,8 @@ class OpenedNotes:
         self.root = root
         """Of the project."""
         self.folder = folder
+        self.budget = BUDGET
+        """Tokens of what an agent is told at the start."""
         place = _made(home / "notes")
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[:NAME_CHARS]
         self.lock = WriteLock(place / f"{name}.lock")
@@ -180,5 +182,6 @@ def open_notes(app: App, workspace: Path) -> OpenedNotes | NoPlace:
         while len(app.notes) >= OPENED_MAX:
             app.notes.pop(next(iter(app.notes))).close()  # the one that was used longest ago
         opened = OpenedNotes(place.root, Folder(place.folder), app.home)
+    opened.budget = place.budget  # the settings may have changed since
     app.notes[place.folder] = opened
     return opened
