@@ -1,5 +1,7 @@
 """Notes for tests, made from their parts and not by the grammar."""
 
+from hypothesis import strategies as st
+
 from interlock.core.notes.note import Front, Link, Metadata, Note, Observation
 
 
@@ -29,3 +31,33 @@ def note(
         ),
         headings=(),
     )
+
+
+any_text = st.text(st.characters())  # surrogates too: files are not always UTF-8
+awkward = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "AND",
+                "OR",
+                "NOT",
+                "NEAR(",
+                ")",
+                '"',
+                "''",
+                "*",
+                "^",
+                "-",
+                "+",
+                ":",
+                "title:",
+                "{",
+                "}",
+            ]
+        ),
+        st.sampled_from(
+            ["\0", "\\", ",", "a", "b", "é", "日本", "ไทย", "ё", "\ud800", "😀", " ", "_"]
+        ),
+        any_text,
+    )
+).map("".join)

@@ -8,6 +8,7 @@ from interlock.core.notes import front, grammar
 from interlock.core.notes.edits import (
     Append,
     Edit,
+    EditRefusal,
     FindReplace,
     FrontmatterInTheWay,
     InsertAfter,
@@ -312,4 +313,4 @@ def test_no_text_makes_an_edit_fail(text: str, section: str, content: str) -> No
         InsertBefore(section, content),
         InsertAfter(section, content),
     ):
-        edit(text, change)
+        assert isinstance(edit(text, change), str | EditRefusal)

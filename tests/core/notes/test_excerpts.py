@@ -13,35 +13,7 @@ from interlock.core.notes.words import (
     label,
     one_line,
 )
-
-any_text = st.text(st.characters())  # surrogates too: files are not always UTF-8
-awkward = st.lists(
-    st.one_of(
-        st.sampled_from(
-            [
-                "AND",
-                "OR",
-                "NOT",
-                "NEAR(",
-                ")",
-                '"',
-                "''",
-                "*",
-                "^",
-                "-",
-                "+",
-                ":",
-                "title:",
-                "{",
-                "}",
-            ]
-        ),
-        st.sampled_from(
-            ["\0", "\\", ",", "a", "b", "é", "日本", "ไทย", "ё", "\ud800", "😀", " ", "_"]
-        ),
-        any_text,
-    )
-).map("".join)
+from tests.core.notes.made import awkward
 
 LONG = "Nothing of note stands here. " * 400
 

@@ -16,35 +16,7 @@ from interlock.core.notes.words import (
     wanted,
 )
 from interlock.store.sqlite.database import Database
-
-any_text = st.text(st.characters())  # surrogates too: files are not always UTF-8
-awkward = st.lists(
-    st.one_of(
-        st.sampled_from(
-            [
-                "AND",
-                "OR",
-                "NOT",
-                "NEAR(",
-                ")",
-                '"',
-                "''",
-                "*",
-                "^",
-                "-",
-                "+",
-                ":",
-                "title:",
-                "{",
-                "}",
-            ]
-        ),
-        st.sampled_from(
-            ["\0", "\\", ",", "a", "b", "é", "日本", "ไทย", "ё", "\ud800", "😀", " ", "_"]
-        ),
-        any_text,
-    )
-).map("".join)
+from tests.core.notes.made import awkward
 
 
 class Table:
