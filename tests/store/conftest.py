@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from interlock.store.log import Log
+from interlock.store.notes.index import NoteIndex
 from tests.postgres import Cluster
+from tests.store.note_rows import opened
 from tests.stores import Place
 
 
@@ -43,3 +45,11 @@ def url(cluster: Cluster) -> Iterator[str]:
     fresh = cluster.fresh()
     yield fresh
     cluster.give_back(fresh)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[NoteIndex]:
+    """Of a notes folder, with nothing in it."""
+    made = opened(tmp_path)
+    yield made
+    made.close()

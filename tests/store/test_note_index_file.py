@@ -2,7 +2,6 @@
 
 import multiprocessing
 import sqlite3
-from collections.abc import Iterator
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 
@@ -16,13 +15,6 @@ from interlock.store.notes.rows import Request
 from tests.store.note_rows import opened, put
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[NoteIndex]:
-    made = opened(tmp_path)
-    yield made
-    made.close()
 
 
 def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
