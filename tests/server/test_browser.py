@@ -173,6 +173,7 @@ def test_everything_can_be_reached_with_the_keyboard(visitor: Visitor) -> None:
     page.keyboard.press("?")
     expect(page.locator("#help")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.locator("#help input")).not_to_be_focused()  # closed, it gives way at last
     page.keyboard.press("j")
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.className") == "main-link"
