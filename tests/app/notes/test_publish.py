@@ -5,17 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
+from interlock.app import attend, user
+from interlock.app.advance import advance
 from interlock.app.bootstrap import tell
 from interlock.app.context import App
 from interlock.app.notes.publish import catch_up, publish_session
 from interlock.app.notes.refusals import NotOurs
 from interlock.app.projects import opt_in
 from interlock.core.ids import SessionId
+from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEPT_BELOW
 from tests.app.notes.desk import Desk
+from tests.scenes import output, started
 
 CLAUDE = Conversation("claude-code", "c1", "startup")
 
@@ -118,3 +121,20 @@ def test_where_the_index_cannot_be_a_session_begins_all_the_same(app: App, desk:
 
     assert "Mode: analysis" in told
     assert "cannot be made" in told
+
+
+def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
+    app: App, desk: Desk
+) -> None:
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
+    answered = advance(app, started(app, desk.root).answer.continue_token, output("done", gap))
+    assert isinstance(answered, Answered)
+    session = answered.answer.session
+
+    publish_session(app, session)
+    assert "## Left open\n\n- [gap] No tests" in page(desk, session).read_text()
+
+    (found,) = user.open_gaps(app, session)
+    user.resolve_gap(app, session, found.gap.gap, "wrote them")
+    publish_session(app, session)
+    assert "No tests" not in page(desk, session).read_text()

@@ -53,7 +53,8 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
         return notes
     envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
     folded = state.fold(envelopes, project=workspace.name)
-    gaps = tuple(open_gap.gap for open_gap in open_gaps(app, session))
+    has_gaps = any(run.gaps_open for run in stream.head.runs)
+    gaps = tuple(found.gap for found in open_gaps(app, session)) if has_gaps else ()
     page = session_page(session, stream.version, stream.head, folded, gaps)
     done = publish(app, notes, page)
     if isinstance(done, Done) and done.result == "created":
