@@ -53,11 +53,11 @@ def is_noticed(fault: Fault) -> bool:
 
 def main(chosen: list[str]) -> int:
     faults = [load(path) for path in FAULTS if not chosen or path.stem in chosen]
+    missed = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        verdicts = dict(zip(faults, pool.map(is_noticed, faults), strict=True))
-    for fault, noticed in verdicts.items():
-        print(f"{'noticed' if noticed else 'NOT NOTICED':12} {fault.invariant}")
-    missed = sum(not noticed for noticed in verdicts.values())
+        for fault, noticed in zip(faults, pool.map(is_noticed, faults), strict=True):
+            print(f"{'noticed' if noticed else 'NOT NOTICED':12} {fault.invariant}", flush=True)
+            missed += not noticed
     print(f"{len(faults) - missed} of {len(faults)} faults noticed")
     return 1 if missed or not faults else 0
 
