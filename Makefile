@@ -41,8 +41,9 @@ demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked 
 # Clients that others wrote, locked like the packages: the MCP inspector, the protocol's conformance suite, and Claude Code.
 CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
+# Two processes at a time: more of them would start more browsers and databases than they save minutes.
 test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # `make test` tries the contract of a store, what is killed, and what is marked `both_stores` with both
 # engines, on clusters that the tests start and throw away. Here everything else that does not depend
