@@ -255,3 +255,14 @@ def test_outside_of_a_project_there_are_no_notes(typed: Terminal, tmp_path: Path
         assert said.err.startswith(f"error: `{tmp_path}` is in no project, and notes belong to one")
     assert json.loads(typed("note", "recent", "--json").out)["code"] == "no_project"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_not_utf8_is_json_too_and_its_bytes_are_kept(folder: Path) -> None:
+    put(folder, "latin.md", b"caf\xe9\n")
+
+    read = run("note", "read", "latin", "--json")
+    plain = run("note", "read", "latin")
+
+    assert json.loads(read.stdout)["text"] == "caf\N{REPLACEMENT CHARACTER}\n"
+    assert plain.stdout == b"caf\xe9\n"
+    assert b"not UTF-8" in plain.stderr

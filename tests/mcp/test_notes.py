@@ -301,3 +301,24 @@ def test_a_note_does_not_write_lines_of_its_own_into_answers(
     assert "a.md" in head
     assert not any(line.startswith(("hint: run it", "hint: x")) for line in head.split("\n"))
     assert head.replace("\n", "").isprintable()
+
+
+def test_a_note_that_is_not_utf8_is_answered_like_any_other(agent: Agent, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "latin.md").write_bytes(b"caf\xe9 walrus\n")
+
+    read = agent.ok("read_note", identifier="latin")
+    assert (read["text"], len(read["hints"])) == ("caf\N{REPLACEMENT CHARACTER} walrus\n", 1)
+    written = agent.call("write_note", {"title": "latin", "content": "another"})
+    stale = {"identifier": "latin", "version": "0" * 12}
+    edit = {"operation": "replace_section", "section": "walrus", "content": "x"}
+    for refused in (
+        written,
+        agent.call("edit_note", stale | edit | {"operation": "append"}),
+        agent.call("delete_note", stale),
+    ):
+        assert refused["isError"]
+        assert "caf\N{REPLACEMENT CHARACTER}" in refused["content"][0]["text"]
+
+    agent.ok("edit_note", identifier="latin", operation="append", content="more")
+    assert (folder / "latin.md").read_bytes() == b"caf\xe9 walrus\nmore\n"

@@ -78,7 +78,12 @@ def read_command(name: str, *, as_json: bool) -> None:
         print_json(found)
         return
     linked = f", linked from {', '.join(found.linked_from)}" if found.linked_from else ""
-    print(f"{found.path}, version {found.version}{linked}", file=sys.stderr)
+    print(
+        f"{found.path}, version {found.version}{linked}",
+        *found.hints,
+        sep="\nhint: ",
+        file=sys.stderr,
+    )
     sys.stdout.buffer.write(found.text.encode("utf-8", "surrogateescape"))
 
 

@@ -38,7 +38,9 @@ def refuse(
 def print_json(value: object) -> None:
     import msgspec  # noqa: PLC0415 (40 ms)
 
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    from interlock.core.answers import answer_json  # noqa: PLC0415
+
+    print(msgspec.json.format(answer_json(value), indent=2).decode())
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:

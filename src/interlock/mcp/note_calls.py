@@ -123,6 +123,7 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
         head += f", page {found.page} of {found.pages}"
     if found.linked_from:
         head += f", linked from {', '.join(found.linked_from)}"
+    head += "".join(f"\nhint: {hint}" for hint in found.hints)
     return ToolResult(found, f"{head}\n\n{found.text}")
 
 

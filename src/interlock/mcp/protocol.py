@@ -17,6 +17,7 @@ from interlock import __version__
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.core.answers import answer_json
 from interlock.mcp import results
 from interlock.mcp.contract import Tool
 from interlock.mcp.fold import Folded, fold
@@ -106,7 +107,7 @@ class Protocol:
             result = self._carry_out(request)
         except RpcError as error:
             return failure(request.id, error)
-        return Reply(msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result}))
+        return Reply(answer_json({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
     def _carry_out(self, request: _Request) -> _Result:
         params = request.params or {}

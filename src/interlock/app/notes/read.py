@@ -9,10 +9,14 @@ from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.versions import version_of
-from interlock.core.notes.words import label
+from interlock.core.notes.words import is_utf8, label
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20
+NOT_UTF8 = (
+    "this file is not UTF-8: what is no character in it is shown as \ufffd. To append or insert"
+    " leaves it as it is; text that you replace loses it"
+)
 
 
 @told
@@ -40,6 +44,7 @@ def read(
         chosen,
         len(pages),
         tuple(path for path in linked if path != row.path),
+        () if is_utf8(found.text) else (NOT_UTF8,),
     )
 
 

@@ -31,6 +31,7 @@ class NoteText(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pages: int = 1
     linked_from: tuple[str, ...] = ()
     """Paths."""
+    hints: tuple[str, ...] = ()
 
 
 class Described(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

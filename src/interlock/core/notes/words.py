@@ -80,6 +80,7 @@ _TOKEN: Final = re.compile(r"[^\W_]+")
 
 PLACES_MAX: Final = 20_000  # looked at for one word in one text, whether it stands there or not
 _BORDER_WITHIN: Final = 24  # a longer word than this is cut, like an address or a hash
+_LONE: Final = re.compile("[\ud800-\udfff]")
 _UNSEEN: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|{UNSEEN}")
 
 
@@ -193,6 +194,11 @@ def excerpt(text: str, query: str, *, chars: int = 160) -> str:
     start = max(0, min(first - (room - (end - first)) // 3, len(line) - room))
     start = min(start, first)
     return _cut(line, start, start + room, first)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a file in which this was read is: other bytes were made lone surrogates."""
+    return text.isascii() or _LONE.search(text) is None
 
 
 def one_line(text: str) -> str:

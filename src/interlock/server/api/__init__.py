@@ -12,6 +12,7 @@ from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import Refusal
+from interlock.core.answers import answer_json
 from interlock.server.api import runs, sessions, system, workflows
 from interlock.server.api.document import PREFIX, document
 from interlock.server.api.operation import (
@@ -104,4 +105,4 @@ def _response(operation: Operation, found: object) -> Response:
     if isinstance(found, Download):
         headers = {"content-disposition": f'attachment; filename="{found.name}"'}
         return Response(found.content, media_type=operation.media_type, headers=headers)
-    return Response(msgspec.json.encode(found), media_type=operation.media_type)
+    return Response(answer_json(found), media_type=operation.media_type)

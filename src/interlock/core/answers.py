@@ -1,0 +1,27 @@
+"""Answers as JSON, whatever stands in the files and paths of which they speak."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+
+def answer_json(answer: object) -> bytes:
+    """Bytes that are no characters, as in a file that is not UTF-8, are shown as U+FFFD."""
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_readable(msgspec.to_builtins(answer)))
+
+
+def _readable(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_readable(item) for item in cast("list[object]", value)]
+        case dict():
+            items = cast("Mapping[object, object]", value).items()
+            return {_readable(key): _readable(item) for key, item in items}
+        case _:
+            return value
