@@ -5,6 +5,7 @@ import sqlite3
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from interlock.core.notes.stamp import Stamp
@@ -34,7 +35,7 @@ def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
     assert len(set(marks)) == 5
     index.restamp("m.md", Stamp(8_000_000, 1, 4, 0), digest="text", is_racy=False)
     index.remove(["n.md"])
-    index.put_request(Request("k", "a", 1, "a.md", "", b""))
+    index.put_request(Request("k", "a", 1, "a.md", "", b"", ""))
     assert other.mark() == marks[-1] == index.mark()
     other.close()
 
@@ -56,15 +57,20 @@ def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
 
 
 def test_a_call_is_remembered_until_it_is_forgotten(index: NoteIndex) -> None:
-    first = Request("key", "arguments", 5, "a.md", "", b"begun")
-    index.put_request(first)
-    assert index.request("key") == first
-    done = Request("key", "arguments", 5, "a.md", "", b"done")
-    index.put_request(done)
-    index.forget_requests(before_ms=5)
-    assert index.request("key") == done
-    index.forget_requests(before_ms=6)
-    assert index.request("key") is None
+    named = Request("named", "arguments", 5, "a.md", "", b"answer", "")
+    unnamed = Request("unnamed", "arguments", 5, "a.md", "", b"answer", "somebody")
+    index.put_request(named)
+    index.put_request(unnamed)
+    index.finish_request("named")
+
+    index.forget_requests(before_ms=5, caller="another", path="a.md")
+    index.forget_requests(before_ms=5, caller="somebody", path="b.md")
+    assert index.request("unnamed") == unnamed
+    index.forget_requests(before_ms=5, caller="somebody", path="a.md")
+    assert index.request("unnamed") is None
+    assert index.request("named") == msgspec.structs.replace(named, is_done=True)
+    index.forget_requests(before_ms=6, caller="another", path="a.md")
+    assert index.request("named") is None
 
 
 def test_a_file_of_another_version_or_none_at_all_gives_way(tmp_path: Path) -> None:

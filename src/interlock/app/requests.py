@@ -26,13 +26,14 @@ class Asked(msgspec.Struct, frozen=True):
 
     key: BlobRef
     arguments: BlobRef
+    caller: str
     is_named: bool
 
 
 def asked(tool: str, caller: str, arguments: Json, request_id: str | None) -> Asked:
     digest = canonical.blob_ref(canonical.encode(arguments))
     named: Json = [tool, "named", request_id] if request_id else [tool, "unnamed", caller, digest]
-    return Asked(canonical.blob_ref(canonical.encode(named)), digest, bool(request_id))
+    return Asked(canonical.blob_ref(canonical.encode(named)), digest, caller, bool(request_id))
 
 
 def once(

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,13 +18,9 @@ from interlock.app.notes.refusals import (
     VersionWanted,
 )
 from interlock.app.notes.remove import delete
-from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
-from interlock.app.refusals import RequestReused
-from interlock.app.requests import UNNAMED_VALID_MS, asked
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse
-from interlock.workspace import whole_file
 from tests.app.notes.desk import Desk
 from tests.scenes import SettableClock
 
@@ -141,72 +136,6 @@ def test_what_replaces_a_section_says_what_it_has_read(desk: Desk) -> None:
     assert path.read_text() == "# N\n\n## One\nnew\n\n## Two\nstays\nby somebody else\n"
 
 
-def test_the_same_call_within_a_minute_is_carried_out_once(desk: Desk) -> None:
-    clock = SettableClock()
-    at = Desk(msgspec.structs.replace(desk.app, clock=clock), desk.root)
-    path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n", "line"], None)
-
-    first = at.edit("n", edits.Append("line"), call)
-    again = at.edit("n", edits.Append("line"), call)
-    other = at.edit("n", edits.Append("line"), asked("edit_note", "another", ["n", "line"], None))
-
-    assert first == again
-    assert isinstance(other, Done)
-    assert path.read_text() == "text\nline\nline\n"
-    clock.at_ms += UNNAMED_VALID_MS + 1
-    at.edit("n", edits.Append("line"), call)
-    assert path.read_text() == "text\nline\nline\nline\n"
-
-
-def test_a_named_call_is_carried_out_once_for_ever_and_names_nothing_else(desk: Desk) -> None:
-    clock = SettableClock()
-    at = Desk(msgspec.structs.replace(desk.app, clock=clock), desk.root)
-    call = asked("write_note", "somebody", ["T", "text"], "request-1")
-    first = at.written("T", "text", call=call)
-    at.edit("T", edits.Append("by another"))
-    clock.at_ms += 10 * UNNAMED_VALID_MS
-
-    again = at.written("T", "text", call=call)
-
-    assert (again.result, again.path) == (first.result, first.path)
-    assert again.version == at.read("T").version
-    assert "by another" in at.read("T").text
-    other = asked("write_note", "somebody", ["U", "text"], "request-1")
-    assert isinstance(at.write("U", "text", call=other), RequestReused)
-
-
-def test_a_call_that_was_noted_and_never_written_is_carried_out(desk: Desk) -> None:
-    """Killed between the note of the call and the file: told by the file, which is as it was."""
-    path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
-    desk.edit("n", edits.Append("line"), call)
-
-    path.write_text("text\n")
-
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
-    assert path.read_text() == "text\nline\n"
-
-
-def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
-    whole = whole_file.replaced
-
-    def an_editor_was_faster(*arguments: Any) -> Any:
-        path.write_text("by an editor\n")
-        return whole(*arguments)
-
-    with monkeypatch.context() as moment:
-        moment.setattr(whole_file, "replaced", an_editor_was_faster)
-        assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
-
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
-    assert path.read_text() == "by an editor\nline\n"
-
-
 def test_a_note_is_deleted_by_whoever_has_read_it(desk: Desk) -> None:
     desk.written("Keep", "[[Gone]]")
     done = desk.written("Gone", "text")
@@ -272,33 +201,6 @@ def test_of_eight_who_write_over_one_note_none_loses_a_line(app: App, desk: Desk
 def test_no_note_holds_a_nul(desk: Desk) -> None:
     assert isinstance(desk.write("T", "a\0b"), NotWritten)
     assert not desk.folder.exists()
-
-
-def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
-    path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
-    first = desk.edit("n", edits.Append("- x"), call)
-    desk.edit("n", edits.FindReplace("- x", "- y"))
-
-    again = desk.edit("n", edits.Append("- x"), call)
-
-    assert again.version == desk.read("n").version != first.version
-    assert "changed since" in again.hints[0]
-    assert path.read_text() == "text\n- y\n"
-
-
-def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None:
-    desk.file("a.md", "one")
-    call = asked("move_note", "somebody", ["a", "b"], None)
-    assert isinstance(rename(desk.app, desk.notes, "a", "b.md", call), Done)
-    assert isinstance(rename(desk.app, desk.notes, "b", "c.md", None), Done)
-    desk.file("a.md", "two")
-    desk.file("b.md", "somebody else's")
-
-    again = rename(desk.app, desk.notes, "a.md", "b.md", call)
-
-    assert not isinstance(again, Done)
-    assert (desk.folder / "a.md").read_text() == "two"
 
 
 @pytest.mark.parametrize("title", ["", "  \n", "\u202e\u200b", "\x1b\0", "\U000e0041"], ids=ascii)

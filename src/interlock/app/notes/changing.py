@@ -3,7 +3,8 @@
 import difflib
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 from interlock.app.context import App
@@ -17,7 +18,7 @@ from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.core.notes.words import label
-from interlock.store.failures import StoreDamaged
+from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.notes import Twin
@@ -74,12 +75,39 @@ def put(
     before = found.digest if found else ""
     requests.remember(app, notes, call, done, path=path, before=before)
     now_ms = app.clock.now_ms()
-    written = notes.folder.write(path, text, expected=before or None)
+    with withdrawn_if_it_fails(notes, call):
+        written = notes.folder.write(path, text, expected=before or None)
     if isinstance(written, Moved | Twin | Outside):
         requests.withdraw(notes, call)
         return not_put(path, text, written)
-    take(notes, path, note, written, now_ms=now_ms, problem=problem)
+    with settled(notes, call):
+        take(notes, path, note, written, now_ms=now_ms, problem=problem)
     return done
+
+
+@contextmanager
+def withdrawn_if_it_fails(notes: OpenedNotes, call: Asked | None) -> Generator[None]:
+    """Around a change of the files, which are as they were if that is not possible."""
+    try:
+        yield
+    except FolderFailure:
+        requests.withdraw(notes, call)
+        raise
+
+
+@contextmanager
+def settled(notes: OpenedNotes, call: Asked | None) -> Generator[None]:
+    """Around what the index is told of a file that was changed: that it was, and by which call.
+
+    Whatever the index answers, the file is changed, and so is the answer to the caller. The next
+    look at the files finds what the index lacks.
+    """
+    try:
+        with notes.index.transaction():
+            yield
+            requests.finish(notes, call)
+    except StoreFailure:
+        notes.forget_the_time()
 
 
 def take(

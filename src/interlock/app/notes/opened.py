@@ -70,6 +70,7 @@ class OpenedNotes:
             valid = FRESH_SECONDS if self._took > QUICK_SECONDS else 0.0
         if now - self._looked < valid and not self.synced.pending:
             return self.synced
+        self.forget_the_time()  # until all of it was looked at
         self._watch.arm()
         deadline = None if seconds_max is None else now + seconds_max
         self.synced = sync(

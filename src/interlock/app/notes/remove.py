@@ -2,7 +2,14 @@
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import bounded, not_put, shown_permalink, told
+from interlock.app.notes.changing import (
+    bounded,
+    not_put,
+    settled,
+    shown_permalink,
+    told,
+    withdrawn_if_it_fails,
+)
 from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -40,12 +47,14 @@ def delete(
         permalink = shown_permalink(row.permalink, row.path)
         done = Done("deleted", row.path, permalink, "", _left(notes, row.path))
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)
-        gone = notes.folder.delete(row.path, expected=found.digest)
+        with withdrawn_if_it_fails(notes, call):
+            gone = notes.folder.delete(row.path, expected=found.digest)
         if isinstance(gone, Moved | Outside):
             requests.withdraw(notes, call)
             return not_put(row.path, "", gone)
-        notes.index.remove([row.path])
-        notes.overlook(row.path, None)
+        with settled(notes, call):
+            notes.index.remove([row.path])
+            notes.overlook(row.path, None)
         return done
 
 

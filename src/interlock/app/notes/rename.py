@@ -8,7 +8,14 @@ from collections.abc import Mapping
 
 from interlock.app.context import App
 from interlock.app.notes import requests
-from interlock.app.notes.changing import not_put, shown_permalink, take, told
+from interlock.app.notes.changing import (
+    not_put,
+    settled,
+    shown_permalink,
+    take,
+    told,
+    withdrawn_if_it_fails,
+)
 from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
@@ -46,14 +53,15 @@ def rename(
             return done
         requests.remember(app, notes, call, done, path=row.path, before=found.digest)
         now_ms = app.clock.now_ms()
-        moved = notes.folder.move(row.path, path, expected=found.digest)
+        with withdrawn_if_it_fails(notes, call):
+            moved = notes.folder.move(row.path, path, expected=found.digest)
         if isinstance(moved, Moved | Twin | Outside):
             requests.withdraw(notes, call)
             return not_put(path, found.text, moved)
-        with notes.index.transaction():
+        with settled(notes, call):
             notes.index.remove([row.path])
             take(notes, path, note, moved, now_ms=now_ms, problem=problem)
-        notes.overlook(row.path, None)
+            notes.overlook(row.path, None)
         return done
 
 

@@ -15,11 +15,7 @@ KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 
 
 def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | RequestReused | None:
-    """What the same call came to before; None where it is to be carried out.
-
-    It is noted before the file is written. If the file still is as it was before then, the process
-    died in between, or somebody took the change back: either way it is carried out.
-    """
+    """What the same call came to before; None where it is to be carried out."""
     before = notes.index.request(call.key) if call else None
     if call is None or before is None:
         return None
@@ -27,14 +23,22 @@ def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | Request
         return RequestReused()
     if not call.is_named and app.clock.now_ms() - before.at_ms > UNNAMED_VALID_MS:
         return None
-    at = _digest(notes, before.path)
-    if at == before.before:
-        return None
+    return _still_so(notes, before)
+
+
+def _still_so(notes: OpenedNotes, before: Request) -> Done | None:
+    """It was noted before the file was written, and the process may have died in between.
+
+    Nothing is answered as done that cannot be seen, or was not seen, to be so.
+    """
     done = msgspec.json.decode(before.answer, type=Done)
-    if done.result in ("moved", "deleted"):
-        return None if at else done  # something else has that name now
+    if done.result == "deleted":
+        return None if _digest(notes, before.path) else done
+    at = _digest(notes, done.path)
     if version_of(at) == done.version:
         return done
+    if done.result == "moved" or at == before.before or not before.is_done:
+        return None
     hint = "this call was carried out before; the note was changed since"
     return msgspec.structs.replace(done, version=version_of(at), hints=(hint,))
 
@@ -46,13 +50,24 @@ def remember(
     if call is None:
         return
     now_ms = app.clock.now_ms()
-    notes.index.forget_requests(before_ms=now_ms - KEPT_MS)
-    request = Request(call.key, call.arguments, now_ms, path, before, msgspec.json.encode(done))
-    notes.index.put_request(request)
+    caller = "" if call.is_named else call.caller
+    answer = msgspec.json.encode(done)
+    request = Request(call.key, call.arguments, now_ms, path, before, answer, caller)
+    with notes.index.transaction():
+        # Who has gone on to something else does not repeat itself: to set a word, set another
+        # and set the first again are three changes.
+        notes.index.forget_requests(before_ms=now_ms - KEPT_MS, caller=call.caller, path=path)
+        notes.index.put_request(request)
+
+
+def finish(notes: OpenedNotes, call: Asked | None) -> None:
+    """The file was changed."""
+    if call:
+        notes.index.finish_request(call.key)
 
 
 def withdraw(notes: OpenedNotes, call: Asked | None) -> None:
-    """The call came to nothing, because somebody else was faster."""
+    """The call came to nothing: somebody else was faster, or the disk failed."""
     if call:
         notes.index.withdraw_request(call.key)
 

@@ -5,13 +5,14 @@ Whoever edits them, by hand, by git or through another process, is noticed here 
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from interlock.core.notes import grammar
 from interlock.core.notes.note import Front, Note
 from interlock.core.notes.stamp import Stamp
-from interlock.store.failures import StoreDamaged
+from interlock.store.failures import StoreBusy, StoreDamaged
 from interlock.store.lock import WAIT_SECONDS_MAX, WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import Known
@@ -79,7 +80,8 @@ def sync(
         index.reopen()
     scan = folder.scan()
     if scan.drafts:
-        with lock.held():
+        # What is left over can lie there; whoever is at work has a draft and the lock.
+        with suppress(StoreBusy), lock.held(0):
             folder.sweep(scan.drafts)
     try:
         return _Sync(folder, index, lock, now_ms, deadline).run(scan, progress)

@@ -172,18 +172,28 @@ class NoteIndex(NoteReader):
         """Remember the call."""
         with self.transaction():
             self._db.run(
-                "INSERT OR REPLACE INTO request (key, arguments, at_ms, path, before, answer)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO request"
+                " (key, arguments, at_ms, path, before, answer, caller, is_done)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 msgspec.structs.astuple(request),
             )
+
+    def finish_request(self, key: str) -> None:
+        """The file was changed as it says."""
+        with self.transaction():
+            self._db.run("UPDATE request SET is_done = 1 WHERE key = ?", (key,))
 
     def withdraw_request(self, key: str) -> None:
         with self.transaction():
             self._db.run("DELETE FROM request WHERE key = ?", (key,))
 
-    def forget_requests(self, *, before_ms: int) -> None:
+    def forget_requests(self, *, before_ms: int, caller: str, path: str) -> None:
+        """Those of long ago, and what the caller asked of this note without a name."""
         with self.transaction():
-            self._db.run("DELETE FROM request WHERE at_ms < ?", (before_ms,))
+            self._db.run(
+                "DELETE FROM request WHERE at_ms < ? OR (caller = ? AND path = ?)",
+                (before_ms, caller, path),
+            )
 
     def _emptied(self, path: str) -> int | None:
         """The number of the note's row, of which nothing but the row is left."""

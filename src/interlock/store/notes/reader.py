@@ -229,9 +229,11 @@ class NoteReader:
 
     def request(self, key: str) -> Request | None:
         row = self._one(
-            "SELECT key, arguments, at_ms, path, before, answer FROM request WHERE key = ?", (key,)
+            "SELECT key, arguments, at_ms, path, before, answer, caller, is_done FROM request"
+            " WHERE key = ?",
+            (key,),
         )
-        return Request(*row) if row else None
+        return Request(*row[:-1], is_done=bool(row[-1])) if row else None
 
     def dump(self) -> dict[str, Any]:
         """All that the files say, in an order that does not depend on how it came here."""

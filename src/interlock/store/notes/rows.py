@@ -125,3 +125,7 @@ class Request(msgspec.Struct, frozen=True):
     """The digest of what it found there; empty where it found nothing."""
     answer: bytes
     """What it comes to, in the words of whoever asked."""
+    caller: str
+    """Who made it; empty where it has a name by which anybody may repeat it."""
+    is_done: bool = False
+    """Whether the file was seen to be changed."""

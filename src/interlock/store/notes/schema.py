@@ -7,7 +7,7 @@ from interlock.store.failures import StoreDamaged, StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite.database import Database
 
-VERSION = 1  # of the tables and of what is read from a file: any change makes another
+VERSION = 2  # of the tables and of what is read from a file: any change makes another
 
 _TABLES = f"""
 CREATE TABLE note (
@@ -79,7 +79,9 @@ CREATE TABLE request (
     at_ms INTEGER NOT NULL,
     path TEXT NOT NULL,
     before TEXT NOT NULL,
-    answer BLOB NOT NULL
+    answer BLOB NOT NULL,
+    caller TEXT NOT NULL,
+    is_done INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE mark (value INTEGER NOT NULL) STRICT;
 CREATE VIRTUAL TABLE words USING fts5 (

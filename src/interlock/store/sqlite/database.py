@@ -96,7 +96,8 @@ def _translate(error: apsw.Error, path: Path) -> StoreFailure:
                 f"`{path}` cannot be opened for this: {error}",
                 "Check that the file and its directory exist and belong to you.",
             )
-        case apsw.CorruptError() | apsw.NotADBError():
+        # No statement of ours breaks a rule of the tables, unless they are not what they were.
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.ConstraintError():
             return StoreDamaged(
                 f"`{path}` is damaged: {error}",
                 "Nothing was changed. `interlock store verify` shows what can still be read.",
