@@ -86,7 +86,7 @@ _missed: dict[str, int] = defaultdict(int)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    suite = Path(report.location[0]).parts[1]
+    suite = Path(report.nodeid.partition("::")[0]).parts[1]
     _seconds[suite.removesuffix(".py")] += report.duration
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
