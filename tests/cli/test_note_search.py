@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from interlock.app.notes.around import UNWRITTEN_MAX
 from interlock.cli.note import PROGRESS_FROM
 from tests.cli.conftest import Terminal
 from tests.cli.noting import INTERLOCK, put, run
@@ -57,6 +58,19 @@ def test_what_lies_around_a_note_and_how_notes_are_linked(typed: Terminal, folde
     assert typed("note", "graph", "--mermaid").out.splitlines()[0] == "graph LR"
     assert typed("note", "context", "nobody").code == 1
     assert typed("note", "context", "*", "--limit", "1").err == "1 more; --limit shows more.\n"
+
+
+def test_a_graph_says_how_much_of_it_is_left_out(typed: Terminal, folder: Path) -> None:
+    put(folder, "a.md", "".join(f"- needs [[n{n}]]\n" for n in range(UNWRITTEN_MAX + 3)))
+
+    for more in ((), ("--mermaid",)):
+        said = typed("note", "graph", *more)
+        assert said.err == (
+            "3 more links are left out\n3 more notes that are not written are left out\n"
+        )
+        assert f"n{UNWRITTEN_MAX - 1}" in said.out
+    told = json.loads(typed("note", "graph", "--json").out)
+    assert (told["edgesLeftOut"], told["unwrittenLeftOut"]) == (3, 3)
 
 
 def test_what_is_too_much_is_counted_or_refused(typed: Terminal, folder: Path) -> None:

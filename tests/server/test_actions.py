@@ -14,6 +14,8 @@ from starlette.routing import Route
 from interlock.app import attend
 from interlock.app.access import secret_in
 from interlock.app.context import SystemClock, open_app
+from interlock.app.notes.publish import file_of, publish_session
+from interlock.app.notes.results import Done
 from interlock.app.sessions import SessionView, run_view, show_session
 from interlock.app.user import open_gaps
 from interlock.core.ids import RunId, SessionId
@@ -143,6 +145,25 @@ def test_deleting_says_what_goes_and_wants_the_name_typed(signed_in: SignedIn, h
     gone = call(signed_in.server, "continue_workflow", continueToken=first["continueToken"])
     assert gone["structuredContent"]["code"] == "node_gone"
     assert signed_in.get(path).status == 404
+
+
+def test_a_note_that_stays_when_its_session_is_deleted_is_named(
+    signed_in: SignedIn, here: Here
+) -> None:
+    session = SessionId(here.agent.start("hello", "Delete me too")["session"])
+    done = publish_session(here.app, session)
+    assert isinstance(done, Done)
+    note = file_of(here.app, session, done)
+    note.write_text(note.read_text() + "\nmine\n")
+
+    path = f"/sessions/{session}/delete"
+    said = signed_in.post(path, {"csrf": csrf(signed_in), "confirm": session})
+
+    assert said.status == 200
+    assert "The session is deleted, but not everything" in said.text
+    assert f"`sessions/session-{session}.md` is still there: somebody has written" in said.text
+    assert signed_in.get(path).status == 404
+    note.unlink()
 
 
 def test_the_mode_and_the_task_are_changed_as_the_users(

@@ -319,7 +319,7 @@ def test_a_session_is_put_away_and_deleted(server: Process, found: Filled) -> No
     assert server.change(f"/sessions/{mine}/archive") == {"session": mine, "isArchived": True}
     assert server.look(f"/sessions/{mine}")["head"]["isArchived"]
     assert server.change(f"/sessions/{mine}/unarchive") == {"session": mine, "isArchived": False}
-    assert server.change(f"/sessions/{mine}/delete") == {"deleted": mine}
+    assert server.change(f"/sessions/{mine}/delete") == {"deleted": mine, "left": []}
     for verb in ("archive", "unarchive", "delete"):
         assert refusal(server.send(f"/sessions/{mine}/{verb}"))[:2] == (404, "unknown_session")
 

@@ -1,5 +1,6 @@
 """Pages about notes are told of changes, whoever makes them."""
 
+import asyncio
 import json
 import os
 import socket
@@ -8,10 +9,14 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
-from interlock.app.context import open_app
+from interlock.app.context import App, open_app
+from interlock.app.notes import watch
 from interlock.app.notes.opened import FRESH_SECONDS
-from interlock.server.live_notes import FILES_SECONDS_MIN
+from interlock.server.live_notes import FILES_SECONDS_MIN, NotesLive
+from interlock.server.worker import Worker
 from tests.server.serving import Server
 from tests.server.stage import Stage
 from tests.server.vault import Vault, server, vault
@@ -125,6 +130,43 @@ def test_only_the_user_hears_and_only_of_projects_that_are_known(
     assert json.loads(unknown.body)["code"] == "unknown_session"
     assert server.ask("GET", path, is_signed=False).status == 401
     assert server.ask("HEAD", f"/live/notes?{urlencode({'in': str(vault.shop)})}").status == 200
+
+
+def test_a_project_that_fails_for_a_while_ends_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(tmp_path)
+    vault.fill()
+    real, failures = watch.state_of, 0
+
+    def failing(app: App, workspace: Path) -> str:
+        nonlocal failures
+        if failures < 2 and workspace == vault.shop:
+            failures += 1
+            raise PermissionError(13, "Permission denied")
+        return real(app, workspace)
+
+    async def heard() -> bytes:
+        worker = Worker("reader", lambda: open_app(vault.home))
+        live = NotesLive(worker)
+        query = urlencode({"in": str(vault.shop), "since": "what was before"}).encode()
+        asked = Request({"type": "http", "method": "GET", "query_string": query, "headers": []})
+        try:
+            stream = await live.stream(asked)
+            assert isinstance(stream, StreamingResponse)
+            async for news in stream.body_iterator:
+                assert isinstance(news, bytes)
+                if b"event: changed" in news:
+                    return news
+        finally:
+            live.end()
+            worker.stop()
+        return b""
+
+    monkeypatch.setattr(watch, "state_of", failing)
+
+    assert b"event: changed" in asyncio.run(asyncio.wait_for(heard(), 10 * SOON))
+    assert failures == 2
 
 
 def test_streams_end_when_the_server_does(tmp_path: Path) -> None:

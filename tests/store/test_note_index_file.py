@@ -56,6 +56,26 @@ def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
     assert (index.dump(), index.mark()) == (before, mark)
 
 
+def test_what_is_erased_is_in_no_file_any_more(index: NoteIndex, tmp_path: Path) -> None:
+    for number in range(20):
+        put(index, f"{number}.md", f"# Title {number}\n\n- [fact] other{number} words\n")
+    put(
+        index,
+        "secret.md",
+        "# Wyvernry\n\n- [zephyr] quokkadom #mugwumpish\n- xylograph [[Jabberwock]]\n",
+    )
+    for number in range(20):
+        put(index, f"later{number}.md", f"# Later {number}\n")
+
+    index.erase("secret.md")
+
+    left = b"".join(found.read_bytes() for found in tmp_path.iterdir()).lower()
+    for word in (b"wyvernry", b"zephyr", b"quokkadom", b"mugwumpish", b"xylograph", b"jabberwock"):
+        assert word not in left
+    assert b"secret.md" not in left
+    assert index.counts().notes == 40
+
+
 def test_a_call_is_remembered_until_it_is_forgotten(index: NoteIndex) -> None:
     named = Request("named", "arguments", 5, "a.md", "", b"answer", "")
     unnamed = Request("unnamed", "arguments", 5, "a.md", "", b"answer", "somebody")

@@ -132,6 +132,25 @@ def test_a_name_that_many_notes_have_is_looked_up_once(tmp_path: Path, way: str)
     assert work(400) < 3 * work(200)
 
 
+def test_a_note_with_many_links_is_read_in_time_that_grows_with_their_number(
+    tmp_path: Path,
+) -> None:
+    def work(links: int) -> int:
+        (tmp_path / str(links)).mkdir()
+        index = opened(tmp_path / str(links))
+        put(index, "n.md", "".join(f"[[n{number}]]\n" for number in range(links)))
+        db = Counted.read_write(tmp_path / str(links) / "k.db")
+        assert isinstance(db, Counted)
+        reader = NoteReader(db)
+        assert len(reader.links_from("n.md")) == links
+        steps = db.steps(lambda: reader.links_from("n.md"))
+        reader.close()
+        index.close()
+        return steps
+
+    assert work(800) < 3 * work(400)
+
+
 NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c"])
 
 

@@ -1,5 +1,6 @@
 """Sessions that a gate watches over: begin, look, change the mode and the work, end."""
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -101,7 +102,7 @@ def take_up(app: App, workspace: Path, session: SessionId) -> Begun | NotAllowed
 
 def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
     """Those of `sessions` that the caller's conversation would have to move to."""
-    root = project.root_of(workspace) if workspace.is_dir() else None
+    root = project.root_of(workspace) if os.path.isdir(workspace) else None
     conversation = own_conversation(app)
     if root is None or conversation is None:
         return set()
@@ -301,7 +302,13 @@ def _standing_of(app: App, session: SessionId) -> Standing:
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = Path(stream.head.workspace)
-    return _standing_in(app, root) if (root / project.CONFIG).exists() else Standing(Policy())
+    try:
+        os.stat(root / project.CONFIG)
+    except (FileNotFoundError, NotADirectoryError):
+        return Standing(Policy())
+    except OSError:
+        pass  # it may well be there, and who reads it says what is wrong
+    return _standing_in(app, root)
 
 
 def _standing_in(app: App, root: Path) -> Standing:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from interlock.app.context import App
 from interlock.app.notes.publish import unpublish
 from interlock.app.refusals import NoSuchSession
@@ -10,7 +12,13 @@ from interlock.core.ids import SessionId
 from interlock.store import gate
 
 
-def delete(app: App, asked: str) -> SessionId | NoSuchSession:
+class Deleted(msgspec.Struct, frozen=True):
+    session: SessionId
+    left: tuple[str, ...] = ()
+    """What is still in the project, each in a sentence that says why."""
+
+
+def delete(app: App, asked: str) -> Deleted | NoSuchSession:
     """Remove a session and everything that only it names. There is no way back.
 
     Its note in the project goes too, unless a person has written into it.
@@ -21,6 +29,6 @@ def delete(app: App, asked: str) -> SessionId | NoSuchSession:
     stream = app.reader.stream(session)
     app.log.delete(session)
     gate.withdraw(app.home, session)
-    if stream and stream.head:
-        unpublish(app, session, Path(stream.head.workspace))
-    return session
+    if stream is None or stream.head is None:
+        return Deleted(session)
+    return Deleted(session, unpublish(app, session, Path(stream.head.workspace)))

@@ -1,5 +1,6 @@
 """Which directories sessions have worked in: what a page may look into, and nothing else."""
 
+import os
 from pathlib import Path
 
 from interlock.app.context import App
@@ -12,12 +13,13 @@ _ALL = 1_000_000
 def known_workspaces(app: App) -> tuple[str, ...]:
     """The directories of sessions, as far as they are still there, the last used first."""
     found = app.reader.workspaces(limit=OFFERED_MAX)
-    return tuple(workspace for workspace in found if Path(workspace).is_dir())
+    # Not `Path.is_dir`: in a shared store are directories of others, and it raises there.
+    return tuple(workspace for workspace in found if os.path.isdir(workspace))
 
 
 def known_workspace(app: App, asked: str) -> Path | Explanation:
     """One of them. Others are not looked into, and nobody is told whether they exist."""
-    if asked in app.reader.workspaces(limit=_ALL) and Path(asked).is_dir():
+    if asked in app.reader.workspaces(limit=_ALL) and os.path.isdir(asked):
         return Path(asked)
     return Explanation(
         "unknown_session",

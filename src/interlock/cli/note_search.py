@@ -117,12 +117,20 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
     found = done_or_stop(graph(app, notes, name, depth=depth), as_json=as_json)
     if as_json:
         print_json(found)
-    elif as_mermaid:
+        return
+    if as_mermaid:
         print("\n".join(_mermaid(found)))
     else:
         print_table([(edge.source, edge.kind, edge.target) for edge in found.edges])
         for target in found.unwritten:
             print(f"not written: {target}")
+    for count, what in (
+        (found.left_out, "notes"),
+        (found.edges_left_out, "links"),
+        (found.unwritten_left_out, "notes that are not written"),
+    ):
+        if count:
+            print(f"{count} more {what} are left out", file=sys.stderr)
 
 
 @note.command("check")

@@ -178,11 +178,15 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
         refuse(explain(found), as_json=as_json)
     if not yes:
         click.confirm(f"Delete {found} for good?", abort=True, err=True)
-    deletion.delete(app, found)
+    done = deletion.delete(app, found)
+    if isinstance(done, NoSuchSession):
+        refuse(explain(done), as_json=as_json)
     if as_json:
-        print_json({"deleted": found})
-    else:
-        print(f"Deleted {found}")
+        print_json({"deleted": done.session, "left": done.left})
+        return
+    print(f"Deleted {done.session}")
+    for left in done.left:
+        print(f"But {left}", file=sys.stderr)
 
 
 @session.command()

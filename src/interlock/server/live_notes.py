@@ -101,7 +101,7 @@ class NotesLive:
             if time.monotonic() < self._files_due.get(workspace, float("inf")):
                 return await self._reader.run(lambda app: watch.state_of(app, workspace))
             seen = await self._reader.run(lambda app: watch.look(app, workspace))
-        except StoreFailure:
+        except (StoreFailure, OSError):  # of one project: the others are told all the same
             return ""
         pause = max(FILES_SECONDS_MIN, REST * seen.cost * len(self._files_due))
         self._files_due[workspace] = time.monotonic() + (0 if seen.is_behind else pause)

@@ -45,7 +45,9 @@ def _checked(commit: str | None) -> str | None:
 def root_of(directory: Path) -> Path | None:
     """The top of the worktree around a directory; None where there is none."""
     here = Path(os.path.realpath(directory))
-    return next((above for above in (here, *here.parents) if (above / ".git").exists()), None)
+    above = (here, *here.parents)
+    # Not `Path.exists`, which raises where a directory may not be looked into.
+    return next((one for one in above if os.path.exists(one / ".git")), None)
 
 
 def _git_directory(directory: str) -> str | None:

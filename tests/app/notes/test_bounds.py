@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.app.notes import changing
-from interlock.app.notes.around import LINKS_MAX, OBSERVATION_CHARS_MAX, build_context
+from interlock.app.notes import changing, write
+from interlock.app.notes.around import (
+    EDGES_MAX,
+    LINKS_MAX,
+    OBSERVATION_CHARS_MAX,
+    OBSERVATIONS_MAX,
+    UNWRITTEN_MAX,
+    build_context,
+    graph,
+)
 from interlock.app.notes.changing import (
     COMPARED_LINES_MAX,
     DIFF_LINES_MAX,
@@ -17,10 +25,12 @@ from interlock.app.notes.changing import (
     diff_of,
 )
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.refusals import NoteChanged, TooMany
+from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.refusals import LooksLike, NoteChanged, TooMany
 from interlock.app.notes.remove import delete
-from interlock.app.notes.results import Context, Hits
+from interlock.app.notes.results import Context, Graph, Hits
 from interlock.app.notes.search import AMONG_MAX, Filter, Search, recent, search
+from interlock.core.notes.edits import FindReplace, InsertAfter
 from tests.app.notes.desk import Desk
 
 SIZE_MAX = (DIFF_LINES_MAX + 3) * (LINE_CHARS_MAX + 1)
@@ -122,6 +132,70 @@ def test_context_shows_so_many_links_and_so_much_of_what_is_said(desk: Desk) -> 
     assert one.observations[0].endswith("…")
     assert len(one.observations[0]) == OBSERVATION_CHARS_MAX
     assert one.observations[1] == "[fact] short"
+
+
+def test_a_graph_shows_so_many_links_and_says_how_many_more_there_are(desk: Desk) -> None:
+    kinds = EDGES_MAX - UNWRITTEN_MAX + 5
+    desk.file("a.md", "".join(f"- needs [[n{number}]]\n" for number in range(UNWRITTEN_MAX + 7)))
+    desk.file("b.md", "".join(f"- kind{number} [[a]]\n" for number in range(kinds)))
+
+    found = graph(desk.app, desk.notes, "a")
+
+    assert isinstance(found, Graph)
+    assert (len(found.unwritten), found.unwritten_left_out) == (UNWRITTEN_MAX, 7)
+    assert (len(found.edges), found.edges_left_out) == (EDGES_MAX, 7 + 5)
+    named = {*found.unwritten, *(note.path for note in found.notes)}
+    assert {edge.target for edge in found.edges} <= named
+    small = graph(desk.app, desk.notes, "b", depth=0)
+    assert isinstance(small, Graph)
+    assert (small.unwritten_left_out, small.edges_left_out) == (0, 0)
+
+
+def test_what_a_note_says_is_not_crowded_out_by_one_whose_path_goes_on(desk: Desk) -> None:
+    desk.file("a.md", "- [fact] ours\n")
+    desk.file("a.md.md", "- [fact] theirs\n" * (OBSERVATIONS_MAX + 200))
+
+    found = build_context(desk.app, desk.notes, "a.md", depth=0)
+    looked_at = inspect(desk.app, desk.notes, "a.md")
+
+    assert isinstance(found, Context)
+    assert found.notes[0].observations == ("[fact] ours",)
+    assert isinstance(looked_at, Inspected)
+    assert [one.text for one in looked_at.observations] == ["ours"]
+
+
+@pytest.mark.parametrize(
+    ("there", "title"),
+    [
+        ("Use SQLite", "use sqlite!"),
+        ("use sqlite!", "Use SQLite"),
+        ("ADR-007: Use SQLite", "Use SQLite"),
+        ("!!!", "!!!"),
+    ],
+)
+def test_many_notes_with_the_same_words_do_not_hide_the_one_with_the_same_title(
+    desk: Desk, there: str, title: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "ALIKE_MAX", 40)
+    desk.file("x/it.md", f"---\ntitle: '{there}'\n---\n{'long ' * 500}")
+    for number in range(30):
+        desk.file(f"{number}.md", "use sqlite " * 5)
+        desk.file(f"t{number}.md", f"---\ntitle: Use SQLite, use SQLite {number}\n---\n")
+
+    assert desk.write(title, "text") == LooksLike(there, "x/it.md")
+
+
+def test_the_lines_of_what_is_there_too_often_are_counted_and_not_all_named(desk: Desk) -> None:
+    desk.file("n.md", "# A\na\n" * 50_000)
+
+    replaced = explain_note(desk.edit("n", FindReplace("a", "b"))).error
+    put_in = explain_note(desk.edit("n", InsertAfter("A", "b"))).error
+
+    assert replaced.startswith("The text is there 50000 times (lines 2, 4, 6, ")
+    assert put_in.startswith("50000 sections are called “A” (lines 1, 3, 5, ")
+    assert replaced.endswith(" and more)")
+    assert put_in.endswith(" and more)")
+    assert len(replaced) + len(put_in) < 500
 
 
 @pytest.mark.parametrize("field", ["types", "tags", "statuses"])

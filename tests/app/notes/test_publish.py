@@ -65,6 +65,18 @@ def test_what_a_person_wrote_outlives_publishing_however_the_line_looks(
     assert "mode: analysis" in path.read_text()
 
 
+def test_a_directory_whose_name_has_several_lines_stands_in_one(app: App, desk: Desk) -> None:
+    odd = Desk(app, desk.root.parent / "odd\n# Heading\n- [fact] said")
+    opt_in(odd.root, "standard")
+
+    session = attend.begin(app, odd.root, CLAUDE).session
+
+    lines = page(odd, session).read_text().splitlines()
+    assert [line for line in lines if "# Heading" in line] == [
+        f"- In: {' '.join(str(odd.root).split())}"
+    ]
+
+
 def test_a_lock_that_somebody_holds_changes_no_answer(
     app: App, desk: Desk, session: SessionId
 ) -> None:

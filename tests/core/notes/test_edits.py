@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import front, grammar
 from interlock.core.notes.edits import (
+    PLACES_MAX,
     Append,
     Edit,
     EditRefusal,
@@ -198,8 +199,8 @@ def test_a_heading_in_code_is_no_section() -> None:
 def test_several_sections_of_one_name_are_told_apart_by_their_level_and_case() -> None:
     text = "---\na: b\n---\n# A\n1\n## A\n2\n# a\n3\n## A\n4\n"
 
-    assert edit(text, ReplaceSection("A", "x")) == SeveralSections("A", (4, 6, 10))
-    assert edit(text, ReplaceSection("## A", "x")) == SeveralSections("## A", (6, 10))
+    assert edit(text, ReplaceSection("A", "x")) == SeveralSections("A", 3, (4, 6, 10))
+    assert edit(text, ReplaceSection("## A", "x")) == SeveralSections("## A", 2, (6, 10))
     assert edited(text, ReplaceSection("# A", "x")) == text.replace("1", "x")
     assert edited(text, ReplaceSection("a", "x")) == text.replace("3", "x")
 
@@ -267,7 +268,9 @@ def test_an_edit_of_a_section_leaves_what_is_above_and_below(
         if (other.level, other.text) == (heading.level, heading.text)
     ]
     if len(same) > 1:
-        assert after == SeveralSections(section, tuple(other.line for other in same))
+        assert after == SeveralSections(
+            section, len(same), tuple(other.line for other in same[:PLACES_MAX])
+        )
         return
     if after == FrontmatterInTheWay():
         return

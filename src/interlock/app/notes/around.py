@@ -18,6 +18,8 @@ OBSERVATIONS_MAX = 12
 OBSERVATION_CHARS_MAX = 300
 LIMIT_MAX = 50
 GRAPH_MAX = 200
+UNWRITTEN_MAX = 200
+EDGES_MAX = 2_000
 REACHED_MAX = 500  # in a dense graph three links lead to everything
 
 
@@ -78,11 +80,15 @@ def graph(
             if link.to is None or link.to in paths:
                 edges[Edge(path, target, label(link.kind))] = None
     rows = (notes.index.by_path(path) for path in paths)
+    hidden = set(list(unwritten)[UNWRITTEN_MAX:])
+    shown = [edge for edge in edges if edge.target not in hidden][:EDGES_MAX]
     return Graph(
         tuple(described(row) for row in rows if row),
-        tuple(unwritten),
-        tuple(edges),
+        tuple(unwritten)[:UNWRITTEN_MAX],
+        tuple(shown),
         max(0, len(reached) - limit),
+        len(hidden),
+        len(edges) - len(shown),
     )
 
 
@@ -110,7 +116,7 @@ def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
 
 
 def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
-    said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
+    said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
     named = notes.index.links_from(row.path)
     links = [
         Linked(label(link.kind), link.to or one_line(link.target), is_written=link.to is not None)
@@ -124,11 +130,7 @@ def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
         described(row),
         distance,
         via,
-        tuple(
-            _cut(f"[{label(one.category)}] {one_line(one.text)}")
-            for one in said
-            if one.path == row.path
-        ),
+        tuple(_cut(f"[{label(one.category)}] {one_line(one.text)}") for one in said),
         tuple(links),
         max(0, len(named) - LINKS_MAX),
     )

@@ -1,5 +1,6 @@
 """Look through the notes of a project: a page of them, and what there is to choose from."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -67,14 +68,14 @@ def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[Desc
     The files are not looked at: a session's page is shown at every step of it. For the same reason
     nothing about notes can keep that page from being shown.
     """
-    place = place_of(app.home, Path(workspace))
-    if not isinstance(place, Place) or not place.folder.is_dir():
-        return ()
     try:
+        place = place_of(app.home, Path(workspace))
+        if not isinstance(place, Place) or not os.path.isdir(place.folder):
+            return ()
         notes = open_notes(app, Path(workspace))
         if not isinstance(notes, OpenedNotes):
             return ()
         rows = notes.index.fronted("session", session, limit=OF_SESSION_MAX)
-    except StoreFailure:
+    except (StoreFailure, OSError):
         return ()
     return tuple(described(row) for row in rows)

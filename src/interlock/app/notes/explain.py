@@ -179,8 +179,7 @@ def _edit(refusal: EditRefusal) -> Explanation:
             if refusal.closest:
                 hint = f"Line {refusal.line} is like it: `{_short(refusal.closest)}`. Copy it."
         case OtherCount():
-            places = ", ".join(map(str, refusal.lines))
-            error = f"The text is there {refusal.found} times (lines {places})"
+            error = f"The text is there {refusal.found} times ({_lines(refusal)})"
             hint = f"Send expectedReplacements {refusal.found} to change all, or more of the text."
         case NoSuchSection():
             known = ", ".join(f"“{_short(name)}”" for name in refusal.known[:_NAMES_MAX])
@@ -189,8 +188,8 @@ def _edit(refusal: EditRefusal) -> Explanation:
             closest = (one_line(refusal.closest),) if refusal.closest else ()
             return Explanation("note_refused", error, hint, closest)
         case SeveralSections():
-            places = ", ".join(map(str, refusal.lines))
-            error = f"Several sections are called “{_short(refusal.section)}” (lines {places})"
+            name = _short(refusal.section)
+            error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
             hint = "Name it with its hashes (`## Name`), or use find_replace."
         case FrontmatterInTheWay():
             error = "The text would become frontmatter, or make some of what is there"
@@ -202,6 +201,11 @@ def _edit(refusal: EditRefusal) -> Explanation:
 
 _NAMES_MAX = 12
 _TEXT_MAX = 120
+
+
+def _lines(refusal: OtherCount | SeveralSections) -> str:
+    more = " and more" if refusal.found > len(refusal.lines) else ""
+    return f"lines {', '.join(map(str, refusal.lines))}{more}"
 
 
 def _short(text: str) -> str:

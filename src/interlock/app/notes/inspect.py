@@ -17,7 +17,7 @@ from interlock.core.notes import front
 from interlock.core.notes.note import Front, Metadata
 from interlock.core.notes.versions import version_of
 from interlock.core.notes.words import label, one_line
-from interlock.store.notes.rows import Filter, LinkRow, ObservationRow, Row
+from interlock.store.notes.rows import LinkRow, ObservationRow, Row
 
 GRAPH_NOTES_MAX = 40
 OBSERVATIONS_MAX = 200
@@ -79,7 +79,7 @@ def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Insp
         return meant
     row, found = meant
     head, body = front.read(found.text)
-    said = notes.index.observations(Filter(prefix=row.path), limit=OBSERVATIONS_MAX)
+    said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
     named = notes.index.links_from(row.path)
     around = graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)
     return Inspected(
@@ -91,7 +91,7 @@ def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Insp
         body=body,
         problem=row.problem,
         origin=_origin(app, head.values),
-        observations=tuple(one for one in said if one.path == row.path),
+        observations=tuple(said),
         links=tuple(_outgoing(notes, named)),
         names={link.target: link.to or "" for link in named},
         linked_from=tuple(_incoming(notes, row)),

@@ -119,7 +119,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def place_of(home: Path, workspace: Path) -> Place | NoPlace:
-    if not workspace.is_dir():
+    if not os.path.isdir(workspace):
         return NoSuchDirectory(str(workspace))
     root = project.root_of(workspace) or git.root_of(workspace)
     if root is None:

@@ -12,9 +12,10 @@ from interlock.app.context import App
 from interlock.app.notes.changing import put, set_apart, told
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
-from interlock.app.notes.refusals import BadName, NoteRefusal, NotOurs, NotWritten
+from interlock.app.notes.refusals import BadName, NoProject, NoteRefusal, NotOurs, NotWritten
 from interlock.app.notes.results import Done
 from interlock.app.policy import standing
+from interlock.app.refusals import NoSuchDirectory
 from interlock.app.user import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import compose, parse
@@ -35,10 +36,12 @@ from interlock.store.failures import StoreFailure
 from interlock.workspace import project
 from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
+from interlock.workspace.notes import Deleted, Folder
 from interlock.workspace.whole_file import Found
 
 CATCH_UP_MAX = 10
 WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
+LAST_WAIT_SECONDS = 2.0  # there is no later for a session that is deleted
 DIGITS_MAX = 12  # of a version; whoever edits a note may write any
 
 
@@ -91,19 +94,67 @@ def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
         return put(app, notes, path, text, found=found, result="replaced" if found else "created")
 
 
-def unpublish(app: App, session: SessionId, workspace: Path) -> None:
-    """Take away what was published of a session, but not what a person has written into it."""
-    notes = open_notes(app, workspace)
-    if not isinstance(notes, OpenedNotes):
-        return
+def unpublish(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
+    """Take away what was published of a session, but not what a person has written into it.
+
+    The session itself is gone, so nothing may fail here: what is returned says what stays and why.
+    """
+    place = place_of(app.home, workspace)
+    if isinstance(place, NoSuchDirectory | NoProject):
+        return ()
+    if not isinstance(place, Place):
+        return (f"What was published of it, if anything, stays: {explain_note(place).error}.",)
     pages = (f"{name_of(session)}.md", f"{CURRENT}.md")
-    with suppress(FolderFailure), notes.lock.held():
-        for path in pages:
-            found = notes.folder.read(path)
-            if not isinstance(found, Found) or session not in found.text or kept_in(found.text):
-                continue
-            notes.folder.delete(path, expected=found.digest)
-            notes.index.erase(path)
+    # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
+    there = [path for path in pages if _may_be_of(session, Folder(place.folder), path)]
+    if not there:
+        return ()
+    try:
+        notes = open_notes(app, workspace)
+        if not isinstance(notes, OpenedNotes):
+            return tuple(_stays(path, explain_note(notes).error) for path in there)
+        with notes.lock.held(LAST_WAIT_SECONDS):
+            left = [_taken_away(notes, path, session) for path in there]
+    except StoreFailure as failure:
+        left = [_stays(path, str(failure)) for path in there]
+    return tuple(one for one in left if one)
+
+
+def _may_be_of(session: SessionId, folder: Folder, path: str) -> bool:
+    try:
+        return _page_of(session, folder, path) is not None
+    except FolderFailure:
+        return True
+
+
+def _page_of(session: SessionId, folder: Folder, path: str) -> Found | None:
+    """What lies there, if it speaks of this session: the pointer may lead to another by now."""
+    found = folder.read(path)
+    return found if isinstance(found, Found) and session in found.text else None
+
+
+def _taken_away(notes: OpenedNotes, path: str, session: SessionId) -> str:
+    """What stays of the page, in words; nothing where it is gone. The caller holds the lock."""
+    try:
+        found = _page_of(session, notes.folder, path)
+        if found is None:
+            return ""
+        if kept_in(found.text):
+            return _stays(path, "somebody has written into it")
+        done = notes.folder.delete(path, expected=found.digest)
+    except FolderFailure as failure:
+        return _stays(path, str(failure))
+    if not isinstance(done, Deleted):
+        return _stays(path, "somebody changed it at the same moment")
+    try:
+        notes.index.erase(path)
+    except StoreFailure as failure:
+        return f"`{path}` is deleted, but not its words in the index of the notes: {failure}."
+    return ""
+
+
+def _stays(path: str, why: str) -> str:
+    return f"`{path}` is still there: {why}. Delete it by hand if it is not needed."
 
 
 def _keep_from_git(notes: OpenedNotes) -> None:

@@ -120,6 +120,9 @@ class Graph(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     edges: tuple[Edge, ...]
     """Between paths, or the names of what is not written."""
     left_out: int = 0
+    """How many more notes there are."""
+    unwritten_left_out: int = 0
+    edges_left_out: int = 0
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel"):

@@ -34,7 +34,7 @@ from interlock.store.notes.rows import Filter
 from interlock.workspace.confined import Outside
 from interlock.workspace.whole_file import Found
 
-ALIKE_MAX = 20
+ALIKE_MAX = 1_000
 TAKEN_MAX = 10_000
 
 
@@ -171,11 +171,13 @@ def _path(
 
 def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:
     """A note whose title says the same in other words, if they are the same words."""
+    wanted = canonical(draft.title)
+    called = notes.index.find(wanted)
     words = expression(plain_title(draft.title))
-    hits = notes.index.search(words, Filter(), limit=ALIKE_MAX) if words else []
-    for hit in hits:
-        if canonical(hit.row.title) == canonical(draft.title):
-            return LooksLike(hit.row.title, hit.row.path)
+    hits = notes.index.search(f"title : ({words})", Filter(), limit=ALIKE_MAX) if words else []
+    for row in (*called, *(hit.row for hit in hits)):
+        if canonical(row.title) == wanted:
+            return LooksLike(row.title, row.path)
     return None
 
 

@@ -16,6 +16,7 @@ from interlock.core.notes.lines import Block
 
 LINES_COMPARED_MAX = 500  # comparing is slow, and a hint is only a hint
 LINE_CHARS_COMPARED_MAX = 200
+PLACES_MAX = 20  # a letter may be there two million times
 _HASHES = re.compile(r"(#{1,6})[ \t]+")
 
 
@@ -77,6 +78,7 @@ class OtherCount(msgspec.Struct, frozen=True):
     expected: int
     found: int
     lines: tuple[int, ...]
+    """Where the first of them are."""
 
 
 class NoSuchSection(msgspec.Struct, frozen=True):
@@ -87,7 +89,9 @@ class NoSuchSection(msgspec.Struct, frozen=True):
 
 class SeveralSections(msgspec.Struct, frozen=True):
     section: str
+    found: int
     lines: tuple[int, ...]
+    """Where the first of them are."""
 
 
 class FrontmatterInTheWay(msgspec.Struct, frozen=True):
@@ -173,7 +177,8 @@ def _heading(
     if len(found) == 1:
         return found[0]
     if found:
-        return SeveralSections(section, tuple(heading.first + before for heading in found))
+        places = tuple(heading.first + before for heading in found[:PLACES_MAX])
+        return SeveralSections(section, len(found), places)
     known = [f"{'#' * heading.level} {_title(heading)}" for heading in headings]
     by_name = {
         _title(heading).casefold(): shown for heading, shown in zip(headings, known, strict=True)
@@ -251,10 +256,11 @@ def _replaced(
 
 
 def _places(body: str, find: str, before: int) -> tuple[int, ...]:
+    """The lines of the first places."""
     starts = lines.ends(body)[:-1]
     places: list[int] = []
     position = body.find(find)
-    while position >= 0:
+    while position >= 0 and len(places) < PLACES_MAX:
         places.append(bisect_right(starts, position) + before)
         position = body.find(find, position + len(find))
     return tuple(places)

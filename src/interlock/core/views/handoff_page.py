@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from interlock.core.ids import SessionId
 from interlock.core.notes.handoff import Handoff, Section, Step, is_nothing, unmarked
+from interlock.core.notes.words import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp
@@ -56,8 +57,8 @@ def _about(session: SessionId, head: Head) -> Section:
         f"- Session: {session}",
         f"- Begun: {timestamp(head.created_ms)}",
         f"- Last change: {timestamp(head.updated_ms)}",
-        f"- In: {_line(head.workspace)}",
-        *([f"- Branch: {_line(head.git_branch)}"] if head.git_branch else []),
+        f"- In: {one_line(head.workspace)}",
+        *([f"- Branch: {one_line(head.git_branch)}"] if head.git_branch else []),
     ]
     return Section("Handoff", 1, "\n".join(facts))
 
@@ -66,7 +67,7 @@ def _feature(head: Head, state: SessionState | None) -> str:
     """What the session is about; where nobody said, the newest run that goes on."""
     going_on = [run.goal for run in head.runs if not _is_done(run)]
     named = (state.active_feature if state else None) or (going_on[-1] if going_on else "")
-    text = _line(named)
+    text = one_line(named)
     # As a reader takes it: without marks around words, however many.
     while (plain := unmarked(text)) != text:
         text = plain
@@ -76,8 +77,8 @@ def _feature(head: Head, state: SessionState | None) -> str:
 def _decisions(state: SessionState | None) -> Iterator[str]:
     work = state.orchestrator_workflow if state else None
     for decision in work.decisions if work else ():
-        why = f" ({_line(decision.rationale)})" if decision.rationale.strip() else ""
-        yield _line(f"{decision.type}: {decision.description}{why}")
+        why = f" ({one_line(decision.rationale)})" if decision.rationale.strip() else ""
+        yield one_line(f"{decision.type}: {decision.description}{why}")
 
 
 def _waiting(runs: Sequence[RunHead]) -> Iterator[str]:
@@ -90,17 +91,17 @@ def _waiting(runs: Sequence[RunHead]) -> Iterator[str]:
 def _next(
     runs: Sequence[RunHead], state: SessionState | None, gaps: Sequence[GapRecorded]
 ) -> Iterator[str]:
-    task = _line(state.active_task or "") if state else ""
+    task = one_line(state.active_task or "") if state else ""
     if not is_nothing(task):
         yield task
     for run in runs:
         if not _is_done(run) and run.pending_title:
-            yield f"Step “{_line(run.pending_title)}” of {_name(run)}"
+            yield f"Step “{one_line(run.pending_title)}” of {_name(run)}"
     yield from (_gap(gap) for gap in gaps if gap.severity != "critical")
 
 
 def _gap(gap: GapRecorded) -> str:
-    return f"Left undone: {_line(gap.summary)} ({gap.severity})"
+    return f"Left undone: {one_line(gap.summary)} ({gap.severity})"
 
 
 def _described(run: RunHead) -> str:
@@ -118,12 +119,8 @@ def _recaps(runs: Sequence[RunHead]) -> Iterator[Section]:
 
 
 def _name(run: RunHead) -> str:
-    return f"“{_line(run.goal) or run.workflow_id}”"
+    return f"“{one_line(run.goal) or run.workflow_id}”"
 
 
 def _is_done(run: RunHead) -> bool:
     return run.status in ("complete", "complete_with_gaps")
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

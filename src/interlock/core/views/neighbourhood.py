@@ -112,7 +112,8 @@ def _lines(
 ) -> Iterable[Line]:
     kinds = defaultdict[tuple[str, str], dict[str, None]](dict)
     for relation in relations:
-        if relation.source != relation.target and {relation.source, relation.target} <= set(cells):
+        is_placed = relation.source in cells and relation.target in cells
+        if is_placed and relation.source != relation.target:
             kinds[relation.source, relation.target][relation.kind] = None
     for (source, target), there in kinds.items():
         back = kinds.get((target, source), {})

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata
+from interlock.core.notes.words import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp
@@ -52,14 +53,19 @@ def session_page(
         "task": state.active_task if state else None,
     }
     title = f"Session {timestamp(head.created_ms)[:10]} {session}"
-    lines = [f"# {title}", "", f"- Begun: {timestamp(head.created_ms)}", f"- In: {head.workspace}"]
+    lines = [
+        f"# {title}",
+        "",
+        f"- Begun: {timestamp(head.created_ms)}",
+        f"- In: {one_line(head.workspace)}",
+    ]
     if state and (logbook := state.protocol_start_evidence.get("logbook")):
-        lines.append(f"- Logbook: {logbook}")
+        lines.append(f"- Logbook: {one_line(logbook)}")
     for run in head.runs:
         lines += ["", *_run(run)]
     if gaps:
         lines += ["", "## Left open", ""]
-        lines += [f"- [gap] {_line(gap.summary)} ({gap.severity})" for gap in gaps]
+        lines += [f"- [gap] {one_line(gap.summary)} ({gap.severity})" for gap in gaps]
     return Page(
         name_of(session),
         title,
@@ -98,13 +104,13 @@ def _below(text: str) -> str | None:
     return text[found.end() :] if found else None
 
 
-_LINE = re.compile(rf"^[ \t]*{re.escape(KEPT_BELOW)}[ \t]*$", re.MULTILINE)
+_LINE = re.compile(rf"^[ \t]*{re.escape(KEPT_BELOW)}[ \t\r]*$", re.MULTILINE)
 
 
 def _run(run: RunHead) -> list[str]:
-    at = f", at “{_line(run.pending_title)}”" if run.pending_title else ""
+    at = f", at “{one_line(run.pending_title)}”" if run.pending_title else ""
     lines = [
-        f"## {_line(run.goal) or run.workflow_id}",
+        f"## {one_line(run.goal) or run.workflow_id}",
         "",
         f"- Run: `{run.run}` of {run.workflow_id}, {run.status}, {run.steps_done} of"
         f" {run.step_count} steps done{at}",
@@ -117,7 +123,3 @@ def _run(run: RunHead) -> list[str]:
 
 def _status(runs: Sequence[RunHead]) -> str:
     return "active" if any(run.status in ("open", "waiting") for run in runs) else "ended"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

@@ -111,6 +111,10 @@ class Archived(msgspec.Struct, frozen=True, rename="camel"):
 
 class Deleted(msgspec.Struct, frozen=True):
     deleted: SessionId
+    left: Annotated[
+        tuple[str, ...],
+        Meta(description="What is still in the project, each in a sentence that says why."),
+    ]
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -192,7 +196,7 @@ def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
 
 def _delete(app: App, at: OneSession, _: None) -> Deleted | NoSuchSession:
     done = deletion.delete(app, at.session)
-    return done if isinstance(done, NoSuchSession) else Deleted(done)
+    return done if isinstance(done, NoSuchSession) else Deleted(done.session, done.left)
 
 
 def _cancel(app: App, at: OneSession, _: None) -> NoSuchSession | Refused:

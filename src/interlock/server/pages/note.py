@@ -23,7 +23,13 @@ from interlock.core.views.neighbourhood import (
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.grid import LANE_PX, ROW_PX
 from interlock.server.markdown import is_too_long, note_markdown
-from interlock.server.pages.notes import STATUSES, note_address, notes_address, seen_notes
+from interlock.server.pages.notes import (
+    STATUSES,
+    note_address,
+    notes_address,
+    page_number,
+    seen_notes,
+)
 from interlock.server.refused import status_of
 
 DEPTH_MAX = 2
@@ -85,9 +91,7 @@ def _problem(project: str, problem: Explanation, stream: str) -> Shown:
 def _text(found: Inspected, asked: Asked, project: str) -> dict[str, Any]:
     """The file as it is, a page at a time."""
     pages = pages_of(found.text)
-    text = asked.word("page")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1  # noqa: PLR2004
-    page = min(max(number, 1), len(pages))
+    page = min(page_number(asked), len(pages))
 
     def to(number: int) -> str:
         return note_address(project, found.note.path, view="text", page=str(number))
@@ -155,7 +159,7 @@ def _drawing(around: Graph, middle: str, depth: int) -> Drawing | None:
         tuple(_drawn(line, middle) for line in laid.lines),
         laid.width * LANE_PX,
         laid.height * ROW_PX,
-        around.left_out,
+        around.left_out + len(hidden) + around.unwritten_left_out,
     )
 
 

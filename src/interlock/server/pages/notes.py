@@ -55,7 +55,7 @@ def notes(asked: Asked) -> Shown:
     seen = seen_notes(asked, project)
     if isinstance(seen.notes, Explanation):
         return _problem(facts, seen.notes, seen.stream)
-    page = _page(asked.word("page"))
+    page = page_number(asked)
     found = browse(asked.app, seen.notes, _search(asked, page))
     if not isinstance(found, Browsed):
         return _problem(facts, explain_note(found), seen.stream)
@@ -128,6 +128,8 @@ def _search(asked: Asked, page: int) -> Search:
     return Search(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
 
 
-def _page(text: str) -> int:
+def page_number(asked: Asked) -> int:
+    """Which page is asked for, from 1; the first where that is no number."""
+    text = asked.word("page")
     is_number = text.isascii() and text.isdigit() and len(text) < 6  # noqa: PLR2004
     return min(max(int(text), 1), PAGE_MAX) if is_number else 1

@@ -84,11 +84,16 @@ def confirm_delete(_: Asked, found: Found) -> Shown:
     return _delete_page(found, wrong=False)
 
 
-def delete(asked: Asked, found: Found) -> GoTo | Shown:
+def delete(asked: Asked, found: Found) -> GoTo | Shown | Explanation:
     """There is no way back, so its name must be typed."""
     if asked.word("confirm").strip() not in (short(found.session), found.session):
         return _delete_page(found, wrong=True)
-    deletion.delete(asked.app, found.session)
+    done = deletion.delete(asked.app, found.session)
+    if isinstance(done, NoSuchSession):
+        return explain(done)
+    if done.left:
+        error = "The session is deleted, but not everything that was published of it"
+        return Shown("error.html", error, {"error": error, "hint": " ".join(done.left)})
     return GoTo("/sessions", "deleted")
 
 

@@ -132,14 +132,12 @@ class NoteReader:
     def links_from(self, path: str) -> list[LinkRow]:
         # Each name is looked up once: a note may name one many times that many notes have.
         meant = _MEANT.format(key="d.key", directory="d.directory")
-        rows = self._rows(
-            f"WITH named AS MATERIALIZED (SELECT d.key, ({meant}) AS leads FROM (SELECT DISTINCT"
-            " l.key, n.directory FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?) d)"
-            f" SELECT {_LINK}, m.leads FROM note n JOIN link l ON l.note = n.id"
-            " JOIN named m ON m.key = l.key WHERE n.path = ? ORDER BY l.nr",
-            (path, path),
-        )
-        return [LinkRow(*row) for row in rows]
+        of_note = "FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?"
+        with self.snapshot():
+            names = f"SELECT DISTINCT l.key, n.directory {of_note}"
+            leads = dict(self._rows(f"SELECT d.key, ({meant}) FROM ({names}) d", (path,)))
+            rows = self._rows(f"SELECT {_LINK}, l.key {of_note} ORDER BY l.nr", (path,))
+            return [LinkRow(*row[:-1], to=leads[row[-1]]) for row in rows]
 
     def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
         """Links that lead to the note, wherever they are written; also those older than it."""
@@ -172,17 +170,11 @@ class NoteReader:
 
     def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
         """Those of the notes wanted, the newest notes first; of one category, if that is said."""
-        conditions, values = _of_category(wanted)
-        rows = self._rows(
-            "SELECT n.path, n.title, n.modified_ms, o.line, o.category, o.text, o.tags, o.context"
-            f" FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}"
-            " ORDER BY n.modified_ms DESC, n.path, o.nr LIMIT ?",
-            (*values, limit),
-        )
-        return [
-            ObservationRow(path, title, modified, line, category, text, _words(tags), context)
-            for path, title, modified, line, category, text, tags, context in rows
-        ]
+        return self._observations(*_of_category(wanted), limit)
+
+    def observations_in(self, path: str, *, limit: int) -> list[ObservationRow]:
+        """Those of one note."""
+        return self._observations("n.path = ?", [path], limit)
 
     def count_observations(self, wanted: Filter) -> int:
         conditions, values = _of_category(wanted)
@@ -262,6 +254,20 @@ class NoteReader:
         }
         with self.snapshot():
             return {name: sorted(self._rows(query)) for name, query in queries.items()}
+
+    def _observations(
+        self, conditions: str, values: Sequence[Value], limit: int
+    ) -> list[ObservationRow]:
+        rows = self._rows(
+            "SELECT n.path, n.title, n.modified_ms, o.line, o.category, o.text, o.tags, o.context"
+            f" FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}"
+            " ORDER BY n.modified_ms DESC, n.path, o.nr LIMIT ?",
+            (*values, limit),
+        )
+        return [
+            ObservationRow(path, title, modified, line, category, text, _words(tags), context)
+            for path, title, modified, line, category, text, tags, context in rows
+        ]
 
     def _counted(self, column: str, table: str, limit: int) -> dict[str, int]:
         return dict(

@@ -1,0 +1,87 @@
+"""A directory that may not be looked into is somebody else's, and stops nobody."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from interlock.app import attend
+from interlock.app.context import App, open_app
+from interlock.app.explanation import Explanation
+from interlock.app.failures import SettingsBroken
+from interlock.app.notes.browse import newest_project, notes_of_session
+from interlock.app.notes.opened import open_notes
+from interlock.app.notes.refusals import NoProject
+from interlock.app.notes.watch import look, state_of
+from interlock.app.projects import opt_in
+from interlock.app.refusals import NoSuchDirectory
+from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.core.ids import SessionId
+from interlock.core.session.attend import Conversation
+from tests.app.notes.desk import Desk
+from tests.scenes import started
+from tests.unprivileged import nobody, place_of_nobody
+
+
+class Closed:
+    """Two projects: in one a session worked first, in the other last; then that was closed."""
+
+    def __init__(self, place: Path) -> None:
+        self.app = open_app(place / "home")
+        self.open, self.closed = place / "open", place / "theirs" / "closed"
+        for project in (self.open, self.closed):
+            (project / ".git").mkdir(parents=True)
+            Desk(self.app, project).written("A note", "text")
+            self.session: SessionId = started(self.app, project).answer.session
+
+
+@pytest.fixture(params=["the directory", "the one above"])
+def shut(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Closed]:
+    # All that is imported on the way is: nobody may not read it.
+    Closed(tmp_path).app.close()
+    with place_of_nobody() as place, nobody():
+        made = Closed(place)
+        shut = made.closed if request.param == "the directory" else made.closed.parent
+        shut.chmod(0)
+        yield made
+        made.app.close()
+        shut.chmod(0o755)
+
+
+def test_what_is_shown_is_what_can_be_looked_into(shut: Closed) -> None:
+    app = shut.app
+
+    assert str(shut.open) in known_workspaces(app)
+    assert newest_project(app) == str(shut.open)
+    assert known_workspace(app, str(shut.open)) == shut.open
+    asked = known_workspace(app, str(shut.closed))
+    assert isinstance(asked, Explanation) == (str(shut.closed) not in known_workspaces(app))
+
+
+def test_nothing_about_notes_keeps_the_page_of_a_session_from_being_shown(shut: Closed) -> None:
+    assert notes_of_session(shut.app, str(shut.closed), shut.session) == ()
+
+
+def test_whoever_listens_is_told_that_there_are_no_notes(shut: Closed) -> None:
+    before = state_of(shut.app, shut.closed)
+
+    assert isinstance(open_notes(shut.app, shut.closed), NoProject | NoSuchDirectory)
+    assert look(shut.app, shut.closed).state == before != state_of(shut.app, shut.open)
+
+
+def test_a_config_that_may_not_be_read_is_not_taken_for_none(app: App, desk: Desk) -> None:
+    opt_in(desk.root, "strict")
+    attend.begin(app, desk.root, Conversation("claude-code", "c1"))
+    with place_of_nobody() as place, nobody():
+        project = place / "project"
+        project.mkdir()
+        opt_in(project, "strict")
+        theirs = open_app(place / "home")
+        session = attend.begin(theirs, project, Conversation("claude-code", "c1")).session
+        project.chmod(0)
+
+        with pytest.raises(SettingsBroken, match="Permission denied"):
+            attend.change_mode(theirs, session, "coding", by="user")
+
+        project.chmod(0o755)
+        theirs.close()
