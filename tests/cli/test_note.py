@@ -99,7 +99,7 @@ def test_what_is_there_is_not_written_over_and_the_difference_is_shown(
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("error: `A.md` is there already, and nothing was written.")
     assert "\n-mine\n+yours\n" in refused.err
-    assert f"version {version}" in refused.err
+    assert f"--overwrite {version}" in refused.err
     stale = typed("note", "write", "A", "--content", "yours\n", "--overwrite", "0" * 12)
     assert (stale.code, "is not what you have read" in stale.err) == (1, True)
     as_json_too = typed("note", "write", "A", "--content", "yours\n", "--json")
@@ -160,7 +160,7 @@ def test_edits_that_cannot_be_made_say_what_is_there(typed: Terminal, folder: Pa
         (("find-replace", "--find", "same", "--content", "x"), "there 2 times (lines 5, 6)"),
         (("replace-section", "--section", "One", "--content", "x"), "needs the version you have"),
         (("insert-after", "--section", "Won", "--content", "x"), "no section “Won”"),
-        ((), "names neither an operation nor metadata"),
+        ((), "names neither an operation nor --set"),
     ):
         refused = typed("note", "edit", "n", *arguments)
         assert (refused.code, refused.out) == (1, "")
@@ -180,11 +180,14 @@ def test_a_note_that_is_not_there_is_refused_with_those_that_are_like_it(
         1,
         "",
         "error: There is no note `storage layer`\n\nhint: Name one of those, or search for it.\n"
-        "  interlock note read 'specs/storage.md'\n",
+        "  interlock note read specs/storage.md\n  interlock note search 'storage layer'\n",
     )
     problem = typed("note", "read", "storage layer", "--json")
     assert problem.code == 1
-    assert json.loads(problem.out)["commands"] == ["interlock note read 'specs/storage.md'"]
+    assert json.loads(problem.out)["commands"] == [
+        "interlock note read specs/storage.md --json",
+        "interlock note search 'storage layer'",
+    ]
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/../../b", ".hidden", "memory://../x", "a\0b"])

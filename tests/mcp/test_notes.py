@@ -311,10 +311,9 @@ def test_a_note_that_is_not_utf8_is_answered_like_any_other(agent: Agent, folder
     assert (read["text"], len(read["hints"])) == ("caf\N{REPLACEMENT CHARACTER} walrus\n", 1)
     written = agent.call("write_note", {"title": "latin", "content": "another"})
     stale = {"identifier": "latin", "version": "0" * 12}
-    edit = {"operation": "replace_section", "section": "walrus", "content": "x"}
     for refused in (
         written,
-        agent.call("edit_note", stale | edit | {"operation": "append"}),
+        agent.call("edit_note", stale | {"operation": "append", "content": "x"}),
         agent.call("delete_note", stale),
     ):
         assert refused["isError"]

@@ -262,7 +262,7 @@ def test_broken_settings_and_a_folder_outside_are_said_with_a_way_on(
     assert {broken.status, outside.status} == {409}
     assert session.status == 200
     assert "config.toml" in broken.text
-    assert "which nobody trusts" in outside.text
+    assert "is not in the project" in outside.text
     assert "The price list" not in outside.text
     assert str(vault.shop) in broken.text
 

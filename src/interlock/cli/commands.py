@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from interlock import __version__
-from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.explanation import Explanation
+from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.app.home import data_home
-from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, complain
+from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, tell
 
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
@@ -73,23 +74,45 @@ def run(arguments: list[str]) -> int:
         return MISUSE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "interlock"
-        complain(error.format_message().rstrip("."), f"`{command} --help` shows how it is called.")
+        hint = f"`{command} --help` shows how it is called."
+        _tell(arguments, Explanation("invalid_arguments", error.format_message().rstrip("."), hint))
         return MISUSE
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except StoreFailure as failure:
-        complain(str(failure), failure.hint)
+        code = "store_busy" if isinstance(failure, StoreBusy) else "store_failed"
+        _tell(arguments, Explanation(code, str(failure), failure.hint))
         return REFUSED
     except SettingsBroken as broken:
-        complain(str(broken), "Correct the file, or move it away.")
+        hint = "Correct the file, or move it away."
+        _tell(arguments, Explanation("settings_broken", str(broken), hint))
         return REFUSED
     except BrokenPipeError:
         # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes words)
+        if isinstance(error, FileNotFoundError) and (gone := _gone()):
+            _tell(arguments, gone)
+            return REFUSED
         return _report(error)
     return code if isinstance(code, int) else DONE
+
+
+def _tell(arguments: list[str], explanation: Explanation) -> None:
+    """In the form that was asked for, though the command did not come to hear of that."""
+    tell(explanation, as_json="--json" in arguments)
+
+
+def _gone() -> Explanation | None:
+    """The directory in which we are was removed under us; most commands ask where they are."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        here = os.environ.get("PWD", ".")
+        error = f"The directory `{here}` does not exist any more"
+        return Explanation("invalid_arguments", error, "Go to one that does, and try again.")
+    return None
 
 
 def _report(error: Exception) -> int:

@@ -1,37 +1,33 @@
 """`interlock note`: read and change the notes of the project."""
 
+import os
 import sys
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+from msgspec import structs
 
 from interlock.app.context import App, open_app
+from interlock.app.explanation import Explanation
 from interlock.app.home import data_home
-from interlock.app.notes.edit import Change, edit
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.remove import delete
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
+from interlock.app.notes.wording import COMMANDS
 from interlock.app.notes.write import Draft, write
-from interlock.cli.terminal import MISUSE, Stop, complain, print_json, refuse
-from interlock.core.notes import edits
-from interlock.core.notes.edits import Edit
+from interlock.cli.note_refused import stop, typed
+from interlock.cli.terminal import MISUSE, print_json, refuse
+from interlock.core.notes.operations import TAKES, Operation
 
 Outcome = TypeVar("Outcome")
 PROGRESS_FROM = 500  # fewer files are read before anybody could read that
 
-_OPERATIONS = (
-    "append",
-    "prepend",
-    "find-replace",
-    "replace-section",
-    "insert-before",
-    "insert-after",
-)
+_OPERATIONS: Final[dict[str, Operation]] = {COMMANDS.operation(name): name for name in TAKES}
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
 
@@ -73,6 +69,7 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
 def read_command(name: str, *, as_json: bool) -> None:
     """Print a note, by its path, permalink or title"""
     app, notes = opened(as_json=as_json)
+    name = named(notes, name)
     found = done_or_stop(read(app, notes, name, page=None), as_json=as_json)
     if as_json:
         print_json(found)
@@ -89,7 +86,7 @@ def read_command(name: str, *, as_json: bool) -> None:
 
 @note.command("edit")
 @click.argument("name")
-@click.argument("operation", type=click.Choice(_OPERATIONS), required=False)
+@click.argument("operation", type=click.Choice(list(_OPERATIONS)), required=False)
 @click.option("--content", help="What is put in; default: what comes in on stdin")
 @click.option("--section", default="", help="The heading of the section")
 @click.option("--find", default="", help="For find-replace")
@@ -102,13 +99,22 @@ def read_command(name: str, *, as_json: bool) -> None:
 def edit_command(name: str, operation: str | None, *, as_json: bool, **options: Any) -> None:
     """Change a part of a note, or its frontmatter"""
     app, notes = opened(as_json=as_json)
-    content = _content(options["content"]) if operation else ""
-    change = Change(
-        _edit(operation, content, options),
-        {**_values(options["values"]), **dict.fromkeys(options["keys"])},
-        options["version"],
+    metadata = {**_values(options["values"]), **dict.fromkeys(options["keys"])}
+    asked = AskedEdit(
+        _OPERATIONS[operation] if operation else None,
+        options["content"] or "",
+        options["section"],
+        options["find"],
+        options["expected"],
+        options["subsections"],
     )
-    _say(done_or_stop(edit(app, notes, name, change), as_json=as_json), as_json)
+    wanted = done_or_stop(edit_of(asked), as_json=as_json)
+    if operation and options["content"] is None:
+        # Only now: nobody types a text for what is refused anyhow.
+        asked = structs.replace(asked, content=_content(None))
+        wanted = done_or_stop(edit_of(asked), as_json=as_json)
+    change = Change(wanted, metadata, options["version"])
+    _say(done_or_stop(edit(app, notes, named(notes, name), change), as_json=as_json), as_json)
 
 
 @note.command("move")
@@ -118,7 +124,7 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
 def move_command(name: str, to: str, *, as_json: bool) -> None:
     """Move a note to a path, or to a folder if that ends with a slash"""
     app, notes = opened(as_json=as_json)
-    _say(done_or_stop(rename(app, notes, name, to), as_json=as_json), as_json)
+    _say(done_or_stop(rename(app, notes, named(notes, name), to), as_json=as_json), as_json)
 
 
 @note.command("delete")
@@ -128,11 +134,14 @@ def move_command(name: str, to: str, *, as_json: bool) -> None:
 def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
     """Delete a note"""
     app, notes = opened(as_json=as_json)
+    name = named(notes, name)
     if version is None:
         found = done_or_stop(read(app, notes, name), as_json=as_json)
         if as_json or not sys.stdin.isatty():
-            complain("Deleting needs the version", f"--version {found.version} deletes it.")
-            raise Stop(MISUSE)
+            hint = f"--version {found.version} deletes it."
+            why = Explanation("invalid_arguments", "Deleting needs the version", hint)
+            again = typed("--version", found.version)
+            refuse(why, as_json=as_json, commands=[again], code=MISUSE)
         click.confirm(f"Delete {found.path} ({len(found.text)} characters)?", abort=True, err=True)
         version = found.version
     _say(done_or_stop(delete(app, notes, name, version), as_json=as_json), as_json)
@@ -143,21 +152,28 @@ def opened(*, as_json: bool) -> tuple[App, OpenedNotes]:
     app = open_app(data_home())
     notes = open_notes(app, Path.cwd())
     if not isinstance(notes, OpenedNotes):
-        _stop(notes, as_json=as_json)
+        stop(notes, as_json=as_json)
     notes.refresh(app, seconds_max=None, progress=_progress if sys.stderr.isatty() else None)
     return app, notes
 
 
 def done_or_stop(outcome: Outcome | NoteRefusal, *, as_json: bool) -> Outcome:
     if isinstance(outcome, NoteRefusal):
-        _stop(outcome, as_json=as_json)
+        stop(outcome, as_json=as_json)
     return outcome
 
 
-def _stop(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
-    explanation = explain_note(refusal)
-    commands = [f"interlock note read '{name}'" for name in explanation.did_you_mean]
-    refuse(explanation, as_json=as_json, commands=commands)
+def named(notes: OpenedNotes, name: str) -> str:
+    """A path as a shell completes it, from the notes folder on; any other name as it is."""
+    if not name.endswith(".md") or "\0" in name or notes.index.by_path(name):
+        return name
+    folder = os.path.realpath(notes.folder.root)
+    for start in (Path.cwd(), notes.root):
+        place, last = os.path.split(start / name)
+        file = Path(os.path.realpath(place), last)
+        if file.is_relative_to(folder) and os.path.lexists(file):
+            return file.relative_to(folder).as_posix()
+    return name
 
 
 def _say(done: Done, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
@@ -183,25 +199,6 @@ def _values(pairs: tuple[str, ...]) -> dict[str, Any]:
         if "=" not in pair:
             raise click.BadParameter(f"`{pair}` is not KEY=VALUE")
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-
-
-def _edit(operation: str | None, content: str, options: dict[str, Any]) -> Edit | None:
-    section = options["section"]
-    match operation:
-        case "append":
-            return edits.Append(content)
-        case "prepend":
-            return edits.Prepend(content)
-        case "find-replace":
-            return edits.FindReplace(options["find"], content, options["expected"])
-        case "replace-section":
-            return edits.ReplaceSection(section, content, options["subsections"])
-        case "insert-before":
-            return edits.InsertBefore(section, content)
-        case "insert-after":
-            return edits.InsertAfter(section, content)
-        case _:
-            return None
 
 
 def _progress(done: int, total: int) -> None:

@@ -2,29 +2,43 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from interlock.app.context import App
-from interlock.app.notes.around import build_context, graph
+from interlock.app.notes.around import DEPTH_MAX, build_context, graph
 from interlock.app.notes.check import check
+from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.results import Graph
-from interlock.app.notes.search import Filter, Search, recent, search
+from interlock.app.notes.search import LIMIT_MAX, Filter, Search, recent, search
 from interlock.app.notes.spans import since_ms
-from interlock.cli.note import as_json_option, done_or_stop, note, opened
+from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
+from interlock.core.notes.status import Status
 from interlock.core.views.ages import ago
+from interlock.core.views.counts import counted
 
 since_option = click.option("--since", default="", help="7d, 24h, 2 weeks, or a date")
-limit_option = click.option("--limit", default=10, help="How many at most")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, LIMIT_MAX), default=10, help="How many at most"
+)
+depth_option = click.option(
+    "--depth", type=click.IntRange(0, DEPTH_MAX), default=1, help="How many links away"
+)
 
 
 @note.command("search")
 @click.argument("words", nargs=-1)
 @click.option("--type", "types", multiple=True, help="Only of this type")
 @click.option("--tag", "tags", multiple=True, help="Only with this tag")
-@click.option("--status", "statuses", multiple=True, help="open, active, blocked, done, closed")
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice(get_args(Status)),
+    multiple=True,
+    help="Only with this status",
+)
 @click.option("--category", default="", help="Only with an observation of this category")
 @click.option("--folder", default="", help="Only below this folder")
 @since_option
@@ -55,12 +69,12 @@ def search_command(
         if hit.why:
             print(f"    {hit.score:.2f}: {hit.why.words}")
     if found.has_more:
-        print(f"More than {limit}; --limit shows more.", file=sys.stderr)
+        print(f"More than {limit}; {_how_to_see_more(limit)}.", file=sys.stderr)
 
 
 @note.command("context")
 @click.argument("name")
-@click.option("--depth", default=1, help="How many links away, up to 3")
+@depth_option
 @since_option
 @limit_option
 @as_json_option
@@ -68,6 +82,7 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
     """Show what a note says and what lies around it. NAME may be a pattern: 'specs/*'"""
     app, notes = opened(as_json=as_json)
     from_ms = _since(app, since)
+    name = named(notes, name)
     around = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
     found = done_or_stop(around, as_json=as_json)
     if as_json:
@@ -82,9 +97,10 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
             arrow = "<-" if link.is_backward else "->"
             print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
         if one.links_left_out:
-            print(f"    {one.links_left_out} more links; `interlock note read` shows them")
+            more = counted(one.links_left_out, "more link")
+            print(f"    {more}; `interlock note read` shows them")
     if found.left_out:
-        print(f"{found.left_out} more; --limit shows more.", file=sys.stderr)
+        print(f"{found.left_out} more; {_how_to_see_more(limit)}.", file=sys.stderr)
 
 
 @note.command("recent")
@@ -100,26 +116,30 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
     if as_json:
         print_json(found)
         return
-    if not found.notes:
-        print("No note was changed in that time.")
+    if not found.notes and not _is_empty(notes):
+        narrowed = f"was changed in that time ({since}); --since looks further back"
+        print(f"No note {narrowed if since else 'fits'}.")
     now_ms = app.clock.now_ms()
     print_table([(ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in found.notes])
 
 
 @note.command("graph")
 @click.argument("name", required=False, default="")
-@click.option("--depth", default=1, help="How many links away, up to 3")
+@depth_option
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="As a Mermaid diagram")
 @as_json_option
 def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
     """Draw how notes are linked: around one of them, or the newest"""
     app, notes = opened(as_json=as_json)
-    found = done_or_stop(graph(app, notes, name, depth=depth), as_json=as_json)
+    found = done_or_stop(graph(app, notes, named(notes, name), depth=depth), as_json=as_json)
     if as_json:
         print_json(found)
         return
     if as_mermaid:
         print("\n".join(_mermaid(found)))
+    elif not found.edges:
+        if not _is_empty(notes):
+            print("No note links to another.")
     else:
         print_table([(edge.source, edge.kind, edge.target) for edge in found.edges])
         for target in found.unwritten:
@@ -149,9 +169,22 @@ def check_command(*, as_json: bool) -> None:
         for path in found.unreadable:
             print(f"{path or notes.folder.root}: error: cannot be looked at")
         hints = len(found.findings) - len(grave)
-        print(f"{found.notes} notes, {len(grave)} to mend, {hints} hints", file=sys.stderr)
+        said = (counted(found.notes, "note"), f"{len(grave)} to mend", counted(hints, "hint"))
+        print(", ".join(said), file=sys.stderr)
     if grave or found.unreadable:
         raise Stop(REFUSED)
+
+
+def _is_empty(notes: OpenedNotes) -> bool:
+    """Whether there is no note at all; then that is said."""
+    is_empty = not notes.index.counts().notes
+    if is_empty:
+        print("There are no notes yet; `interlock note write` makes one.")
+    return is_empty
+
+
+def _how_to_see_more(limit: int) -> str:
+    return "--limit shows more" if limit < LIMIT_MAX else "ask for less to see the rest"
 
 
 def _since(app: App, text: str) -> int:

@@ -24,15 +24,23 @@ def complain(error: str, hint: str) -> None:
 
 
 def refuse(
-    explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()
+    explanation: "Explanation",
+    *,
+    as_json: bool,
+    commands: "Sequence[str]" = (),
+    code: int = REFUSED,
 ) -> NoReturn:
     """Stop here; `commands` are those that may have been meant."""
+    tell(explanation, as_json=as_json, commands=commands)
+    raise Stop(code)
+
+
+def tell(explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()) -> None:
     if as_json:
         said = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
         print_json({**said, "commands": commands} if commands else said)
     else:
         complain(explanation.error, "\n".join((explanation.hint, *(f"  {x}" for x in commands))))
-    raise Stop(REFUSED)
 
 
 def print_json(value: object) -> None:

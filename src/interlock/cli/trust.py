@@ -1,4 +1,4 @@
-"""`interlock trust`: let a project's config loosen the gate in this checkout."""
+"""`interlock trust`: let a project's config loosen the gate, and name the notes folder."""
 
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from interlock.cli.terminal import print_json, print_table, refuse
 @click.option("--revoke", is_flag=True, help="Trust this checkout no longer")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
-    """Let this checkout's .interlock/config.toml loosen the gate, as it is now
+    """Let this checkout's .interlock/config.toml loosen the gate and name the notes folder
 
-    It came with the project, so it can only make the gate stricter until you trust it. Any change
-    of the file asks again. Trust is for one directory: another worktree or clone of the repository
-    has its own.
+    It came with the project, so it can only make the gate stricter until you trust it, and a notes
+    folder that it names, or more tokens of notes than you allow, do not count. It is trusted as it
+    is now: any change of the file asks again. Trust is for one directory: another worktree or clone
+    of the repository has its own.
     """
     only_user("Trusting a project")
     if show and revoke:

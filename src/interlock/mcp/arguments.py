@@ -30,7 +30,12 @@ Workspace = Annotated[
 
 def workspace_of(path: str | None) -> Path:
     """An absolute path. `~nobody` stays what it is, and is then not found."""
-    return Path(os.path.expanduser(path)).absolute() if path else Path.cwd()
+    if path:
+        return Path(os.path.expanduser(path)).absolute()
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed under us, and is then not found either
+        return Path(os.environ.get("PWD", "."))
 
 
 def token_in(text: str) -> str:

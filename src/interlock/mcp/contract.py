@@ -49,6 +49,8 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """Whether something that a person wrote may be gone afterwards."""
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
+    way_on: Callable[[Mapping[str, Json]], Call | None] | None = None
+    """The call that gets further with what was given, where the example with that is not it."""
 
     @cached_property
     def input_schema(self) -> schema.Schema:
@@ -82,8 +84,10 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
 
     def example(self) -> Call:
         """A call with every required argument, to be filled in."""
-        return self.corrected({})
+        return Call(self.name, schema.example_of(self.input_schema))
 
     def corrected(self, given: Mapping[str, Json]) -> Call:
-        """The example, with what was given already in its place."""
+        """The example, with what was given already in its place; or what must be called first."""
+        if self.way_on and (call := self.way_on(given)):
+            return call
         return Call(self.name, {**schema.example_of(self.input_schema), **given})

@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.app.explanation import Explanation
 from interlock.core.canonical import Json
+from interlock.mcp import schema
 from interlock.mcp.contract import Tool, plain
 from interlock.mcp.results import ToolResult, refused
 
@@ -27,7 +28,9 @@ def fold(tool: Tool[Arguments], sent: object) -> Folded[Arguments] | ToolResult:
     renamed = _renamed(tool, given)
     if isinstance(renamed, _Clash):
         message = f"Both `{renamed.name}` and `{renamed.alias}` were given; send one of them"
-        return _refuse(tool, {}, message, ())
+        clear = {name: given[name] for name in tool.input_schema["properties"] if name in given}
+        clear.pop(renamed.name.partition(".")[0], None)
+        return _refuse(tool, _mended(tool, clear), message, ())
     properties = tool.input_schema["properties"]
     warnings = _drop_unknown(renamed, properties)
     for name, value in renamed.items():
@@ -108,20 +111,20 @@ def _inside(value: Json, outer: str, paths: Mapping[str, str]) -> Json | _Clash:
     return placed
 
 
-def _shaped(value: Json, schema: Mapping[str, Any]) -> Json:
+def _shaped(value: Json, wanted: Mapping[str, Any]) -> Json:
     """A value in the shape that is asked for, where it is plain what was meant."""
-    kind = schema.get("type")
+    kind = wanted.get("type")
     if isinstance(value, str) and kind in ("object", "array"):
         value = _parsed(value)
-    if isinstance(value, str) and schema.get("items") == {"type": "string"}:
+    if isinstance(value, str) and wanted.get("items") == {"type": "string"}:
         return [word.strip() for word in value.split(",") if word.strip()]
     if isinstance(value, dict) and kind == "array":
         return [value]
     if isinstance(value, dict) and kind == "object":
-        inner = schema.get("properties", {})
+        inner = wanted.get("properties", {})
         return {name: _shaped(v, inner.get(name, {})) for name, v in value.items()}
-    if isinstance(value, str) and "enum" in schema:
-        return next((known for known in schema["enum"] if plain(known) == plain(value)), value)
+    if isinstance(value, str) and "enum" in wanted:
+        return next((known for known in wanted["enum"] if plain(known) == plain(value)), value)
     return value
 
 
@@ -141,13 +144,36 @@ def _drop_unknown(
 def _explain(
     tool: Tool[Arguments], given: Mapping[str, Json], error: msgspec.ValidationError
 ) -> ToolResult:
-    schema = tool.input_schema
-    missing = tuple(name for name in schema.get("required", ()) if name not in given)
-    wrong = re.split(r"[.\[`]", str(error).partition("`$.")[2])[0]
-    kept = {name: value for name, value in given.items() if name != wrong}
-    allowed = tuple(schema["properties"].get(wrong, {}).get("enum", ()))
+    takes = tool.input_schema
+    missing = tuple(name for name in takes.get("required", ()) if name not in given)
+    allowed = tuple(takes["properties"].get(_wrong(error), {}).get("enum", ()))
     message = f"Missing: {', '.join(missing)}" if missing else str(error).replace("`$.", "`")
-    return _refuse(tool, kept, message, missing, allowed)
+    return _refuse(tool, _mended(tool, given), message, missing, allowed)
+
+
+def _wrong(error: msgspec.ValidationError) -> str:
+    """The argument that it is about; empty where it is about none."""
+    return re.split(r"[.\[`]", str(error).partition("`$.")[2])[0]
+
+
+def _mended(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json]:
+    """What was given, with what is wrong about it put right where that can be guessed, or gone."""
+    kept = dict(given)
+    example = schema.example_of(tool.input_schema)
+    for _ in range(2 * len(given)):
+        try:
+            msgspec.convert({**example, **kept}, tool.arguments, strict=False)
+            break
+        except msgspec.ValidationError as error:
+            wrong = _wrong(error)
+            value = kept.pop(wrong, None)
+            known: Mapping[str, Any] = tool.input_schema["properties"].get(wrong, {})
+            allowed: list[str] = known.get("enum", [])
+            if close := difflib.get_close_matches(str(value), allowed, n=1):
+                kept[wrong] = close[0]
+            elif known.get("type") == "object" and "examples" in known:
+                kept[wrong] = known["examples"][0]
+    return kept
 
 
 def _refuse(
@@ -157,7 +183,9 @@ def _refuse(
     missing: tuple[str, ...],
     allowed: tuple[str, ...] = (),
 ) -> ToolResult:
-    explanation = Explanation(
-        "invalid_arguments", message, "Fill in the call below and send it again."
-    )
-    return refused(explanation, tool.corrected(given), missing=missing, allowed=allowed)
+    call = tool.corrected(given)
+    hint = "Fill in the call below and send it again."
+    if call.tool != tool.name:
+        hint = f"Make the call below first: it answers with what {tool.name} needs."
+    explanation = Explanation("invalid_arguments", message, hint)
+    return refused(explanation, call, missing=missing, allowed=allowed)

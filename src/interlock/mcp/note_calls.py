@@ -8,16 +8,19 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes import around
-from interlock.app.notes.edit import Change, edit
+from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import (
     LooksLike,
+    NameTaken,
     NoSuchNote,
     NoteChanged,
     NoteExists,
     NoteRefusal,
+    NothingAsked,
+    NotTaken,
     SeveralNotes,
     VersionWanted,
 )
@@ -29,9 +32,15 @@ from interlock.app.notes.spans import since_ms
 from interlock.app.notes.write import Draft, write
 from interlock.app.requests import Asked, asked
 from interlock.core.canonical import Json
-from interlock.core.notes import edits
-from interlock.core.notes.edits import Edit
+from interlock.core.notes.edits import (
+    NoSuchSection,
+    NotFound,
+    NothingToFind,
+    OtherCount,
+    SeveralSections,
+)
 from interlock.core.views.ages import ago
+from interlock.core.views.counts import counted
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.contract import Tool
 from interlock.mcp.note_tools import (
@@ -43,6 +52,7 @@ from interlock.mcp.note_tools import (
     RecentArguments,
     SearchArguments,
     WriteArguments,
+    read_first,
 )
 from interlock.mcp.results import Call, ToolResult, refused
 
@@ -63,16 +73,25 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
     given = _given(arguments)
     call, others = None, tuple[Call, ...]()
     match refusal:
-        case NoteExists() | NoteChanged() | VersionWanted():
-            call = Call("read_note", {"identifier": refusal.path})
+        case NoteExists() | NameTaken() | NoteChanged() | VersionWanted():
+            call = read_first({**given, "identifier": refusal.path})
         case LooksLike():
-            call = Call("read_note", {"identifier": refusal.path})
+            call = read_first({**given, "identifier": refusal.path})
             others = (tool.corrected({**given, "separate": True}),)
         case SeveralNotes():
             others = tuple(tool.corrected({**given, "identifier": path}) for path in refusal.paths)
         case NoSuchNote():
-            call = Call("search_notes", {"query": refusal.asked})
+            # In the same project: the server may well run in another.
+            place = {k: v for k, v in given.items() if k == "workspacePath"}
+            call = Call("search_notes", {"query": refusal.asked, **place})
             others = tuple(tool.corrected({**given, "identifier": name}) for name in refusal.close)
+        case NotTaken() | NothingAsked():
+            call = tool.corrected(given)
+        case NothingToFind() | NotFound() | NoSuchSection() | SeveralSections():
+            call = read_first(given)
+        case OtherCount():
+            call = read_first(given)
+            others = (tool.corrected({**given, "expectedReplacements": refusal.found}),)
         case _:
             pass
     return refused(explain_note(refusal), call, next_calls=others)
@@ -128,7 +147,19 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
 
 
 def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
-    change = Change(_operation(arguments), arguments.metadata or {}, arguments.version)
+    wanted = edit_of(
+        AskedEdit(
+            arguments.operation,
+            arguments.content or "",
+            arguments.section or "",
+            arguments.find_text or "",
+            arguments.expected_replacements,
+            arguments.replace_subsections,
+        )
+    )
+    if isinstance(wanted, NotTaken):
+        return _refuse(wanted, tool, arguments)
+    change = Change(wanted, arguments.metadata or {}, arguments.version)
     call = _asked(app, tool, arguments, arguments.request_id)
     return _told(
         _on_notes(
@@ -138,27 +169,6 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
             lambda notes: edit(app, notes, arguments.identifier, change, call),
         )
     )
-
-
-def _operation(arguments: EditArguments) -> Edit | None:
-    content, section = arguments.content or "", arguments.section or ""
-    match arguments.operation:
-        case None:
-            return None
-        case "append":
-            return edits.Append(content)
-        case "prepend":
-            return edits.Prepend(content)
-        case "find_replace":
-            return edits.FindReplace(
-                arguments.find_text or "", content, arguments.expected_replacements
-            )
-        case "replace_section":
-            return edits.ReplaceSection(section, content, arguments.replace_subsections)
-        case "insert_before_section":
-            return edits.InsertBefore(section, content)
-        case "insert_after_section":
-            return edits.InsertAfter(section, content)
 
 
 def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
@@ -174,7 +184,7 @@ def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult
 
 
 def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
-    call = _asked(app, tool, arguments, None)
+    call = _asked(app, tool, arguments, arguments.request_id)
     return _told(
         _on_notes(
             app,
@@ -261,7 +271,7 @@ def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
 
 
 def _hits_text(found: Hits, now_ms: int) -> str:
-    lines = [f"{len(found.hits)} notes{', and more' if found.has_more else ''}."]
+    lines = [f"{counted(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
     if not found.hits:
         lines.append("Nothing was found; try other words, or recent_activity.")
     elif found.is_loose:
@@ -274,7 +284,7 @@ def _hits_text(found: Hits, now_ms: int) -> str:
 
 
 def _recent_text(found: Recent, now_ms: int) -> str:
-    lines = [f"{len(found.notes)} notes{', and more' if found.has_more else ''}."]
+    lines = [f"{counted(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
     lines += [f"- {_line(note, now_ms)}" for note in found.notes]
     return "\n".join([*lines, *_pending(found.pending)])
 
@@ -284,13 +294,13 @@ def _context_text(found: Context) -> str:
     for one in found.notes:
         lines += [*_described(one), ""]
     if found.left_out:
-        lines.append(f"{found.left_out} more notes are near; ask with a higher limit.")
+        lines.append(f"{counted(found.left_out, 'more note')} near; ask with a higher limit.")
     return "\n".join([*lines, *_pending(found.pending)])
 
 
 def _described(one: Around) -> list[str]:
     note = one.note
-    via = f", {one.distance} links away by {one.via}" if one.distance else ""
+    via = f", {counted(one.distance, 'link')} away by {one.via}" if one.distance else ""
     head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
     lines = [f"## {head}{via}", *(f"- {said}" for said in one.observations)]
     for link in one.links:
@@ -298,7 +308,7 @@ def _described(one: Around) -> list[str]:
         missing = "" if link.is_written else " (not written yet)"
         lines.append(f"- {arrow} {link.kind} {link.to}{missing}")
     if one.links_left_out:
-        lines.append(f"- {one.links_left_out} more links; read_note shows them")
+        lines.append(f"- {counted(one.links_left_out, 'more link')}; read_note shows them")
     return lines
 
 
@@ -310,4 +320,4 @@ def _line(note: Described, now_ms: int) -> str:
 
 
 def _pending(count: int) -> list[str]:
-    return [f"{count} files are not read yet; the same call again goes on."] if count else []
+    return [f"{counted(count, 'file')} not read yet; the same call again goes on."] if count else []

@@ -1,28 +1,27 @@
 """The tools of the toolset `notes`: what they take. What they do is imported at the first call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
 from interlock.app.context import App
+from interlock.core.canonical import Json
+from interlock.core.notes.operations import TAKES, Argument, Operation, meant
+from interlock.core.notes.status import Status
+from interlock.mcp import schema
 from interlock.mcp.contract import Tool
-from interlock.mcp.results import ToolResult
+from interlock.mcp.results import Call, ToolResult
 
-Operation = Literal[
-    "append",
-    "prepend",
-    "find_replace",
-    "replace_section",
-    "insert_before_section",
-    "insert_after_section",
-]
 # Short: there are eight tools, and agents pay for each byte of them in every conversation.
 Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]
 Version = Annotated[str | None, Meta(description="From read_note.")]
 Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a date.")]
+# More than the most is cut, not refused: agents ask for a hundred of everything.
+Limit = Annotated[int, Meta(ge=1, extra_json_schema={"maximum": 50})]
+Page = Annotated[int, Meta(ge=1)]
 
 NAMES = {
     "url": "identifier",
@@ -60,7 +59,7 @@ class WriteArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class ReadArguments(msgspec.Struct, frozen=True, rename="camel"):
     identifier: Identifier
-    page: Annotated[int, Meta(description="Of a long note, from 1.")] = 1
+    page: Annotated[Page, Meta(description="Of a long note.")] = 1
     workspace_path: str | None = None
 
 
@@ -73,7 +72,8 @@ class EditArguments(msgspec.Struct, frozen=True, rename="camel"):
     expected_replacements: int = 1
     replace_subsections: bool = False
     metadata: Annotated[
-        dict[str, Any] | None, Meta(description="Frontmatter to set; null removes a key.")
+        dict[str, Any] | None,
+        Meta(description="Frontmatter to set; null removes a key.", examples=[{"status": "done"}]),
     ] = None
     version: Version = None
     request_id: str | None = None
@@ -96,6 +96,7 @@ class MoveArguments(msgspec.Struct, frozen=True, rename="camel"):
 class DeleteArguments(msgspec.Struct, frozen=True, rename="camel"):
     identifier: Identifier
     version: Annotated[str, Meta(description="From read_note.", examples=["<version>"])]
+    request_id: str | None = None
     workspace_path: str | None = None
 
 
@@ -103,29 +104,77 @@ class SearchArguments(msgspec.Struct, frozen=True, rename="camel"):
     query: Annotated[str | None, Meta(description='Words, or a "phrase".')] = None
     types: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
-    status: str | None = None
+    status: Status | None = None
     category: Annotated[str | None, Meta(description="Of an observation.")] = None
     folder: str | None = None
     timeframe: Timeframe = None
-    limit: int = 10
-    page: int = 1
+    limit: Limit = 10
+    page: Page = 1
     explain: bool = False
     workspace_path: str | None = None
 
 
 class ContextArguments(msgspec.Struct, frozen=True, rename="camel"):
     identifier: Identifier
-    depth: Annotated[int, Meta(description="Links away, 0 to 3.")] = 1
+    depth: Annotated[
+        int, Meta(description="Links away.", ge=0, extra_json_schema={"maximum": 3})
+    ] = 1
     timeframe: Timeframe = None
-    limit: int = 10
+    limit: Limit = 10
     workspace_path: str | None = None
 
 
 class RecentArguments(msgspec.Struct, frozen=True, rename="camel"):
     timeframe: Timeframe = None
     types: tuple[str, ...] | None = None
-    limit: int = 20
+    limit: Limit = 20
     workspace_path: str | None = None
+
+
+_EDIT_ARGUMENTS: Final[dict[str, Argument]] = {
+    "section": "section",
+    "findText": "find",
+    "replaceSubsections": "subsections",
+    "expectedReplacements": "expected",
+    "content": "content",
+}
+_OPERATIONS: Final[dict[str, Operation]] = {name: name for name in TAKES}
+_HOLES: Final[dict[str, tuple[str, Argument]]] = {
+    "<heading>": ("section", "section"),
+    "<text>": ("findText", "find"),
+    "<content>": ("content", "content"),
+}
+_IDLE: Final = (None, "", False, 1)  # what clients send that fill in all that a schema names
+
+
+def read_first(given: Mapping[str, Json]) -> Call:
+    """The version of a note is not to be guessed: whoever names it has read the note."""
+    usual = schema.example_of(READ.input_schema)
+    kept = {name: given[name] for name in ("identifier", "workspacePath") if name in given}
+    return Call("read_note", {**usual, **kept})
+
+
+def _way_to_edit(given: Mapping[str, Json]) -> Call | None:
+    heard: set[Argument] = {
+        argument for name, argument in _EDIT_ARGUMENTS.items() if given.get(name) not in _IDLE
+    }
+    named = given.get("operation")
+    if named is None and not heard and given.get("metadata"):
+        return None
+    operation = _OPERATIONS.get(str(named))
+    if operation is None or heard - TAKES[operation]:
+        operation = meant(str(named or ""), heard)
+    if operation == "replace_section" and not given.get("version"):
+        return read_first(given)
+    taken = TAKES[operation]
+    kept = {k: v for k, v in given.items() if _EDIT_ARGUMENTS.get(k, "content") in taken}
+    holes = {name: hole for hole, (name, argument) in _HOLES.items() if argument in taken}
+    usual = schema.example_of(EDIT.input_schema)
+    return Call("edit_note", {**usual, **holes, **kept, "operation": operation})
+
+
+def _way_to_delete(given: Mapping[str, Json]) -> Call | None:
+    return None if given.get("version") else read_first(given)
 
 
 def _late(name: str) -> Callable[[App, Any], ToolResult]:
@@ -154,6 +203,7 @@ WRITE = Tool(
     call=_late("write_note"),
     aliases={
         **NAMES,
+        "name": "title",
         "directory": "folder",
         "dir": "folder",
         "path": "folder",
@@ -192,6 +242,7 @@ EDIT = Tool(
     is_read_only=False,
     is_idempotent=False,
     call=_late("edit_note"),
+    way_on=_way_to_edit,
     aliases={
         **NAMES,
         "title": "identifier",
@@ -237,6 +288,7 @@ DELETE = Tool(
     is_idempotent=True,
     is_destructive=True,
     call=_late("delete_note"),
+    way_on=_way_to_delete,
     aliases={**NAMES, "title": "identifier", "path": "identifier"},
 )
 SEARCH = Tool(

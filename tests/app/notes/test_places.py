@@ -160,3 +160,13 @@ def test_a_notes_folder_behind_a_link_is_explained_as_that(desk: Desk, tmp_path:
 
     assert "link" in said.error
     assert "config" not in said.error
+
+
+def test_a_folder_outside_is_said_to_be_that_before_anybody_is_asked_to_trust_it(
+    app: App, desk: Desk
+) -> None:
+    config = desk.root / ".interlock" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[notes]\nfolder = "../vault"\n')
+
+    assert open_notes(app, desk.root) == FolderOutside("../vault")

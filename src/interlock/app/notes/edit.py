@@ -12,6 +12,7 @@ from interlock.app.notes.refusals import (
     NoteChanged,
     NoteRefusal,
     NothingAsked,
+    NotTaken,
     VersionWanted,
 )
 from interlock.app.notes.results import Done
@@ -20,7 +21,19 @@ from interlock.core.notes import edits, front
 from interlock.core.notes.edits import Edit, EditRefusal
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.note import Metadata
+from interlock.core.notes.operations import Argument, Operation, not_taken
 from interlock.core.notes.versions import is_version, version_of
+
+
+class AskedEdit(msgspec.Struct, frozen=True):
+    """An operation by its name, with what came along, whether it takes that or not."""
+
+    operation: Operation | None
+    content: str = ""
+    section: str = ""
+    find: str = ""
+    expected: int = 1
+    with_subsections: bool = False
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -29,6 +42,35 @@ class Change(msgspec.Struct, frozen=True):
     """To set in the frontmatter; None removes a key."""
     version: str | None = None
     """As the caller has read it. What replaces a section must say it."""
+
+
+def edit_of(asked: AskedEdit) -> Edit | NotTaken | None:
+    """What is not taken is refused: the text would land elsewhere than its author says."""
+    given: dict[Argument, bool] = {
+        "content": bool(asked.content),
+        "section": bool(asked.section),
+        "find": bool(asked.find),
+        "expected": asked.expected != 1,
+        "subsections": asked.with_subsections,
+    }
+    stray = not_taken(asked.operation, {name for name, is_given in given.items() if is_given})
+    if stray is not None:
+        return NotTaken(asked.operation, stray)
+    match asked.operation:
+        case None:
+            return None
+        case "append":
+            return edits.Append(asked.content)
+        case "prepend":
+            return edits.Prepend(asked.content)
+        case "find_replace":
+            return edits.FindReplace(asked.find, asked.content, asked.expected)
+        case "replace_section":
+            return edits.ReplaceSection(asked.section, asked.content, asked.with_subsections)
+        case "insert_before_section":
+            return edits.InsertBefore(asked.section, asked.content)
+        case "insert_after_section":
+            return edits.InsertAfter(asked.section, asked.content)
 
 
 @told

@@ -11,6 +11,7 @@ from interlock.app.notes.refusals import (
     FrontUnreadable,
     HandoffUnread,
     LooksLike,
+    NameTaken,
     NoProject,
     NoSuchNote,
     NoteChanged,
@@ -18,12 +19,14 @@ from interlock.app.notes.refusals import (
     NoteRefusal,
     NothingAsked,
     NotOurs,
+    NotTaken,
     NotWritten,
     SeveralNotes,
     TooMany,
     Unsettled,
     VersionWanted,
 )
+from interlock.app.notes.wording import TOOLS, Wording
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import (
     EditRefusal,
@@ -34,22 +37,23 @@ from interlock.core.notes.edits import (
     OtherCount,
     SeveralSections,
 )
+from interlock.core.notes.operations import that_take
 from interlock.core.notes.words import label, one_line
 
 
-def explain_note(refusal: NoteRefusal) -> Explanation:
+def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
     match refusal:
         case NoSuchDirectory() | RequestReused():
             return explain(refusal)
         case NoProject() | FolderOutside() | FolderNotTrusted():
-            return _place(refusal)
+            return _place(refusal, wording)
         case Unsettled():
             hint = "Correct the file, or move it away; an agent asks the user to."
             return Explanation("settings_broken", refusal.why, hint)
         case NoSuchNote() | SeveralNotes():
             return _missing(refusal)
-        case NoteExists() | LooksLike() | NoteChanged() | VersionWanted():
-            return _conflict(refusal)
+        case NoteExists() | NameTaken() | LooksLike() | NoteChanged() | VersionWanted():
+            return _conflict(refusal, wording)
         case BadName():
             return Explanation(
                 "note_refused",
@@ -79,9 +83,11 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
         case NothingAsked():
             return Explanation(
                 "invalid_arguments",
-                "The edit names neither an operation nor metadata",
-                "Say what to change.",
+                f"The edit names neither an operation nor {wording.frontmatter}",
+                f"Say what to change: an operation such as append, or {wording.frontmatter}.",
             )
+        case NotTaken():
+            return _stray(refusal, wording)
         case TooMany():
             return Explanation(
                 "invalid_arguments",
@@ -89,16 +95,29 @@ def explain_note(refusal: NoteRefusal) -> Explanation:
                 f"Name at most {refusal.most}.",
             )
         case _:
-            return _edit(refusal)
+            return _edit(refusal, wording)
 
 
-def _place(refusal: NoProject | FolderOutside | FolderNotTrusted) -> Explanation:
+def _stray(refusal: NotTaken, wording: Wording) -> Explanation:
+    named = wording.arguments[refusal.argument]
+    takers = " or ".join(wording.operation(one) for one in that_take(refusal.argument))
+    if refusal.operation is None:
+        error = f"{named} comes with no operation, and nothing was changed"
+        hint = f"Name one that takes it: {takers}."
+    else:
+        error = f"{wording.operation(refusal.operation)} takes no {named}, and nothing was changed"
+        hint = f"{named} goes with {takers}. Take one of these, or leave it out."
+        if refusal.operation == "find_replace":
+            hint += " More of the text says which place is meant."
+    return Explanation("invalid_arguments", error, hint)
+
+
+def _place(refusal: NoProject | FolderOutside | FolderNotTrusted, wording: Wording) -> Explanation:
     if isinstance(refusal, NoProject):
         return Explanation(
             "no_project",
             f"`{refusal.path}` is in no project, and notes belong to one",
-            "Go to a directory of the project (or name it as workspacePath). `interlock init`, or"
-            " `git init`, makes a directory a project.",
+            f"{wording.place} `interlock init`, or `git init`, makes a directory a project.",
         )
     if isinstance(refusal, FolderNotTrusted):
         return Explanation(
@@ -118,7 +137,8 @@ def _missing(refusal: NoSuchNote | SeveralNotes) -> Explanation:
     if isinstance(refusal, SeveralNotes):
         return Explanation(
             "several_notes",
-            f"{len(refusal.paths)} notes are called `{refusal.asked}`",
+            f"{'More than ' if refusal.has_more else ''}{len(refusal.paths)} notes are called"
+            f" `{refusal.asked}`",
             "Name one by its path.",
             refusal.paths,
         )
@@ -130,22 +150,30 @@ def _missing(refusal: NoSuchNote | SeveralNotes) -> Explanation:
     )
 
 
-def _conflict(refusal: NoteExists | LooksLike | NoteChanged | VersionWanted) -> Explanation:
+def _conflict(
+    refusal: NoteExists | NameTaken | LooksLike | NoteChanged | VersionWanted, wording: Wording
+) -> Explanation:
     match refusal:
         case NoteExists():
             return Explanation(
                 "note_exists",
                 f"`{refusal.path}` is there already, and nothing was written. From it to yours:"
                 f"\n{refusal.diff}\n",
-                f"Edit it (append, replace_section, …). To write over it, say so with version"
-                f" {refusal.version}.",
+                f"Edit it ({wording.operation('append')}, {wording.operation('replace_section')},"
+                f" …). To write over it, {wording.overwrite.format(refusal.version)}.",
+            )
+        case NameTaken():
+            return Explanation(
+                "note_exists",
+                f"`{refusal.path}` is there already, and nothing was moved",
+                "Choose another path.",
             )
         case LooksLike():
             return Explanation(
                 "note_exists",
                 f"`{refusal.path}` (“{label(refusal.title)}”) is about the same, and nothing"
                 " was written",
-                "Read it and edit it. If yours is about something else, say that it is separate.",
+                f"Read it and edit it. If yours is about something else, {wording.separate}.",
             )
         case NoteChanged():
             shown = (
@@ -155,32 +183,37 @@ def _conflict(refusal: NoteExists | LooksLike | NoteChanged | VersionWanted) -> 
                 "note_changed",
                 f"`{refusal.path}` is not what you have read: somebody changed it, and nothing was"
                 f" written. {shown}\n",
-                f"Bring the two together, and send it again with version {refusal.version}."
+                f"Bring the two together, and {wording.again.format(refusal.version)}."
                 if refusal.version
                 else "It is gone. Write it anew if it is still wanted.",
             )
         case VersionWanted():
             return Explanation(
                 "note_refused",
-                f"{refusal.what} replaces what is there, so it needs the version you have read",
-                f"Read `{refusal.path}`, and send the version that comes with it.",
+                f"{wording.operation(refusal.what)} replaces what is there, so it needs the version"
+                " you have read",
+                f"Read `{refusal.path}`, and {wording.version}.",
             )
         case _:
             assert_never(refusal)
 
 
-def _edit(refusal: EditRefusal) -> Explanation:
+def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
     match refusal:
         case NothingToFind():
-            error, hint = "find_replace was given nothing to find", "Say which text is replaced."
+            error = f"{wording.operation('find_replace')} was given nothing to find"
+            hint = f"Say which text is replaced: {wording.arguments['find']}."
         case NotFound():
             error = f"The note does not contain `{_short(refusal.find)}`"
             hint = "Read the note and copy the text as it stands there."
             if refusal.closest:
                 hint = f"Line {refusal.line} is like it: `{_short(refusal.closest)}`. Copy it."
         case OtherCount():
-            error = f"The text is there {refusal.found} times ({_lines(refusal)})"
-            hint = f"Send expectedReplacements {refusal.found} to change all, or more of the text."
+            is_one = refusal.found == 1
+            error = f"The text is there {'once' if is_one else f'{refusal.found} times'}"
+            error += f" ({_lines(refusal)})"
+            hint = f"{wording.arguments['expected']} {refusal.found} changes"
+            hint += " it." if is_one else " all; more of the text, one of them."
         case NoSuchSection():
             known = ", ".join(f"“{_short(name)}”" for name in refusal.known[:_NAMES_MAX])
             error = f"The note has no section “{_short(refusal.section)}”"
@@ -190,10 +223,11 @@ def _edit(refusal: EditRefusal) -> Explanation:
         case SeveralSections():
             name = _short(refusal.section)
             error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
-            hint = "Name it with its hashes (`## Name`), or use find_replace."
+            other = wording.operation("find_replace")
+            hint = f"Name it with its hashes (`## Name`), or use {other}."
         case FrontmatterInTheWay():
             error = "The text would become frontmatter, or make some of what is there"
-            hint = "Leave the `---` lines out; frontmatter is changed by metadata."
+            hint = f"Leave the `---` lines out; frontmatter is changed by {wording.frontmatter}."
         case _:
             assert_never(refusal)
     return Explanation("note_refused", error, hint)
@@ -205,7 +239,8 @@ _TEXT_MAX = 120
 
 def _lines(refusal: OtherCount | SeveralSections) -> str:
     more = " and more" if refusal.found > len(refusal.lines) else ""
-    return f"lines {', '.join(map(str, refusal.lines))}{more}"
+    lines = "line" if refusal.found == 1 else "lines"
+    return f"{lines} {', '.join(map(str, refusal.lines))}{more}"
 
 
 def _short(text: str) -> str:

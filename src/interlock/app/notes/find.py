@@ -15,12 +15,14 @@ def find(notes: OpenedNotes, asked: str) -> Row | NoSuchNote | SeveralNotes | Ba
     """The note that goes by this path, permalink, title or file name."""
     if row := notes.index.by_path(asked):
         return row
-    rows = find_all(notes, asked, limit=CLOSE_MAX)
+    rows = find_all(notes, asked, limit=CLOSE_MAX + 1)
     if not isinstance(rows, list):
         return rows
     # One that has it for an address is meant before those that are merely called so.
     exact = [row for row in rows if asked in (row.path, row.permalink)] or rows
-    return exact[0] if len(exact) == 1 else SeveralNotes(asked, tuple(row.path for row in exact))
+    paths = tuple(row.path for row in exact)
+    several = SeveralNotes(asked, paths[:CLOSE_MAX], has_more=len(paths) > CLOSE_MAX)
+    return exact[0] if len(exact) == 1 else several
 
 
 def find_text(

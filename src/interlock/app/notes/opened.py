@@ -137,14 +137,16 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
         if not os.path.isabs(folder) or "\0" in folder:
             return Unsettled(f"[notes.folders] names `{chosen}`, which is no absolute path")
         return Place(root, Path(folder), budget)
-    if asked.folder and not _is_trusted(home, root):
-        return FolderNotTrusted(asked.folder)
     named = asked.folder or str(project.NOTES)
     # Without links on the way, which a clone may bring along.
     here = os.path.realpath(root)
     place = os.path.normpath(os.path.join(here, named))
     is_inside = os.path.realpath(place) == place and Path(place).is_relative_to(here)
-    return Place(root, root / named, budget) if is_inside else FolderOutside(named)
+    if not is_inside:
+        return FolderOutside(named)
+    if asked.folder and not _is_trusted(home, root):
+        return FolderNotTrusted(asked.folder)
+    return Place(root, root / named, budget)
 
 
 def _chosen(folders: Mapping[str, str], root: Path) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import EditRefusal
+from interlock.core.notes.operations import Argument, Operation
 
 
 class NoProject(msgspec.Struct, frozen=True):
@@ -41,6 +42,8 @@ class NoSuchNote(msgspec.Struct, frozen=True):
 class SeveralNotes(msgspec.Struct, frozen=True):
     asked: str
     paths: tuple[str, ...]
+    has_more: bool = False
+    """There are others, too many to name."""
 
 
 class NoteExists(msgspec.Struct, frozen=True):
@@ -50,6 +53,12 @@ class NoteExists(msgspec.Struct, frozen=True):
     version: str
     diff: str
     """From what is there to what was sent."""
+
+
+class NameTaken(msgspec.Struct, frozen=True):
+    """A note is where another was to be moved."""
+
+    path: str
 
 
 class LooksLike(msgspec.Struct, frozen=True):
@@ -122,6 +131,13 @@ class NothingAsked(msgspec.Struct, frozen=True):
     """An edit that names neither an operation nor metadata."""
 
 
+class NotTaken(msgspec.Struct, frozen=True):
+    """An edit came with something that its operation does not take."""
+
+    operation: Operation | None
+    argument: Argument
+
+
 NoteRefusal: TypeAlias = (
     NoProject
     | Unsettled
@@ -131,6 +147,7 @@ NoteRefusal: TypeAlias = (
     | NoSuchNote
     | SeveralNotes
     | NoteExists
+    | NameTaken
     | LooksLike
     | NoteChanged
     | VersionWanted
@@ -139,6 +156,7 @@ NoteRefusal: TypeAlias = (
     | NotWritten
     | FrontUnreadable
     | NothingAsked
+    | NotTaken
     | TooMany
     | HandoffUnread
     | RequestReused

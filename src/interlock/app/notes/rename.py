@@ -18,7 +18,7 @@ from interlock.app.notes.changing import (
 )
 from interlock.app.notes.find import find_text
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
+from interlock.app.notes.refusals import NameTaken, NoteRefusal, NotWritten
 from interlock.app.notes.results import Done
 from interlock.app.notes.sync import parsed
 from interlock.app.requests import Asked
@@ -26,7 +26,7 @@ from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.notes import Twin
-from interlock.workspace.whole_file import Moved
+from interlock.workspace.whole_file import Found, Moved
 
 LINKS_MAX = 20
 
@@ -57,12 +57,23 @@ def rename(
             moved = notes.folder.move(row.path, path, expected=found.digest)
         if isinstance(moved, Moved | Twin | Outside):
             requests.withdraw(notes, call)
-            return not_put(path, found.text, moved)
+            return _not_moved(notes, row.path, path, found, moved)
         with settled(notes, call):
             notes.index.remove([row.path])
             take(notes, path, note, moved, now_ms=now_ms, problem=problem)
             notes.overlook(row.path, None)
         return done
+
+
+def _not_moved(
+    notes: OpenedNotes, before: str, path: str, found: Found, refusal: Moved | Twin | Outside
+) -> NoteRefusal:
+    if not isinstance(refusal, Moved):
+        return not_put(path, found.text, refusal)
+    now = notes.folder.read(before)
+    if isinstance(now, Found) and now.digest == found.digest:
+        return NameTaken(path)
+    return NotWritten(f"`{before}` was changed in this very moment", "Look at it, and try again.")
 
 
 def _path(before: str, to: str) -> str:

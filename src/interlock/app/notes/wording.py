@@ -1,0 +1,63 @@
+"""How each surface calls what is to be done next: agents send arguments, people type options."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from interlock.core.notes.operations import Argument
+
+
+class Wording(NamedTuple):
+    place: str
+    """How to say which project is meant."""
+    separate: str
+    overwrite: str
+    """With a version."""
+    again: str
+    """With a version."""
+    version: str
+    frontmatter: str
+    arguments: Mapping[Argument, str]
+    operations: Mapping[str, str]
+
+    def operation(self, name: str) -> str:
+        return self.operations.get(name, name)
+
+
+TOOLS = Wording(
+    place="Go to a directory of the project (or name it as workspacePath).",
+    separate="send `separate: true`",
+    overwrite="send `overwrite: true` and version {}",
+    again="send it again with version {}",
+    version="send the version that comes with it",
+    frontmatter="metadata",
+    arguments={
+        "content": "content",
+        "section": "section",
+        "find": "findText",
+        "expected": "expectedReplacements",
+        "subsections": "replaceSubsections",
+    },
+    operations={},
+)
+COMMANDS = Wording(
+    place="Go to a directory of the project.",
+    separate="add --separate",
+    overwrite="add --overwrite {}",
+    again="do it again with --version {}",
+    version="give the version that comes with it as --version",
+    frontmatter="--set or --unset",
+    arguments={
+        "content": "--content",
+        "section": "--section",
+        "find": "--find",
+        "expected": "--expected",
+        "subsections": "--subsections",
+    },
+    operations={
+        "find_replace": "find-replace",
+        "replace_section": "replace-section",
+        "insert_before_section": "insert-before",
+        "insert_after_section": "insert-after",
+    },
+)
+WRITE_COMMAND = COMMANDS._replace(again="do it again with --overwrite {}")

@@ -1,0 +1,82 @@
+"""What `interlock note` refuses, with the commands that get further."""
+
+import shlex
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.refusals import (
+    LooksLike,
+    NoSuchNote,
+    NoteChanged,
+    NoteExists,
+    NoteRefusal,
+    SeveralNotes,
+    VersionWanted,
+)
+from interlock.app.notes.wording import COMMANDS, WRITE_COMMAND
+from interlock.cli.terminal import refuse
+from interlock.core.notes.edits import NoSuchSection
+
+
+def stop(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
+    is_write = click.get_current_context().info_name == "write"
+    explanation = explain_note(refusal, WRITE_COMMAND if is_write else COMMANDS)
+    refuse(explanation, as_json=as_json, commands=_commands(refusal))
+
+
+def typed(*more: str) -> str:
+    """The command as it was typed, and more."""
+    return _command(*click.get_current_context().obj, *more)
+
+
+def _commands(refusal: NoteRefusal) -> list[str]:
+    match refusal:
+        case SeveralNotes():
+            return [_with_name(refusal.asked, path) for path in refusal.paths]
+        case NoSuchNote():
+            words = ("--", refusal.asked) if refusal.asked.startswith("-") else (refusal.asked,)
+            close = [_with_name(refusal.asked, path) for path in refusal.close]
+            return [*close, _command("note", "search", *words)]
+        case NoSuchSection(section, _, closest):
+            arguments = click.get_current_context().obj
+            return [_command(*_replaced(arguments, section, closest))] if closest else []
+        case NoteExists() | LooksLike() | VersionWanted():
+            return [_command("note", "read", refusal.path)]
+        case NoteChanged(path, version):
+            return [_command("note", "read", path)] if version else []
+        case _:
+            return []
+
+
+def _with_name(asked: str, path: str) -> str:
+    """The same for the note at this path. A version that was given is of no other note."""
+    arguments: list[str] = click.get_current_context().obj
+    if asked not in arguments:
+        return _command("note", "read", path)
+    return _command(*_replaced(_without_version(arguments), asked, path))
+
+
+def _without_version(arguments: Sequence[str]) -> list[str]:
+    left = [argument for argument in arguments if not argument.startswith("--version=")]
+    if "--version" in left:
+        at = left.index("--version")
+        del left[at : at + 2]
+    return left
+
+
+def _replaced(arguments: Sequence[str], before: str, after: str) -> list[str]:
+    """The first of them that is so, on its own or after an option's name."""
+    for at, argument in enumerate(arguments):
+        option, is_option, value = argument.partition("=")
+        if argument == before:
+            return [*arguments[:at], after, *arguments[at + 1 :]]
+        if is_option and option.startswith("--") and value == before:
+            return [*arguments[:at], f"{option}={after}", *arguments[at + 1 :]]
+    return list(arguments)
+
+
+def _command(*arguments: str) -> str:
+    return shlex.join(("interlock", *arguments))
