@@ -67,7 +67,7 @@ class Server:
                 command,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=self._workspace,
+                cwd=self._workspace or self.home.parent,  # not in a project
                 env=os.environ | {"HOME": str(self.home.parent), "INTERLOCK_HOME": str(self.home)},
             )
         assert self._process.stdout is not None, "it was asked for"

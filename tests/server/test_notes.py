@@ -65,9 +65,22 @@ def test_a_search_says_where_and_if_asked_why(server: Server, vault: Vault) -> N
     explained = server.get(vault.at(q="digest", explain="yes")).text
 
     assert titles(page) == ["The event log"]
-    assert "Each event has a digest over" in page
+    assert "Each event has a <mark>digest</mark> over" in page
     assert "matches" not in page
     assert "matches" in explained
+
+
+def test_the_words_that_were_found_are_marked_and_nothing_else_becomes_markup(
+    server: Server, vault: Vault
+) -> None:
+    page = server.get(vault.at(q="script pwned onclick")).text
+
+    assert "&lt;div <mark>onclick</mark>=&#34;window.<mark>pwned</mark>=1&#34;&gt;" in page
+    signs = server.get(vault.at(q="writes why")).text
+    assert "<mark>Why</mark>" in signs
+    assert "## " not in signs
+    for wrong in ("<script>window", "<img", "<svg onload", "<div onclick"):
+        assert wrong not in page
 
 
 def test_a_note_is_laid_out_with_what_it_says_and_what_lies_around_it(
@@ -208,7 +221,7 @@ def test_a_directory_that_no_session_worked_in_is_not_looked_into(
     note = server.get(vault.at("hidden.md", project=vault.unknown))
 
     assert {page.status, gone.status, note.status} == {404}
-    assert "No session has worked in" in page.text
+    assert "No project is known at" in page.text
     assert "Nobody worked here" not in page.text + note.text
     assert str(vault.shop) in page.text, "another one can be chosen"
     known = {path.name for path in (vault.home / "notes").iterdir()}

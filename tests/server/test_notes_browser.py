@@ -13,6 +13,7 @@ from tests.server.visiting import Visitor
 __all__ = ["server", "vault"]  # fixtures
 
 SQLITE = "decisions/ADR-001-use-sqlite.md"
+NARROW = 390
 
 
 def test_from_the_list_by_a_search_to_a_note_and_along_its_links(
@@ -110,3 +111,47 @@ def test_a_note_reads_the_same_without_scripts(
 
     assert "One file on a local disk" in shown
     assert len(set(boxes)) == 3, "three columns"
+
+
+@pytest.mark.parametrize("path", ["/notes", "/notes?q=event&explain=yes", "/sessions"])
+def test_on_a_narrow_screen_nothing_of_a_list_is_cut_off(visitor: Visitor, path: str) -> None:
+    visitor.page.set_viewport_size({"width": NARROW, "height": 860})
+    page = visitor.go(path)
+
+    expect(page.locator("tbody tr").first.locator("time")).to_be_visible()
+    right = page.locator("tbody td").evaluate_all(
+        "all => Math.max(...all.map(cell => cell.getBoundingClientRect().right))"
+    )
+    assert right <= NARROW
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("depth", ["1", "2"])
+def test_on_a_narrow_screen_the_drawing_begins_with_the_note_and_shows_that_it_scrolls(
+    visitor: Visitor, vault: Vault, depth: str
+) -> None:
+    visitor.page.set_viewport_size({"width": NARROW, "height": 860})
+    page = visitor.go(vault.at(SQLITE, depth=depth))
+    graph = page.locator(".graph.around")
+    seen = graph.bounding_box()
+    middle = graph.locator("[aria-current]").bounding_box()
+
+    assert seen is not None
+    assert middle is not None
+    off = middle["x"] + middle["width"] / 2 - (seen["x"] + seen["width"] / 2)
+    assert abs(off) < 5
+    assert graph.evaluate("it => it.scrollWidth > it.clientWidth && it.scrollLeft > 0")
+
+
+def test_boxes_are_shown_as_such_and_cannot_be_changed(visitor: Visitor, vault: Vault) -> None:
+    file = vault.write("boxes.md", "- [x] Read it\n- [ ] Write it\n\n<!-- not seen -->\n")
+    try:
+        page = visitor.go(vault.at("boxes.md"))
+        done = page.get_by_role("checkbox", name="done", exact=True)
+        expect(done).to_be_checked()
+        expect(done).to_be_disabled()
+        expect(page.get_by_role("checkbox", name="not done")).not_to_be_checked()
+        expect(page.locator("article")).not_to_contain_text("not seen")
+        assert serious(page) == []
+    finally:
+        file.unlink()

@@ -78,8 +78,8 @@ KINDS = (
     Kind(
         "Index of notes",
         ("notes",),
-        "What the notes of each project say, so that they are found at once. The notes themselves"
-        " lie in the project.",
+        "What the notes of each project say, so that they are found at once, and where those"
+        " projects lie. The notes themselves lie in the project.",
         "It is made again from the notes when it is needed.",
         "rm -r {home}/notes",
     ),

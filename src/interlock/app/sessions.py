@@ -7,14 +7,15 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession
-from interlock.core.ids import RunId, SessionId
+from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
 from interlock.core.session.events import Envelope, SessionEvent, decode_envelope, refs_of
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
+from interlock.core.views.status import session_status
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, ResumeRow, Stats, Wanted
+from interlock.store.log import LogReader, Stats, Wanted
 
 _PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
@@ -33,8 +34,62 @@ class SessionView(msgspec.Struct, frozen=True):
     events: tuple[Envelope, ...]
 
 
-def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[ResumeRow]:
-    return app.reader.sessions(limit=limit, archived=archived)
+class SessionRow(msgspec.Struct, frozen=True):
+    """A session by its newest run, or by itself where it has none."""
+
+    session: SessionId
+    title: str
+    workflow: str
+    status: str
+    """Of the run; of the session where it has none."""
+    step: str
+    """The title of the pending step, or nothing."""
+    steps_done: int
+    step_count: int
+    recap: str
+    workspace: str
+    updated_ms: int
+    run: RunId | None
+    tip: NodeId | None
+    git_branch: str | None
+    git_head: str | None
+    is_archived: bool
+
+
+def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
+    """Those that a list shows, newest first; archived ones too if asked for."""
+    wanted = Wanted(is_archived=None if archived else False)
+    page = listed_sessions(app, wanted, after="", limit=limit)
+    return [_row(one.session, one.head) for one in page.sessions]
+
+
+def title_of(head: Head) -> str:
+    """What a list calls the session."""
+    if not head.runs:
+        return "Attended session"
+    run = head.runs[-1]
+    return run.goal or run.workflow_id
+
+
+def _row(session: SessionId, head: Head) -> SessionRow:
+    run = head.runs[-1] if head.runs else None
+    return SessionRow(
+        session,
+        title_of(head),
+        run.workflow_id if run else "",
+        run.status if run else session_status(head).code,
+        (run.pending_title or "") if run else "",
+        run.steps_done if run else 0,
+        run.step_count if run else 0,
+        run.recap if run else "",
+        head.workspace,
+        head.updated_ms,
+        run.run if run else None,
+        run.tip if run else None,
+        head.git_branch,
+        head.git_head,
+        head.is_archived,
+    )
 
 
 class Page(msgspec.Struct, frozen=True):

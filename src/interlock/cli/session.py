@@ -29,6 +29,8 @@ from interlock.core.views.ages import ago
 from interlock.core.views.events import summary
 from interlock.core.views.handoff_page import handoff_page
 
+LISTED_MAX = 1_000_000
+
 
 @click.group()
 def session() -> None:
@@ -36,7 +38,13 @@ def session() -> None:
 
 
 @session.command("list")
-@click.option("--limit", default=20, show_default=True, help="How many, newest first")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, LISTED_MAX),
+    default=20,
+    show_default=True,
+    help="How many, newest first",
+)
 @click.option("--all", "archived", is_flag=True, help="Those that were archived too")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
@@ -56,8 +64,8 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
             (
                 row.session,
                 ago(row.updated_ms, now_ms),
-                row.workflow,
-                f"{row.steps_done}/{row.step_count}",
+                row.workflow or "-",
+                f"{row.steps_done}/{row.step_count}" if row.run else "-",
                 row.step or row.status,
                 row.title,
             )

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from interlock.app.explanation import Explanation
 from interlock.app.failures import StoreFailure
 from interlock.app.notes import watch
-from interlock.app.workspaces import known_workspace
+from interlock.app.notes.projects import known_project
 from interlock.server.listeners import Listener, Listeners, message
 from interlock.server.refused import Refused, told
 from interlock.server.worker import Worker
@@ -51,7 +51,7 @@ class NotesLive:
     async def stream(self, request: Request) -> Response:
         """`in` is a project; `since` (or the header that browsers send again) what was seen."""
         asked = request.query_params.get("in", "")
-        known = await self._reader.run(lambda app: known_workspace(app, asked))
+        known = await self._reader.run(lambda app: known_project(app, asked))
         if isinstance(known, Explanation):
             return told(Refused(known.code, known.error, known.hint))
         if request.method == "HEAD":  # whoever asks so waits for the end, and there is none

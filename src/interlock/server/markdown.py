@@ -15,6 +15,7 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from interlock.core.notes.inline import TARGET_CHARS_MAX, target_of
+from interlock.server.markdown_rules import boxes, comment, comment_block
 from interlock.server.words import visible
 
 CHARS_MAX = 100_000
@@ -90,6 +91,11 @@ class _Renderer(RendererHTML):
             token.attrSet("href", "#")
         return self.renderToken(tokens, idx, options, env)
 
+    def box(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002
+        if tokens[idx].meta["is_done"]:
+            return '<input type="checkbox" disabled checked aria-label="done">'
+        return '<input type="checkbox" disabled aria-label="not done">'
+
 
 class _NoteRenderer(_Renderer):
     def wiki(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002
@@ -122,11 +128,17 @@ def _wiki(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is c
 
 def _made(renderer: type[_Renderer]) -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
+    made.core.ruler.push("boxes", boxes)
     return made.enable(["table", "strikethrough"])
 
 
 _MARKDOWN = _made(_Renderer)
 _NOTES = _made(_NoteRenderer)
 _NOTES.inline.ruler.before("link", "wiki", _wiki)
+# Only here: what an agent was told or handed in is shown whole, and a note has its text beside it.
+_NOTES.inline.ruler.before("link", "comment", comment)
+_NOTES.block.ruler.before(
+    "paragraph", "comment", comment_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+)
 _LOWER = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
 """A page has one heading of the first level, and that is its own."""

@@ -52,7 +52,8 @@ class Wanted(msgspec.Struct, frozen=True):
     workflow: str = ""
     """Of any of its runs."""
     workspace: str = ""
-    is_archived: bool = False
+    is_archived: bool | None = False
+    """None: those that are and those that are not."""
 
 
 class Listed(msgspec.Struct, frozen=True):

@@ -9,8 +9,9 @@ from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
-from interlock.app.notes.browse import newest_project, notes_of_session
+from interlock.app.notes.browse import notes_of_session
 from interlock.app.notes.opened import open_notes
+from interlock.app.notes.projects import known_projects, newest_project
 from interlock.app.notes.refusals import NoProject
 from interlock.app.notes.watch import look, state_of
 from interlock.app.projects import opt_in
@@ -52,7 +53,7 @@ def test_what_is_shown_is_what_can_be_looked_into(shut: Closed) -> None:
     app = shut.app
 
     assert str(shut.open) in known_workspaces(app)
-    assert newest_project(app) == str(shut.open)
+    assert newest_project(app, known_projects(app)) == str(shut.open)
     assert known_workspace(app, str(shut.open)) == shut.open
     asked = known_workspace(app, str(shut.closed))
     assert isinstance(asked, Explanation) == (str(shut.closed) not in known_workspaces(app))

@@ -139,3 +139,34 @@ def test_of_two_places_with_the_same_words_the_closer_one_is_shown() -> None:
     text = f"{LONG} alpha and then, later, beta {LONG} alpha beta {LONG}"
 
     assert "alpha beta" in excerpt(text, "alpha beta")
+
+
+@pytest.mark.parametrize(
+    ("line", "query", "expected"),
+    [
+        ("The event log", "event", ["The ", "[event]", " log"]),
+        ("Events and an EVENT", "event", ["[Event]", "s and an ", "[EVENT]"]),
+        ("prevent it", "event", ["prevent it"]),
+        ("a log of logs", "log logs", ["a ", "[log]", " of ", "[logs]"]),
+        ("the event log", '"event log"', ["the ", "[event log]"]),
+        ("зелёная", "ЗЕЛЕНАЯ", ["[зелёная]"]),
+        ("我们的索引在", "索引", ["我们的", "[索引]", "在"]),
+        ("<b>event</b>", "event", ["<b>", "[event]", "</b>"]),
+        ("nothing", "", ["nothing"]),
+        ("", "event", []),
+    ],
+)
+def test_the_words_that_were_looked_for_are_found_in_a_line(
+    line: str, query: str, expected: list[str]
+) -> None:
+    parts = words.parts(line, query)
+
+    assert [f"[{text}]" if is_found else text for text, is_found in parts] == expected
+
+
+@given(awkward, awkward)
+def test_the_parts_of_a_line_are_the_line(line: str, query: str) -> None:
+    parts = words.parts(line, query)
+
+    assert "".join(text for text, _ in parts) == line
+    assert all(text for text, _ in parts)

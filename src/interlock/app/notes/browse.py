@@ -12,7 +12,6 @@ from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Described, Hit, Hits
 from interlock.app.notes.search import Search, described, search
-from interlock.app.workspaces import known_workspaces
 from interlock.core.ids import SessionId
 from interlock.store.notes.rows import Choices, Counts
 
@@ -53,13 +52,6 @@ def browse(app: App, notes: OpenedNotes, asked: Search) -> Browsed | NoteRefusal
         notes.index.choices(limit=CHOICES_MAX),
         notes.synced.unreadable,
     )
-
-
-def newest_project(app: App) -> str:
-    """The directory that a session worked in last and that has notes, or could; or the last one."""
-    known = known_workspaces(app)
-    with_place = (one for one in known if isinstance(place_of(app.home, Path(one)), Place))
-    return next(with_place, known[0] if known else "")
 
 
 def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[Described, ...]:

@@ -17,6 +17,7 @@ from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import Stamp
 from interlock.store.failures import StoreFailure, StoreUnusable
 from interlock.store.lock import WriteLock
+from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace import git, project
 from interlock.workspace.failures import SettingsBroken
@@ -30,6 +31,8 @@ FRESH_SECONDS = 1.0  # where it does not tell: to look at 10,000 files takes a t
 QUICK_SECONDS = 0.02  # what takes no longer than this is done at every use
 CALL_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
 NAME_CHARS = 24
+INDEXES = "notes"
+"""Where they lie in the data home."""
 OPENED_MAX = 32  # each holds a few files open, and a server may see hundreds of projects
 
 
@@ -42,7 +45,7 @@ class OpenedNotes:
         self.folder = folder
         self.budget = BUDGET
         """Tokens of what an agent is told at the start."""
-        place = _made(home / "notes")
+        place = _made(home / INDEXES)
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[:NAME_CHARS]
         self.lock = WriteLock(place / f"{name}.lock")
         try:
@@ -50,6 +53,7 @@ class OpenedNotes:
         except StoreFailure:
             self.lock.close()
             raise
+        projects.remember(place, root)
         self.synced = Synced(0, 0, 0, ())
         self._watch = Watch(folder.root)
         self._looked = -LOOK_SECONDS
@@ -121,7 +125,7 @@ class Place(msgspec.Struct, frozen=True):
 def place_of(home: Path, workspace: Path) -> Place | NoPlace:
     if not os.path.isdir(workspace):
         return NoSuchDirectory(str(workspace))
-    root = project.root_of(workspace) or git.root_of(workspace)
+    root = root_of(workspace)
     if root is None:
         return NoProject(str(workspace))
     try:
@@ -147,6 +151,11 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
     if asked.folder and not _is_trusted(home, root):
         return FolderNotTrusted(asked.folder)
     return Place(root, root / named, budget)
+
+
+def root_of(workspace: Path) -> Path | None:
+    """Of the project around a directory."""
+    return project.root_of(workspace) or git.root_of(workspace)
 
 
 def _chosen(folders: Mapping[str, str], root: Path) -> str:

@@ -8,6 +8,7 @@ from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal, TooMany
 from interlock.app.notes.results import Described, Hit, Hits, Recent, Why
 from interlock.core.notes import front, ranking, words
+from interlock.core.notes.plain import plain
 from interlock.core.notes.ranking import Ranked
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
@@ -120,7 +121,8 @@ def _ranked(
 
 def _hit(notes: OpenedNotes, row: Row, one: Ranked, asked: Search) -> Hit:
     why = Why(one.text, one.recency, one.links, one.why) if asked.is_explained else None
-    return Hit(described(row), one.score, words.excerpt(_text(notes, row), asked.query), why)
+    excerpt = words.excerpt(plain(_text(notes, row)), asked.query)
+    return Hit(described(row), one.score, excerpt, why)
 
 
 def _text(notes: OpenedNotes, row: Row) -> str:

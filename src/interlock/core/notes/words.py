@@ -201,6 +201,19 @@ def is_utf8(text: str) -> bool:
     return text.isascii() or _LONE.search(text) is None
 
 
+def parts(line: str, query: str) -> tuple[tuple[str, bool], ...]:
+    """The line in pieces, each with whether it is what was looked for."""
+    folded = _folded(line)
+    found: list[tuple[str, bool]] = []
+    place = 0
+    spots = [spot for word in wanted(query) for spot in _spots(folded, word)]
+    for start, end in sorted(spots, key=lambda spot: (spot[0], -spot[1])):
+        if start >= place:  # two words may stand in one place; then the longer counts
+            found += [(line[place:start], False), (line[start:end], True)]
+            place = end
+    return tuple(part for part in (*found, (line[place:], False)) if part[0])
+
+
 def one_line(text: str) -> str:
     """Without line breaks and anything that is not seen but may turn a display upside down."""
     line = " ".join(_well_formed(text.replace("\0", " ")).split())

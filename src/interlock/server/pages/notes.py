@@ -7,12 +7,13 @@ from urllib.parse import urlencode
 from starlette.routing import Route
 
 from interlock.app.explanation import Explanation
-from interlock.app.notes.browse import Browsed, browse, newest_project
+from interlock.app.notes.browse import Browsed, browse
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.projects import known_project, known_projects, newest_project
 from interlock.app.notes.search import Filter, Search
 from interlock.app.notes.watch import state_of
-from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.core.notes import words
 from interlock.core.notes.status import Status
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.refused import status_of
@@ -37,11 +38,12 @@ def routes(console: Console) -> list[Route]:
 
 
 def notes(asked: Asked) -> Shown:
-    project = asked.word("in") or newest_project(asked.app)
+    projects = known_projects(asked.app)
+    project = asked.word("in") or newest_project(asked.app, projects)
     facts: dict[str, Any] = {
         "asked": asked,
         "project": project,
-        "projects": known_workspaces(asked.app),
+        "projects": projects,
         "problem": None,
         "found": None,
         "statuses": STATUSES,
@@ -49,6 +51,7 @@ def notes(asked: Asked) -> Shown:
         "is_filtered": any(asked.word(name) for name in FILTERS),
         "to": _Address(asked, project),
         "note_at": partial(note_address, project),
+        "parts": partial(words.parts, query=asked.word("q")),
     }
     if not project:
         return Shown("notes.html", "Notes", facts)
@@ -76,7 +79,7 @@ class SeenNotes(NamedTuple):
 
 def seen_notes(asked: Asked, project: str) -> SeenNotes:
     """The notes of a project. An address cannot name just any directory."""
-    known = known_workspace(asked.app, project)
+    known = known_project(asked.app, project)
     if isinstance(known, Explanation):
         return SeenNotes(known, "")
     found = open_notes(asked.app, known)

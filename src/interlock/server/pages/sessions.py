@@ -3,7 +3,7 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.sessions import Wanted, listed_sessions
+from interlock.app.sessions import Wanted, listed_sessions, title_of
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views.status import Status, session_status
 from interlock.server.console import Asked, Console, Shown
@@ -55,12 +55,11 @@ def sessions(asked: Asked) -> Shown:
 
 def _row(session: str, head: Head) -> Row:
     run = head.runs[-1] if head.runs else None
-    title = (run.goal or run.workflow_id) if run else "Attended session"
     return Row(
         session,
         head,
         run,
-        title,
+        title_of(head),
         max(0, len(head.runs) - 1),
         session_status(head, run),
     )

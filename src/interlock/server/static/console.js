@@ -44,6 +44,14 @@
     if (ctx.sourceElement?.id === "main") ctx.request.action = location.pathname + location.search;
   });
 
+  // A drawing of what lies around something begins with that in sight.
+  const drawing = document.querySelector(".graph.around");
+  const middle = drawing?.querySelector("[aria-current]");
+  if (middle) {
+    drawing.scrollLeft = middle.offsetLeft - (drawing.clientWidth - middle.offsetWidth) / 2;
+    drawing.scrollTop = middle.offsetTop - (drawing.clientHeight - middle.offsetHeight) / 2;
+  }
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;

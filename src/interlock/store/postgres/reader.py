@@ -160,7 +160,10 @@ class PostgresReader:
         )
 
     def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
-        conditions, chosen = ["is_archived = %s"], list[Value]([wanted.is_archived])
+        conditions, chosen = ["true"], list[Value]()
+        if wanted.is_archived is not None:
+            conditions.append("is_archived = %s")
+            chosen.append(wanted.is_archived)
         if wanted.workspace:
             conditions.append("workspace = %s")
             chosen.append(wanted.workspace)

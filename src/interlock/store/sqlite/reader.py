@@ -147,7 +147,10 @@ class SqliteReader:
         )
 
     def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
-        conditions, chosen = ["is_archived = ?"], list[Value]([int(wanted.is_archived)])
+        conditions, chosen = ["true"], list[Value]()
+        if wanted.is_archived is not None:
+            conditions.append("is_archived = ?")
+            chosen.append(int(wanted.is_archived))
         if wanted.workspace:
             conditions.append("workspace = ?")
             chosen.append(wanted.workspace)

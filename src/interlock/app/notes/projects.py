@@ -1,0 +1,92 @@
+"""Whose notes the console shows, and of no other directory: an address could name any.
+
+Those are the projects in which a session has worked, the one in which the server was started, and
+those whose notes somebody has used on this machine. What is remembered of these last ones is a
+name: whether it still is a project with a notes folder that counts is asked every time.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.app.explanation import Explanation
+from interlock.app.notes.opened import INDEXES, Place, place_of, root_of
+from interlock.app.workspaces import OFFERED_MAX, known_workspace, known_workspaces
+from interlock.store.notes.projects import is_remembered, remembered
+
+LOOKED_MAX = 200  # of those that are remembered; each costs a look at its settings
+
+
+def known_projects(app: App) -> tuple[str, ...]:
+    """Directories of sessions first, the last used first; then the others, each project once."""
+    worked_in = known_workspaces(app)
+    seen = {str(root_of(Path(workspace))) for workspace in worked_in}
+    others = (root for root in _others(app) if root not in seen)
+    return (*worked_in, *islice(others, OFFERED_MAX - len(worked_in)))
+
+
+def known_project(app: App, asked: str) -> Path | Explanation:
+    """One of them. Others are not looked into, and nobody is told whether they exist."""
+    worked_in = known_workspace(app, asked)
+    if isinstance(worked_in, Path):
+        return worked_in
+    if asked and (asked == _started_in() or _is_used(app, asked)):
+        return Path(asked)
+    return Explanation(
+        worked_in.code,
+        f"No project is known at `{asked}`, or it is no longer there",
+        "Choose one of the projects that are listed. Others become known when an agent starts work"
+        " there, and when you use their notes: `interlock note check`, in the project.",
+    )
+
+
+def newest_project(app: App, known: Sequence[str]) -> str:
+    """The first of the known ones that has notes; else the first that could; else the first."""
+    possible = ""
+    for one in known:
+        place = place_of(app.home, Path(one))
+        if isinstance(place, Place):
+            if os.path.isdir(place.folder):
+                return one
+            possible = possible or one
+    return possible or next(iter(known), "")
+
+
+def _others(app: App) -> Iterator[str]:
+    here = _started_in()
+    if here:
+        yield here
+    for root in remembered(app.home / INDEXES, limit=LOOKED_MAX):
+        if root != here and _counts(app, root):
+            yield root
+
+
+def _is_used(app: App, asked: str) -> bool:
+    return is_remembered(app.home / INDEXES, asked) and _counts(app, asked)
+
+
+def _counts(app: App, root: str) -> bool:
+    """Whether it is a project, and not only below one, with a folder that may be looked into."""
+    place = place_of(app.home, Path(root))
+    return (
+        isinstance(place, Place)
+        and str(place.root) == root
+        and os.path.isdir(place.folder)
+        and _can_be_said(root)
+    )
+
+
+def _started_in() -> str:
+    """The project around the directory of this process; empty where there is none."""
+    try:
+        root = root_of(Path.cwd())
+    except OSError:
+        return ""  # the directory was removed under us
+    return str(root) if root and _can_be_said(str(root)) else ""
+
+
+def _can_be_said(root: str) -> bool:
+    """Whether an address can name it: a path may be no text."""
+    return os.fsencode(root) == root.encode("utf-8", "replace")

@@ -1,0 +1,78 @@
+"""`interlock session list`: every session that there is, with or without a run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App
+from interlock.app.projects import opt_in
+from tests.cli.conftest import Terminal
+from tests.scenes import handed_in, started
+
+pytestmark = pytest.mark.both_stores
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose runs do not join the session here."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+def begun(typed: Terminal, project: Path) -> str:
+    """A session in which nobody has started a run."""
+    opt_in(project, "standard")
+    return json.loads(typed("session", "start", "--json").out)["sessionId"]
+
+
+def test_a_session_without_a_run_is_listed(typed: Terminal, tmp_path: Path) -> None:
+    session = begun(typed, tmp_path)
+
+    (line,) = typed("session", "list").out.splitlines()
+    (row,) = json.loads(typed("session", "list", "--json").out)
+
+    cells = [cell.strip() for cell in line.split("  ") if cell]
+    assert cells == [session, "just now", "-", "-", "attended", "Attended session"]
+    assert (row["session"], row["status"], row["run"]) == (session, "attended", None)
+    assert row["workspace"] == str(tmp_path)
+
+
+def test_what_became_of_a_session_without_a_run_is_said(typed: Terminal, tmp_path: Path) -> None:
+    session = begun(typed, tmp_path)
+    typed("session", "end", "--session", session)
+
+    assert " ended " in typed("session", "list").out
+
+
+def test_the_newest_session_comes_first_whether_or_not_it_has_a_run(
+    app: App, typed: Terminal, tmp_path: Path, elsewhere: Path
+) -> None:
+    bare = begun(typed, tmp_path)
+    first = started(app, elsewhere)
+    handed_in(app, first)
+
+    def listed(*options: str) -> list[str]:
+        rows = json.loads(typed("session", "list", "--json", *options).out)
+        return [row["session"] for row in rows]
+
+    assert listed() == [first.answer.session, bare]
+    assert listed("--limit", "1") == [first.answer.session]
+    typed("session", "set-state", "--task", "T-1", "--session", bare)
+    assert listed() == [bare, first.answer.session]
+
+
+def test_an_archived_session_without_a_run_is_listed_if_asked_for(
+    app: App, typed: Terminal, tmp_path: Path, elsewhere: Path
+) -> None:
+    bare, other = begun(typed, tmp_path), started(app, elsewhere).answer.session
+    typed("session", "archive", bare)
+
+    assert bare not in typed("session", "list").out
+    shown = typed("session", "list", "--all").out
+    assert bare in shown
+    assert other in shown
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "99999999999999999999"])
+def test_a_limit_that_makes_no_sense_is_misuse(typed: Terminal, limit: str) -> None:
+    assert typed("session", "list", "--limit", limit).code == 2
