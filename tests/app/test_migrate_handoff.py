@@ -8,16 +8,20 @@ import pytest
 from interlock.app import attend
 from interlock.app.bootstrap import bootstrap
 from interlock.app.context import App, open_app
+from interlock.app.handoff import hand_off
 from interlock.app.migrate import Migrated, migrate
 from interlock.app.notes.check import check
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
 from interlock.app.notes.results import Checked
+from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
+from interlock.core.notes.handoff import Step, parse_handoff
 from interlock.core.notes.note import Note
 from interlock.core.session.attend import Work
 from interlock.core.session.state import SessionState
+from interlock.core.views.handoff_page import handoff_page
 from interlock.workspace.handoffs import BYTES_MAX
 from tests.app.callers import begun
 from tests.unprivileged import nobody, place_of_nobody
@@ -330,3 +334,41 @@ def test_a_folder_that_cannot_be_written_is_a_refusal_and_the_next_time_goes_on(
     assert isinstance(refusal, NotWritten)
     assert refusal.why.endswith("cannot be written: Permission denied")
     assert [one.result for one in done.notes] == ["created"] * 3
+
+
+def test_what_was_taken_over_is_in_the_next_hand_off(app: App, root: Path) -> None:
+    text = (
+        "## Active Feature\nDark mode\n\n## Progress\n- Verified on staging\n- [x] Colours\n\n"
+        "## Decisions\n- Variables, not classes\n\n## Blockers\n- Kim is away (till Monday)\n\n"
+        f"## Next Steps\n- Ask design\n  {'x' * 200}\n- Ship it\n"
+    )
+    session = taken_over(app, root, text).session
+    assert session is not None
+
+    handoff = hand_off(app, SessionId(session))
+
+    assert handoff.feature == "Dark mode"
+    assert handoff.progress == (
+        Step("Verified on staging", is_done=None),
+        Step("Colours", is_done=True),
+    )
+    assert handoff.decisions == ("Variables, not classes",)
+    assert handoff.blockers == ("Kim is away (till Monday)",)
+    assert [step[:10] for step in handoff.next_steps] == ["Ask design", "Ship it"]
+    again = parse_handoff(handoff_page(handoff))
+    assert (again.progress, again.decisions) == (handoff.progress, handoff.decisions)
+    assert (again.blockers, again.next_steps) == (handoff.blockers, handoff.next_steps)
+
+
+def test_a_session_whose_notes_cannot_be_used_is_handed_over_without_them(
+    app: App, root: Path
+) -> None:
+    session = taken_over(app, root).session
+    assert session is not None
+    assert hand_off(app, SessionId(session)).decisions
+
+    with (root / ".interlock" / "config.toml").open("a") as config:
+        config.write('\n[notes]\nfolder = "nobody-trusts-this"\n')
+
+    handoff = hand_off(app, SessionId(session))
+    assert (handoff.feature, handoff.decisions) == ("Dark mode", ())

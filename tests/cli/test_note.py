@@ -28,8 +28,8 @@ def test_a_note_is_written_read_and_found(typed: Terminal, folder: Path) -> None
     read = typed("note", "read", "use sqlite")
     assert (read.code, read.out, read.err) == (0, text, f"{path}, version {version}\n")
     assert typed("note", "search", "server").out == (
-        f"{path}  Use SQLite\n    - [decision] One file, no server #storage (for now) -"
-        " relates_to [[Backups]]\n"
+        f"{path}  Use SQLite\n    [decision] One file, no server #storage (for now)"
+        " relates_to Backups\n"
     )
 
 

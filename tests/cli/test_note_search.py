@@ -36,6 +36,8 @@ def test_a_search_is_narrowed_explained_and_never_syntax(typed: Terminal, folder
     for hostile in ('"', "alpha OR", "NEAR(", "* -", "title:x", "') --"):
         assert typed("note", "search", "--", hostile).code == 0
     assert typed("note", "search", "nowhere").out == "Nothing was found.\n"
+    wordless = typed("note", "search", "--", "🎉").out
+    assert wordless == "Nothing was found: only letters and digits can be searched for.\n"
     assert typed("note", "search", "alpha", "nowhere").out.startswith("No note has all the words")
     explained = typed("note", "search", "alpha", "--explain").out
     assert "\n    0." in explained or "\n    1." in explained
@@ -102,6 +104,14 @@ def test_a_check_ends_with_one_only_where_something_is_to_be_mended(
     assert hints.code == 0
     assert "fine.md:1: hint: [[Nowhere]] leads nowhere yet; " in hints.out
     assert hints.err == "1 note, 0 to mend, 4 hints\n"
+    assert hints.out.splitlines()[1:] == [
+        "hint: too few or too many observations in 1, relations in 1, tags in 1 notes;"
+        " --all lists them"
+    ]
+    everything = typed("note", "check", "--all").out
+    assert "fine.md: hint: it has no tags; " in everything
+    assert "--all" not in everything
+    assert len(json.loads(typed("note", "check", "--json").out)["findings"]) == 4
 
     put(folder, "decisions/first.md", "---\ntype: decision\n---\n")
     put(folder, "broken.md", "---\ntitle: [\n---\n")

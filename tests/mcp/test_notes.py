@@ -92,7 +92,7 @@ def test_the_second_of_two_writers_is_shown_what_the_first_wrote(
         overwrite=True,
         version=seen["version"],
     )
-    assert (folder / "Shared.md").read_text().endswith("mine and yours")
+    assert (folder / "Shared.md").read_text().endswith("mine and yours\n")
 
 
 def test_a_name_that_is_nearly_right_leads_to_calls_that_work(agent: Agent) -> None:

@@ -151,7 +151,8 @@ def test_a_note_with_many_links_is_read_in_time_that_grows_with_their_number(
     assert work(800) < 3 * work(400)
 
 
-NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c"])
+NUMBERED = ["ADR-001-a", "x/ADR-001-b", "ADR-001"]
+NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c", *NUMBERED])
 
 
 @given(

@@ -1,12 +1,14 @@
 """Write a session up as a hand-off, for people who want a file."""
 
+from pathlib import Path
+
 from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.user import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.handoff import Handoff
 from interlock.core.session.state import SessionState
-from interlock.core.views.handoff_page import handoff_of
+from interlock.core.views.handoff_page import handoff_of, joined
 
 
 def hand_off(app: App, session: SessionId) -> Handoff:
@@ -15,7 +17,11 @@ def hand_off(app: App, session: SessionId) -> Handoff:
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     state = attend.state_of(app, session)
+    # Here and not above: the notes cost more to import than all the rest of this.
+    from interlock.app.notes.handed_over import handed_over  # noqa: PLC0415
+
     gaps = [found.gap for found in open_gaps(app, session)]
-    return handoff_of(
-        session, stream.head, state if isinstance(state, SessionState) else None, gaps
-    )
+    known = state if isinstance(state, SessionState) else None
+    feature = (known.active_feature if known else None) or ""
+    noted = handed_over(app, Path(stream.head.workspace), session, feature=feature)
+    return joined(handoff_of(session, stream.head, known, gaps), noted)

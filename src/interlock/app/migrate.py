@@ -125,7 +125,8 @@ def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
     rows = notes.index.like(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
-        if isinstance(found, Found) and front.read(found.text)[1].lstrip("\r\n") == content:
+        body = front.read(found.text)[1] if isinstance(found, Found) else ""
+        if body.strip("\r\n") == content.strip("\r\n"):
             return row.title
     there = {row.path for row in rows}
     name = f"{NAME}-{day_of(app.clock.now_ms())}"

@@ -1,7 +1,8 @@
 """`interlock note search`, `context`, `recent`, `graph`, `check`: look through the notes."""
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import click
@@ -10,7 +11,7 @@ from interlock.app.context import App
 from interlock.app.notes.around import DEPTH_MAX, build_context, graph
 from interlock.app.notes.check import check
 from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.results import Graph
+from interlock.app.notes.results import Finding, Graph
 from interlock.app.notes.search import LIMIT_MAX, Filter, Search, recent, search
 from interlock.app.notes.spans import since_ms
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
@@ -58,7 +59,9 @@ def search_command(
     if as_json:
         print_json(found)
         return
-    if not found.hits:
+    if found.is_wordless:
+        print("Nothing was found: only letters and digits can be searched for.")
+    elif not found.hits:
         print("Nothing was found.")
     elif found.is_loose:
         print("No note has all the words; these have some of them.\n")
@@ -154,8 +157,9 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
 
 
 @note.command("check")
+@click.option("--all", "shows_all", is_flag=True, help="Also each hint on quality")
 @as_json_option
-def check_command(*, as_json: bool) -> None:
+def check_command(*, shows_all: bool, as_json: bool) -> None:
     """Check names, numbers, statuses, links and frontmatter of all notes"""
     app, notes = opened(as_json=as_json)
     found = done_or_stop(check(app, notes), as_json=as_json)
@@ -163,11 +167,14 @@ def check_command(*, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        for finding in found.findings:
+        shown = [one for one in found.findings if shows_all or not one.is_about_quality]
+        for finding in shown:
             place = f"{finding.path}:{finding.line}" if finding.line else finding.path
             print(f"{place}: {finding.severity}: {finding.what}; {finding.instead}")
         for path in found.unreadable:
             print(f"{path or notes.folder.root}: error: cannot be looked at")
+        for line in _quality([] if shows_all else found.findings):
+            print(line)
         hints = len(found.findings) - len(grave)
         said = (counted(found.notes, "note"), f"{len(grave)} to mend", counted(hints, "hint"))
         print(", ".join(said), file=sys.stderr)
@@ -185,6 +192,14 @@ def _is_empty(notes: OpenedNotes) -> bool:
 
 def _how_to_see_more(limit: int) -> str:
     return "--limit shows more" if limit < LIMIT_MAX else "ask for less to see the rest"
+
+
+def _quality(findings: Sequence[Finding]) -> Iterator[str]:
+    """One line instead of three for nearly every note, in which a dead link would not be seen."""
+    counts = Counter(one.rule for one in findings if one.is_about_quality)
+    if counts:
+        kinds = ", ".join(f"{rule} in {count}" for rule, count in sorted(counts.items()))
+        yield f"hint: too few or too many {kinds} notes; --all lists them"
 
 
 def _since(app: App, text: str) -> int:

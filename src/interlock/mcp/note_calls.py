@@ -272,7 +272,9 @@ def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
 
 def _hits_text(found: Hits, now_ms: int) -> str:
     lines = [f"{counted(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
-    if not found.hits:
+    if found.is_wordless:
+        lines.append("Only letters and digits can be searched for.")
+    elif not found.hits:
         lines.append("Nothing was found; try other words, or recent_activity.")
     elif found.is_loose:
         lines.append("No note has all the words; these have some of them.")

@@ -63,6 +63,18 @@ class Folder:
             return Outside(path, f"`{link}` is a link")
         return self.root / path
 
+    def skipped_because(self, path: str) -> str:
+        """Why a scan has passed over it, whether it is a file or a directory."""
+        parts = path.split("/")
+        for fault in map(confined.name_fault, parts):
+            if fault:
+                return fault
+        if link := confined.link_among(self.root, parts):
+            return f"`{link}` is a link"
+        if path.lower().endswith(SUFFIX) and not path.endswith(SUFFIX):
+            return f"its name ends with `{path[-len(SUFFIX) :]}` and not with `{SUFFIX}`"
+        return "it lies too deep"
+
     def read(self, path: str) -> Found | Outside | None:
         """
         Raises:
@@ -254,9 +266,10 @@ class _Findings:
             return False
         try:
             is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not name.endswith(SUFFIX):
+            if not is_directory and not name.lower().endswith(SUFFIX):
                 return False
-            if entry.is_symlink() or confined.name_fault(name):
+            is_foul = bool(confined.name_fault(name)) or not (is_directory or name.endswith(SUFFIX))
+            if is_foul or entry.is_symlink():
                 self.skipped.append(path)
             elif is_directory:
                 if path.count("/") < confined.PARTS_MAX - 2:

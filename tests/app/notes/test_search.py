@@ -120,6 +120,18 @@ def test_whatever_is_typed_is_words_and_never_syntax(desk: Desk, query: str) -> 
     assert {hit.note.path for hit in found.hits} <= {"n.md"}
 
 
+@pytest.mark.parametrize("query", ["🎉", '"', "* -", "…"])
+def test_where_nothing_can_be_searched_for_nothing_is_found(desk: Desk, query: str) -> None:
+    desk.file("n.md", "text")
+
+    found = desk.search(query)
+
+    assert (found.hits, found.is_wordless) == ((), True)
+    for blank in ("", "  ", "\u200b"):
+        assert desk.found(blank) == ["n.md"]
+    assert not desk.search("nowhere").is_wordless
+
+
 def test_what_is_edited_by_hand_is_found_at_the_next_use(desk: Desk) -> None:
     path = desk.file("n.md", "heron")
     assert desk.found("heron") == ["n.md"]
@@ -191,6 +203,17 @@ def test_context_is_what_links_to_a_note_and_what_it_links_to(desk: Desk) -> Non
     assert around(desk, "a", limit=2).left_out == 1
     desk.file("Not there.md", "now it is")
     assert "Not there.md" in [one.note.path for one in around(desk, "a").notes]
+
+
+def test_context_says_what_an_observation_says_and_each_link_once(desk: Desk) -> None:
+    desk.file("a.md", "- [decision] One file #storage (for now)\n" + "see [[b]]\n\n" * 7)
+    desk.file("b.md", "text")
+
+    a, b = around(desk, "a").notes
+
+    assert a.observations == ("[decision] One file #storage (for now)",)
+    assert [(link.kind, link.to) for link in a.links] == [("links_to", "b.md")]
+    assert [(link.to, link.is_backward) for link in b.links] == [("a.md", True)]
 
 
 def test_a_pattern_means_all_that_it_fits(desk: Desk) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.notes.explain import explain_note
 from interlock.app.notes.refusals import (
     BadName,
     FrontUnreadable,
@@ -66,10 +67,10 @@ def test_what_is_there_is_not_written_over_unless_its_version_is_named(desk: Des
         assert "-mine" in refusal.diff
         assert "+yours" in refusal.diff
     assert isinstance(stale, NoteChanged)
-    assert desk.read("A thing").text.endswith("mine")
+    assert desk.read("A thing").text.endswith("mine\n")
     done = desk.written("A thing", "yours", overwrite=True, version=first.version)
     assert done.result == "replaced"
-    assert desk.read("A thing").text.endswith("yours")
+    assert desk.read("A thing").text.endswith("yours\n")
 
 
 def test_writing_over_keeps_what_the_frontmatter_says_besides(desk: Desk) -> None:
@@ -208,3 +209,41 @@ def test_a_title_that_shows_nothing_is_refused(desk: Desk, title: str) -> None:
     assert isinstance(desk.write(title, "text"), BadName)
     assert isinstance(desk.write(title, "text", type="decision"), BadName)
     assert not desk.folder.exists()
+
+
+def test_a_number_that_is_taken_is_not_in_the_title_either(desk: Desk) -> None:
+    desk.file("decisions/ADR-001-first.md", "---\ntype: decision\n---\n")
+    desk.file("decisions/ADR-004-other.md", "---\ntype: decision\n---\n")
+
+    done = desk.written("ADR-001: Clash", "text", type="decision")
+    free = desk.written("ADR-003: Free", "text", type="decision")
+    placed = desk.written("ADR-001: Third", "text", type="decision", folder="decisions")
+
+    assert done.path == "decisions/ADR-005-clash.md"
+    assert desk.read(done.path).title == "ADR-005: Clash"
+    (hint,) = done.hints
+    assert "ADR-001 is decisions/ADR-001-first.md already" in hint
+    assert "ADR-005" in hint
+    assert (free.hints, desk.read(free.path).title) == ((), "ADR-003: Free")
+    assert any("ADR-001 is decisions/ADR-001-first.md already" in hint for hint in placed.hints)
+
+
+def test_a_note_that_is_written_ends_with_a_newline(desk: Desk) -> None:
+    for title, content, end in (("A", "text", "\ntext\n"), ("B", "text\n", "\ntext\n")):
+        assert desk.read(desk.written(title, content).path).text.endswith(end)
+    path = desk.written("C", "one\r\ntwo").path
+    assert (desk.folder / path).read_bytes().endswith(b"one\r\ntwo\r\n")
+    assert desk.written("A", "text").result == "unchanged"
+
+
+def test_of_two_sections_that_nothing_tells_apart_a_way_to_change_one_is_said(desk: Desk) -> None:
+    desk.file("n.md", "## Plan\none\n\n## Plan\ntwo\n")
+    desk.file("levels.md", "# Plan\none\n\n## Plan\ntwo\n")
+
+    same = explain_note(desk.edit("n.md", edits.InsertBefore("Plan", "x"))).hint
+    levels = explain_note(desk.edit("levels.md", edits.InsertBefore("Plan", "x"))).hint
+
+    assert "find_replace" in same
+    assert "Name it with its hashes" not in same
+    assert "Name it with its hashes" in levels
+    assert desk.edit("n.md", edits.FindReplace("## Plan\ntwo", "## Plan\n2")).result == "changed"

@@ -199,8 +199,16 @@ def test_a_heading_in_code_is_no_section() -> None:
 def test_several_sections_of_one_name_are_told_apart_by_their_level_and_case() -> None:
     text = "---\na: b\n---\n# A\n1\n## A\n2\n# a\n3\n## A\n4\n"
 
-    assert edit(text, ReplaceSection("A", "x")) == SeveralSections("A", 3, (4, 6, 10))
-    assert edit(text, ReplaceSection("## A", "x")) == SeveralSections("## A", 2, (6, 10))
+    assert edit(text, ReplaceSection("A", "x")) == SeveralSections(
+        "A", 3, (4, 6, 10), is_told_by_level=False
+    )
+    assert edit(text, ReplaceSection("## A", "x")) == SeveralSections(
+        "## A", 2, (6, 10), is_told_by_level=False
+    )
+    other = text.replace("## A\n4", "### A\n4")
+    assert edit(other, ReplaceSection("A", "x")) == SeveralSections(
+        "A", 3, (4, 6, 10), is_told_by_level=True
+    )
     assert edited(text, ReplaceSection("# A", "x")) == text.replace("1", "x")
     assert edited(text, ReplaceSection("a", "x")) == text.replace("3", "x")
 
@@ -269,7 +277,10 @@ def test_an_edit_of_a_section_leaves_what_is_above_and_below(
     ]
     if len(same) > 1:
         assert after == SeveralSections(
-            section, len(same), tuple(other.line for other in same[:PLACES_MAX])
+            section,
+            len(same),
+            tuple(other.line for other in same[:PLACES_MAX]),
+            len({other.level for other in same}) == len(same),
         )
         return
     if after == FrontmatterInTheWay():

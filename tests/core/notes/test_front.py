@@ -296,7 +296,17 @@ def test_half_a_character_is_written_as_one_that_is_missing() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["---", "---\n", "---\na: b\n", "--- \na: b\n----\n", " ---\na: b\n---\n", "----\n---\n"],
+    ["---", "---\n", "---\n\nA: line\n", " ---\na: b\n---\n", "----\n---\n"],
 )
 def test_without_both_fences_there_is_no_frontmatter(text: str) -> None:
     assert front.read(text) == (Front("", {}), text)
+
+
+@pytest.mark.parametrize("text", ["---\na: b\n", "--- \na: b\n----\n", "\ufeff---\r\na_b:\r\n"])
+def test_frontmatter_that_does_not_end_is_text_and_is_not_changed(text: str) -> None:
+    found, rest = front.read(text)
+
+    assert found.text + rest == text
+    assert (found.values, found.text.strip("\ufeff")) == ({}, "")
+    assert found.problem
+    assert isinstance(front.with_values(found, {"a": "c"}), Unreadable)

@@ -20,6 +20,11 @@ def done(*texts: str) -> tuple[Step, ...]:
     return tuple(Step(text, is_done=True) for text in texts)
 
 
+def told(*texts: str) -> tuple[Step, ...]:
+    """Nobody said whether that is done, or anything to be done at all."""
+    return tuple(Step(text, is_done=None) for text in texts)
+
+
 def to_do(*texts: str) -> tuple[Step, ...]:
     return tuple(Step(text, is_done=False) for text in texts)
 
@@ -83,7 +88,7 @@ def test_a_long_file_that_has_grown() -> None:
 
     assert read.feature == "Stock reservations across warehouses"
     assert read.progress[0] == Step("Table `reservation` with expiry", is_done=True)
-    assert sum(step.is_done for step in read.progress) == 13
+    assert sum(step.is_done is True for step in read.progress) == 13
     assert read.progress[10:] == (
         *to_do(
             "Transfers between warehouses\n    - draft of the state machine in `transfer.py`"
@@ -91,7 +96,7 @@ def test_a_long_file_that_has_grown() -> None:
             "Partial reservations",
         ),
         *done("Backorders (read only)"),
-        *to_do("Phase 3: Reservation priorities", "Phase 3: Forecasts"),
+        *told("Phase 3: Reservation priorities", "Phase 3: Forecasts"),
         *done("No staging database", "Tell sales about backorders"),
     )
     assert [decision.partition("\n")[0] for decision in read.decisions] == [
@@ -181,9 +186,9 @@ def test_a_heading_is_known_however_it_is_written(heading: str) -> None:
         ("- ~~a~~", Step("a", is_done=True)),
         ("- a (done)", Step("a (done)", is_done=True)),
         ("- DONE: a", Step("DONE: a", is_done=True)),
-        ("- a, almost done", Step("a, almost done", is_done=False)),
-        ("a", Step("a", is_done=False)),
-        ("| a |", Step("a", is_done=False)),
+        ("- a, almost done", Step("a, almost done", is_done=None)),
+        ("a", Step("a", is_done=None)),
+        ("| a |", Step("a", is_done=None)),
     ],
 )
 def test_whether_a_step_is_done_is_seen(line: str, step: Step) -> None:
@@ -193,7 +198,7 @@ def test_whether_a_step_is_done_is_seen(line: str, step: Step) -> None:
 def test_a_part_of_the_progress_that_lists_nothing_is_a_step_itself() -> None:
     read = parse_handoff("## Progress\n### Phase 3\n### Phase 4\n- begun\n")
 
-    assert read.progress == to_do("Phase 3", "Phase 4: begun")
+    assert read.progress == told("Phase 3", "Phase 4: begun")
 
 
 def test_what_a_heading_says_after_a_colon_or_a_dash_is_kept() -> None:
@@ -205,7 +210,7 @@ def test_what_a_heading_says_after_a_colon_or_a_dash_is_kept() -> None:
 
     assert read == Handoff(
         feature="Dark mode",
-        progress=to_do("80%"),
+        progress=told("80%"),
         decisions=("Use variables\nNot classes.", "Keep the toggle"),
         blockers=("Kim is away",),
         next_steps=("this week: Ask",),

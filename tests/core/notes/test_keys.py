@@ -27,3 +27,14 @@ def test_the_keys_of_a_note_are_its_addresses_and_its_names() -> None:
         "b-c": 1,
     }
     assert keys_of("b.md", title="b", permalink="") == {"b": 1}
+
+
+def test_the_number_of_a_typed_note_is_a_key_behind_all_others() -> None:
+    assert keys_of("decisions/ADR-7-a.md", title="A", permalink="") == {
+        "decisions/adr-7-a": 0,
+        "a": 1,
+        "adr-7-a": 1,
+        "adr-007": 2,
+    }
+    assert keys_of("ADR-007.md", title="A", permalink="")["adr-007"] == 1
+    assert keys_of("ADR-007-a.md", title="A", permalink="adr-007")["adr-007"] == 0

@@ -48,6 +48,20 @@ def test_the_feature_is_a_note_with_its_progress_next_steps_and_blockers() -> No
     )
 
 
+def test_what_has_no_box_is_no_work_to_do() -> None:
+    found = migrated(
+        "## Progress\n- Verified on staging\n- [ ] Toggle\n## In Progress\n- Colours\n"
+        "## Done\n- Icons\n"
+    )
+
+    (task,) = found.pieces
+    assert (
+        "## Progress\n\n- Verified on staging\n- [ ] Toggle\n- [ ] Colours\n- [x] Icons\n"
+        in task.content
+    )
+    assert found.task == "Toggle"
+
+
 def test_without_a_feature_the_work_is_a_task() -> None:
     found = migrated("## Progress\n- [x] Colours\n- [ ] Toggle\n")
 

@@ -85,7 +85,8 @@ def test_slugs_of_any_script_fit() -> None:
         ("feature", "done", False),
         ("requirement", "deferred", True),
         ("design", "deferred", False),
-        ("decision", "anything", True),
+        ("decision", "accepted", True),
+        ("decision", "anything", False),
     ],
 )
 def test_a_status_is_one_of_its_type(type_: str, status: str, *, is_known: bool) -> None:

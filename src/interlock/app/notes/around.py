@@ -10,10 +10,11 @@ from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, Sever
 from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
 from interlock.app.notes.search import described
 from interlock.core.notes.words import label, one_line
-from interlock.store.notes.rows import Filter, Row
+from interlock.store.notes.rows import Filter, ObservationRow, Row
 
 DEPTH_MAX = 3
 LINKS_MAX = 50  # each way
+BACKWARD_MAX = 500  # looked at, of which each is shown once
 OBSERVATIONS_MAX = 12
 OBSERVATION_CHARS_MAX = 300
 LIMIT_MAX = 50
@@ -117,23 +118,33 @@ def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
 
 def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
     said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
-    named = notes.index.links_from(row.path)
-    links = [
+    named = _each_once(
         Linked(label(link.kind), link.to or one_line(link.target), is_written=link.to is not None)
-        for link in named[:LINKS_MAX]
-    ]
-    links += [
+        for link in notes.index.links_from(row.path)
+    )
+    naming = _each_once(
         Linked(label(link.kind), link.path, is_backward=True)
-        for link in notes.index.links_to(row.path, limit=LINKS_MAX)
-    ]
+        for link in notes.index.links_to(row.path, limit=BACKWARD_MAX)
+    )
     return Around(
         described(row),
         distance,
         via,
-        tuple(_cut(f"[{label(one.category)}] {one_line(one.text)}") for one in said),
-        tuple(links),
+        tuple(_cut(_said(one)) for one in said),
+        (*named[:LINKS_MAX], *naming[:LINKS_MAX]),
         max(0, len(named) - LINKS_MAX),
     )
+
+
+def _each_once(links: Iterable[Linked]) -> tuple[Linked, ...]:
+    """A note may name another in many places."""
+    return tuple(dict.fromkeys(links))
+
+
+def _said(observation: ObservationRow) -> str:
+    said = f"[{label(observation.category)}] {one_line(observation.text)}"
+    context = one_line(observation.context)
+    return f"{said} ({context})" if context else said
 
 
 def _cut(text: str) -> str:

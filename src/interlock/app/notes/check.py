@@ -1,42 +1,85 @@
-"""Check the notes: their names, numbers and statuses, their frontmatter, and where links lead."""
+"""Check the notes: what cannot be read, their names, numbers and statuses, and where links lead."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from interlock.app.context import App
 from interlock.app.notes.changing import told
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Checked, Finding
-from interlock.core.notes.grammar import parse
+from interlock.app.notes.sync import parsed
 from interlock.core.notes.problems import is_published, problems
 from interlock.core.notes.typed import Number, number_of
-from interlock.core.notes.words import one_line
+from interlock.core.notes.words import NOT_UTF_8, one_line
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.notes import SUFFIX
 from interlock.workspace.whole_file import Found
 
 LINKS_MAX = 10_000
+_GRAVITY = {"error": 0, "warning": 1, "hint": 2}
 
 
 @told
 def check(app: App, notes: OpenedNotes) -> Checked | NoteRefusal:
+    """The gravest first, and what only would make a note better last."""
     synced = notes.refresh(app, seconds_max=None)
     paths = [title.path for title in notes.index.titles()]
-    found = [*_each(notes, paths), *_doubles(notes, paths), *_links(notes)]
-    found.sort(key=lambda finding: (finding.path, finding.line, finding.what))
-    return Checked(len(paths), tuple(found), synced.unreadable)
+    unread = [path for path in synced.unreadable if path.endswith(SUFFIX)]
+    found = [
+        *_each(notes, sorted({*paths, *unread})),
+        *_skipped(notes, synced.skipped),
+        *_doubles(notes, paths),
+        *_links(notes),
+    ]
+    found.sort(key=_order)
+    elsewhere = tuple(path for path in synced.unreadable if path not in unread)
+    return Checked(len(paths), tuple(found), elsewhere)
 
 
-def _each(notes: OpenedNotes, paths: list[str]) -> Iterator[Finding]:
+def _order(finding: Finding) -> tuple[int, bool, str, int, str]:
+    gravity, is_last = _GRAVITY[finding.severity], finding.is_about_quality
+    return gravity, is_last, finding.path, finding.line, finding.what
+
+
+def _each(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
     for path in paths:
-        found = notes.folder.read(path)
-        if not isinstance(found, Found):
-            continue  # gone since it was listed
-        for problem in problems(path, parse(found.text, path=path)):
-            what, instead = one_line(problem.message), one_line(problem.suggestion)
-            yield Finding(path, 0, problem.severity, what, instead)
+        try:
+            found = notes.folder.read(path)
+        except FolderFailure as failure:
+            # That one file cannot be read says nothing about the others.
+            hint = one_line(failure.hint).removesuffix(".")
+            instead = f"{hint[:1].lower()}{hint[1:]}"
+            yield Finding(path, 0, "error", one_line(str(failure)), instead)
+            continue
+        if isinstance(found, Found):  # else it is gone since it was listed
+            yield from _in(path, found.text)
 
 
-def _doubles(notes: OpenedNotes, paths: list[str]) -> Iterator[Finding]:
+def _in(path: str, text: str) -> Iterator[Finding]:
+    note, problem = parsed(path, text)
+    if problem:
+        what = f"nothing but its name is known: {problem[:1].lower()}{problem[1:]}"
+        yield Finding(path, 0, "error", what, "mend the file, or move it out of the notes")
+        return
+    if foul := NOT_UTF_8.search(text):
+        line = text.count("\n", 0, foul.start()) + 1
+        what = "it is not UTF-8 here; these bytes are kept, but nobody can read or find them"
+        yield Finding(path, line, "error", what, "save the file as UTF-8")
+    for found in problems(path, note):
+        what, instead = one_line(found.message), one_line(found.suggestion)
+        yield Finding(path, 0, found.severity, what, instead, found.rule)
+
+
+def _skipped(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
+    for path in paths:
+        shown = one_line(NOT_UTF_8.sub("\ufffd", path))
+        why = one_line(NOT_UTF_8.sub("\ufffd", notes.folder.skipped_because(path)))
+        what = f"it is not read as a note: {why}"
+        yield Finding(shown, 0, "warning", what, "give it another name, or move it elsewhere")
+
+
+def _doubles(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
     """Numbers and permalinks that two notes have."""
     numbers = defaultdict[Number, list[str]](list)
     for path in paths:
@@ -59,3 +102,8 @@ def _links(notes: OpenedNotes) -> Iterator[Finding]:
             yield Finding(
                 link.path, link.line, "hint", what, "write that note, or correct the link"
             )
+    for link, paths in notes.index.ambiguous(limit=LINKS_MAX):
+        if not is_published(link.path):
+            what = f"[[{one_line(link.target)}]] may mean {', '.join(paths)}"
+            instead = "name one by its path or its permalink"
+            yield Finding(link.path, link.line, "warning", what, instead)

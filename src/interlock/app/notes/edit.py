@@ -17,11 +17,12 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.app.requests import Asked
-from interlock.core.notes import edits, front
+from interlock.core.notes import edits, front, values
 from interlock.core.notes.edits import Edit, EditRefusal
 from interlock.core.notes.front import Unreadable
 from interlock.core.notes.note import Metadata
 from interlock.core.notes.operations import Argument, Operation, not_taken
+from interlock.core.notes.values import BadValue
 from interlock.core.notes.versions import is_version, version_of
 
 
@@ -101,7 +102,7 @@ def edit(
         return put(app, notes, row.path, text, found=found, result="changed", call=call)
 
 
-def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | NothingAsked:
+def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | BadValue | NothingAsked:
     if change.edit is None and not change.metadata:
         return NothingAsked()
     if change.edit is not None:
@@ -112,5 +113,7 @@ def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | Noth
     if not change.metadata:
         return text
     before, body = front.read(text)
-    after = front.with_values(before, change.metadata)
-    return after if isinstance(after, Unreadable) else after.text + body
+    after = front.with_values(before, values.meant(change.metadata))
+    if isinstance(after, Unreadable):
+        return after
+    return values.fault(before.values, after.values) or after.text + body

@@ -38,6 +38,7 @@ from interlock.core.notes.edits import (
     SeveralSections,
 )
 from interlock.core.notes.operations import that_take
+from interlock.core.notes.values import BadValue
 from interlock.core.notes.words import label, one_line
 
 
@@ -74,6 +75,9 @@ def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
                 f"The frontmatter of `{refusal.path}` cannot be read: {one_line(refusal.why)}",
                 "It was left as it is. Correct the block between the two `---` lines first.",
             )
+        case BadValue():
+            why = f"Nothing was written: {refusal.why}"
+            return Explanation("invalid_arguments", why, refusal.instead)
         case HandoffUnread():
             return Explanation(
                 "invalid_arguments",
@@ -225,6 +229,11 @@ def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
             error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
             other = wording.operation("find_replace")
             hint = f"Name it with its hashes (`## Name`), or use {other}."
+            if not refusal.is_told_by_level:
+                hint = (
+                    f"Some have the same hashes too, so use {other}: find the heading together"
+                    " with the line above or below it, which no other has."
+                )
         case FrontmatterInTheWay():
             error = "The text would become frontmatter, or make some of what is there"
             hint = f"Leave the `---` lines out; frontmatter is changed by {wording.frontmatter}."

@@ -1,28 +1,32 @@
 """Which note is meant, or which notes."""
 
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator
+
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
-from interlock.core.notes.address import NoAddress, address
+from interlock.core.notes.address import Address, NoAddress, address
+from interlock.core.notes.keys import keys_of
 from interlock.core.notes.words import expression
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.confined import Outside
 from interlock.workspace.whole_file import Found
 
 CLOSE_MAX = 5
+COMPARED_MAX = 2_000  # notes, each by a few names: a hint must not take long
+COMPARED_CHARS_MAX = 100
+ALIKE_MIN = 0.75  # of 1: two letters of seven may be in the wrong order
 
 
 def find(notes: OpenedNotes, asked: str) -> Row | NoSuchNote | SeveralNotes | BadName:
     """The note that goes by this path, permalink, title or file name."""
-    if row := notes.index.by_path(asked):
-        return row
     rows = find_all(notes, asked, limit=CLOSE_MAX + 1)
     if not isinstance(rows, list):
         return rows
-    # One that has it for an address is meant before those that are merely called so.
-    exact = [row for row in rows if asked in (row.path, row.permalink)] or rows
-    paths = tuple(row.path for row in exact)
+    paths = tuple(row.path for row in rows)
     several = SeveralNotes(asked, paths[:CLOSE_MAX], has_more=len(paths) > CLOSE_MAX)
-    return exact[0] if len(exact) == 1 else several
+    return rows[0] if len(rows) == 1 else several
 
 
 def find_text(
@@ -42,18 +46,38 @@ def find_text(
 
 def find_all(notes: OpenedNotes, asked: str, *, limit: int) -> list[Row] | NoSuchNote | BadName:
     """All that go by this name, or that a pattern such as `specs/*` fits; at least one."""
+    if row := notes.index.by_path(asked):
+        return [row]
     wanted = address(asked)
     if isinstance(wanted, NoAddress):
         return BadName(asked, f"it {wanted.reason}")
-    if wanted.glob:
+    if row := notes.index.by_path(wanted.text):
+        return [row]
+    rows = notes.index.find(wanted.key)
+    # One that has it for an address is meant before those that are merely called so.
+    rows = [row for row in rows if wanted.text in (row.path, row.permalink)] or rows
+    if not rows and wanted.glob:
         rows = notes.index.like(wanted.glob, limit=limit)
-    else:
-        rows = notes.index.find(wanted.key)[:limit]
-    return rows or NoSuchNote(asked, _close(notes, wanted.text))
+    return rows[:limit] or NoSuchNote(asked, _close(notes, wanted))
 
 
-def _close(notes: OpenedNotes, asked: str) -> tuple[str, ...]:
-    """Notes that have some of the words, those first that have them in the title."""
-    words = expression(asked.replace("/", " "), all_of=False)
+def _close(notes: OpenedNotes, wanted: Address) -> tuple[str, ...]:
+    """Notes that are called nearly so; then those that have some of the words."""
+    words = expression(wanted.text.replace("/", " "), all_of=False)
     hits = notes.index.search(words, Filter(), limit=CLOSE_MAX) if words else []
-    return tuple(hit.row.path for hit in hits)
+    paths = dict.fromkeys((*_mistyped(notes, wanted.key), *(hit.row.path for hit in hits)))
+    return tuple(paths)[:CLOSE_MAX]
+
+
+def _mistyped(notes: OpenedNotes, key: str) -> Iterator[str]:
+    """The most alike first. Long names are cut: comparing takes time with the square of them."""
+    named = defaultdict[str, list[str]](list)
+    for title in notes.index.titles()[:COMPARED_MAX]:
+        for name in keys_of(title.path, title=title.title, permalink=title.permalink):
+            # A name with a folder is compared with such names only: half of them are enough.
+            if ("/" in name) == ("/" in key):
+                named[name[:COMPARED_CHARS_MAX]].append(title.path)
+    alike = difflib.get_close_matches(
+        key[:COMPARED_CHARS_MAX], named, n=CLOSE_MAX, cutoff=ALIKE_MIN
+    )
+    return (path for name in alike for path in named[name])

@@ -13,7 +13,7 @@ from interlock.core.notes.words import is_utf8, label
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20
-NOT_UTF8 = (
+HINT_NOT_UTF_8 = (
     "this file is not UTF-8: what is no character in it is shown as \ufffd. To append or insert"
     " leaves it as it is; text that you replace loses it"
 )
@@ -44,7 +44,7 @@ def read(
         chosen,
         len(pages),
         tuple(path for path in linked if path != row.path),
-        () if is_utf8(found.text) else (NOT_UTF8,),
+        () if is_utf8(found.text) else (HINT_NOT_UTF_8,),
     )
 
 

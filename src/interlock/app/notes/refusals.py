@@ -7,6 +7,7 @@ import msgspec
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import EditRefusal
 from interlock.core.notes.operations import Argument, Operation
+from interlock.core.notes.values import BadValue
 
 
 class NoProject(msgspec.Struct, frozen=True):
@@ -155,6 +156,7 @@ NoteRefusal: TypeAlias = (
     | NotOurs
     | NotWritten
     | FrontUnreadable
+    | BadValue
     | NothingAsked
     | NotTaken
     | TooMany

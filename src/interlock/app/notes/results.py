@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from interlock.core.notes.problems import QUALITY
+
 Result = Literal["created", "replaced", "changed", "unchanged", "moved", "deleted"]
 
 
@@ -66,6 +68,8 @@ class Hits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     hits: tuple[Hit, ...]
     is_loose: bool = False
     """No note has all the words, so these have some of them."""
+    is_wordless: bool = False
+    """What was asked for has no letter and no digit, so nothing can be searched for."""
     has_more: bool = False
     pending: int = 0
     """Files that are not indexed yet."""
@@ -131,10 +135,16 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     severity: Literal["error", "warning", "hint"]
     what: str
     instead: str
+    rule: str = ""
+    """Which one of `core.notes.problems` it is about, if any."""
+
+    @property
+    def is_about_quality(self) -> bool:
+        return self.rule in QUALITY
 
 
 class Checked(msgspec.Struct, frozen=True, rename="camel"):
     notes: int
     findings: tuple[Finding, ...]
     unreadable: tuple[str, ...]
-    """What could not be looked at."""
+    """Directories that could not be looked at; the folder itself is an empty string."""

@@ -35,7 +35,7 @@ class Search(msgspec.Struct, frozen=True):
 def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
     """The best notes first; where none has all the words, those that have some.
 
-    Without words: what the rest of the question allows, the newest first.
+    Where nothing was typed: what the rest of the question allows, the newest first.
     """
     if (refusal := _too_many(asked.wanted)) is not None:
         return refusal
@@ -44,6 +44,8 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
     first = (min(max(asked.page, 1), PAGE_MAX) - 1) * limit
     end = first + limit
     if words.expression(asked.query) is None:
+        if words.one_line(asked.query):
+            return Hits((), is_wordless=True, pending=synced.pending)
         rows = notes.index.rows(asked.wanted, limit=end + 1)
         hits = [
             Hit(described(row), 0.0, "", NEWEST_FIRST if asked.is_explained else None)

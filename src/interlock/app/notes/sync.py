@@ -36,6 +36,8 @@ class Synced(msgspec.Struct, frozen=True):
     """Files that are known to differ and were left for the next time."""
     unreadable: tuple[str, ...]
     """What could not be looked at; the index keeps what it knew of it."""
+    skipped: tuple[str, ...] = ()
+    """What is taken for no note: links, and names that no note may have."""
 
 
 class _Read(msgspec.Struct, frozen=True):
@@ -122,7 +124,9 @@ class _Sync:
             if self._is_late():
                 break
         tally.pending += len(differing) - done
-        return Synced(tally.changed, tally.removed, tally.pending, tuple(tally.unreadable))
+        return Synced(
+            tally.changed, tally.removed, tally.pending, tuple(tally.unreadable), scan.skipped
+        )
 
     def _remove(self, paths: Sequence[str]) -> int:
         # Looked for once more: between the scan and now it may have come back.

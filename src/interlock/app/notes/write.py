@@ -20,12 +20,15 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done, Result
 from interlock.app.requests import Asked
+from interlock.core.notes import front, values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.front import Unreadable
-from interlock.core.notes.grammar import compose, parse
+from interlock.core.notes.grammar import TYPE_DEFAULT, compose, parse
+from interlock.core.notes.lines import newline_of
 from interlock.core.notes.naming import canonical, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
-from interlock.core.notes.typed import TYPES, plain_title, suggest, type_of_name
+from interlock.core.notes.typed import TYPES, number_of, plain_title, suggest, type_of_name
+from interlock.core.notes.values import BadValue
 from interlock.core.notes.versions import is_version, version_of
 from interlock.core.notes.words import expression, one_line
 from interlock.core.session.logbook import day_of
@@ -63,6 +66,14 @@ class Planned(msgspec.Struct, frozen=True):
     hints: tuple[str, ...] = ()
 
 
+class _Place(msgspec.Struct, frozen=True):
+    """Where the note goes and what it is called there, and what is to be said about that."""
+
+    path: str
+    title: str
+    hints: tuple[str, ...] = ()
+
+
 @told
 def write(
     app: App, notes: OpenedNotes, draft: Draft, workspace: Path, call: Asked | None = None
@@ -97,7 +108,14 @@ def plan(
     """What writing the draft would come to, as things are. `taken` are paths about to be taken."""
     if not one_line(draft.title):
         return BadName("", "its title has nothing in it that can be seen")
-    path, hints = _path(app, notes, draft, taken)
+    draft = msgspec.structs.replace(
+        draft, title=values.title_of(draft.title), metadata=values.meant(draft.metadata)
+    )
+    given = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
+    if bad := _contradiction(draft) or values.fault({}, given):
+        return bad
+    place = _place(app, notes, draft, taken)
+    path, draft = place.path, msgspec.structs.replace(draft, title=place.title)
     found = notes.folder.read(path)
     if isinstance(found, Outside):
         return BadName(path, found.reason)
@@ -109,7 +127,9 @@ def plan(
     text = _composed(draft, path, {**made, **draft.metadata})
     if isinstance(text, Unreadable):
         return FrontUnreadable(path, text.problem)
-    return Planned(path, text, "created", hints=hints)
+    if bad := values.fault({}, front.read(text)[0].values):
+        return bad
+    return Planned(path, text, "created", hints=place.hints)
 
 
 def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefusal:
@@ -121,6 +141,8 @@ def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefu
     text = _composed(draft, path, {**known.front.values, **draft.metadata}, known)
     if isinstance(text, Unreadable):
         return FrontUnreadable(path, text.problem)
+    if bad := values.fault(known.front.values, front.read(text)[0].values):
+        return bad
     if text == found.text:
         return Done("unchanged", path, shown_permalink(known.permalink, path), version)
     if not draft.overwrite or draft.version is None:
@@ -136,11 +158,30 @@ def _composed(
     return compose(
         title=draft.title,
         type=draft.type or (known.type if known else ""),
-        content=set_apart(draft.content),
+        content=set_apart(_ended(draft.content)),
         tags=draft.tags or _tags_in(metadata),
         metadata=metadata,
-        permalink=(known.permalink if known else "") or permalink_of(path),
+        permalink=str(draft.metadata.get("permalink") or "")
+        or (known.permalink if known else "")
+        or permalink_of(path),
     )
+
+
+def _ended(content: str) -> str:
+    """With a newline at its end, like every file that people edit."""
+    if not content or content.endswith(("\n", "\r")):
+        return content
+    return content + (newline_of(content) or "\n")
+
+
+def _contradiction(draft: Draft) -> BadValue | None:
+    """What the draft says itself is not said otherwise by its metadata."""
+    for key, said in (("title", draft.title), ("type", draft.type)):
+        other = draft.metadata.get(key)
+        if other is not None and other not in ("", said):
+            why = f"the metadata names another {key} than the note has"
+            return BadValue(key, why, f"Say it as `{key}`, and leave it out of the metadata.")
+    return None
 
 
 def _tags_in(metadata: Metadata) -> tuple[str, ...]:
@@ -148,25 +189,41 @@ def _tags_in(metadata: Metadata) -> tuple[str, ...]:
     return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
 
 
-def _path(
-    app: App, notes: OpenedNotes, draft: Draft, taken: Sequence[str]
-) -> tuple[str, tuple[str, ...]]:
-    """Where the note goes, and what is to be said about that."""
+def _place(app: App, notes: OpenedNotes, draft: Draft, taken: Sequence[str]) -> _Place:
     titled = [row.path for row in notes.index.find(draft.title) if row.title == draft.title]
     if draft.overwrite and draft.folder is None and len(titled) == 1:
-        return titled[0], ()
+        return _Place(titled[0], draft.title)
     folder = (draft.folder or "").strip("/")
     name = file_name(draft.title)
     plain = f"{folder}/{name}" if folder else name
     kind = TYPES.get(draft.type.casefold())
     if kind is None:
-        return plain, ()
-    there = [row.path for row in notes.index.like(glob_of(f"*{kind.prefix}-*"), limit=TAKEN_MAX)]
-    usual = suggest(draft.type, draft.title, (*there, *taken), day_of(app.clock.now_ms())).path
+        return _Place(plain, draft.title)
+    like = notes.index.like(glob_of(f"*{kind.prefix}-*"), limit=TAKEN_MAX)
+    there = (*(row.path for row in like), *taken)
+    usual = suggest(draft.type, draft.title, there, day_of(app.clock.now_ms()))
     if draft.folder is not None:
         fits = type_of_name(name) == kind
-        return plain, () if fits else (f"a {draft.type} is usually named like `{usual}`",)
-    return (titled[0] if len(titled) == 1 else usual), ()
+        hints = () if fits else (f"a {draft.type} is usually named like `{usual.path}`",)
+        holder = _holder(plain, there)
+        clash = (f"{number_of(plain)} is {holder} already",) if holder else ()
+        return _Place(plain, draft.title, (*hints, *clash))
+    if len(titled) == 1:
+        return _Place(titled[0], draft.title)
+    wish, got = number_of(name), number_of(usual.path)
+    if wish is None or got is None or wish.prefix != got.prefix or str(wish) == str(got):
+        return _Place(usual.path, draft.title)
+    # A title with a number that another note has would be found for that one.
+    holder = _holder(f"{usual.path.rpartition('/')[0]}/{name}", there)
+    why = f"{wish} is {holder} already" if holder else f"{wish} was not to be had"
+    return _Place(usual.path, usual.title, (f"{why}, so this one is {got}",))
+
+
+def _holder(path: str, there: Sequence[str]) -> str:
+    """Who has the number that the path would have; empty if nobody else does."""
+    number = number_of(path)
+    holders = (one for one in there if number and one != path and number_of(one) == number)
+    return next(holders, "")
 
 
 def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:

@@ -92,6 +92,8 @@ class SeveralSections(msgspec.Struct, frozen=True):
     found: int
     lines: tuple[int, ...]
     """Where the first of them are."""
+    is_told_by_level: bool
+    """Whether no two have the same number of hashes."""
 
 
 class FrontmatterInTheWay(msgspec.Struct, frozen=True):
@@ -178,7 +180,8 @@ def _heading(
         return found[0]
     if found:
         places = tuple(heading.first + before for heading in found[:PLACES_MAX])
-        return SeveralSections(section, len(found), places)
+        levels = {heading.level for heading in found}
+        return SeveralSections(section, len(found), places, len(levels) == len(found))
     known = [f"{'#' * heading.level} {_title(heading)}" for heading in headings]
     by_name = {
         _title(heading).casefold(): shown for heading, shown in zip(headings, known, strict=True)

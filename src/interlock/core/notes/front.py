@@ -17,6 +17,9 @@ BYTE_ORDER_MARK = "\ufeff"
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+_ENDLESS = "there is no `---` at its end; put one below the last of its lines"
+# A line of dashes is no frontmatter by itself: a key must follow it.
+_UNCLOSED = re.compile(r"---[ \t]*(?:\r\n|\n|\r)[A-Za-z_][\w-]*:(?=\s|\Z)")
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -29,12 +32,13 @@ def read(text: str) -> tuple[Front, str]:
     """The frontmatter and the rest. Together they are `text`, whatever it is.
 
     A byte order mark without frontmatter counts as the front, so that whatever is put before the
-    rest still comes after it.
+    rest still comes after it. Where frontmatter begins and does not end, all of it is the rest.
     """
     start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     parts = _parts(text, start)
     if parts is None:
-        return Front(text[:start], {}), text[start:]
+        problem = _ENDLESS if _UNCLOSED.match(text, start) else ""
+        return Front(text[:start], {}, problem), text[start:]
     head, inner, tail = parts
     end = len(head) + len(inner) + len(tail)
     values, problem = _values(inner)

@@ -15,7 +15,8 @@ from interlock.core.notes.listed import BULLET, FENCE, Listed, listed
 
 class Step(msgspec.Struct, frozen=True, rename="camel"):
     text: str
-    is_done: bool
+    is_done: bool | None
+    """None where nobody said: it may be a fact, and not work."""
 
 
 class Section(msgspec.Struct, frozen=True, rename="camel"):
@@ -36,14 +37,15 @@ class Handoff(msgspec.Struct, frozen=True, rename="camel"):
     other: tuple[Section, ...]
 
 
-Subject = Literal["feature", "progress", "done", "decisions", "blockers", "next"]
+Subject = Literal["feature", "progress", "doing", "done", "decisions", "blockers", "next"]
 
 _NAMES: Final[dict[Subject, str]] = {
     "feature": (
         "active feature|current feature|feature|active task|current task|current focus"
         "|active work|current work|working on"
     ),
-    "progress": "progress|current progress|progress so far|in progress|work in progress",
+    "progress": "progress|current progress|progress so far",
+    "doing": "in progress|work in progress",
     "done": "completed|done|completed work|work completed|what was done|finished",
     "decisions": (
         "decisions|decision|decisions made|key decisions|decision log|design decisions"
@@ -138,8 +140,9 @@ def _take(found: _Found, block: _Block, subject: Subject | None, *, is_part: boo
             _take_items(found, block, found.blockers, prefix)
         case "next":
             _take_items(found, block, found.next_steps, prefix)
-        case "progress" | "done":
-            _take_steps(found, block, prefix, is_done=subject == "done")
+        case "progress" | "doing" | "done":
+            is_done = None if subject == "progress" else subject == "done"
+            _take_steps(found, block, prefix, is_done=is_done)
 
 
 def _take_items(found: _Found, block: _Block, open_ones: list[str], prefix: str) -> None:
@@ -156,7 +159,7 @@ def _take_items(found: _Found, block: _Block, open_ones: list[str], prefix: str)
     _keep(found, block, remarks)
 
 
-def _take_steps(found: _Found, block: _Block, prefix: str, *, is_done: bool) -> None:
+def _take_steps(found: _Found, block: _Block, prefix: str, *, is_done: bool | None) -> None:
     meaning = status.meaning(_plain(prefix)) if prefix else None
     if meaning:  # `### Not started`
         prefix, is_done = "", meaning == "done"

@@ -4,8 +4,11 @@ import re
 import unicodedata
 from typing import Literal
 
-Rank = Literal[0, 1]
-"""0: an address, written to mean this note (its permalink, its path). 1: a name (title, file)."""
+from interlock.core.notes.typed import number_of
+
+Rank = Literal[0, 1, 2]
+"""0: an address, written to mean this note (its permalink, its path). 1: a name (title, file).
+2: the number of a typed note, which is meant where nothing else is called so."""
 
 _RUN = re.compile(r"[\s_-]+")
 _SCHEME = "memory://"
@@ -42,7 +45,9 @@ def keys_of(path: str, *, title: str, permalink: str) -> dict[str, Rank]:
     """
     place = place_of(path)
     stem = folded(path.rpartition("/")[2].removesuffix(_SUFFIX))
-    keys: dict[str, Rank] = {folded(title): 1, stem: 1}
+    number = number_of(path)
+    keys: dict[str, Rank] = {folded(str(number)): 2} if number else {}
+    keys |= {folded(title): 1, stem: 1}
     if "/" in place:
         keys[place] = 0
     if permalink:

@@ -14,6 +14,7 @@ from interlock.core.notes.naming import canonical
 from interlock.core.notes.words import one_line
 
 TITLE_CHARS_MAX: Final = 100
+_BOXES: Final[dict[bool | None, str]] = {True: "[x] ", False: "[ ] ", None: ""}
 _NOT_IN_LINKS: Final = frozenset("[]|#^`\\<")
 
 
@@ -53,7 +54,7 @@ def migration(handoff: Handoff, source: str) -> Migration:
 
 
 def _work(handoff: Handoff, feature: str, source: str) -> Piece | None:
-    steps = [f"- [{'x' if step.is_done else ' '}] {_item(step.text)}" for step in handoff.progress]
+    steps = [f"- {_BOXES[step.is_done]}{_item(step.text)}" for step in handoff.progress]
     to_do = [f"- [ ] {_item(text)}" for text in handoff.next_steps]
     blockers = [f"- [blocker] {_item(text)}" for text in handoff.blockers]
     sections = (("Progress", steps), ("Next steps", to_do), ("Blockers", blockers))
@@ -108,7 +109,7 @@ def _rest(sections: Sequence[Section], source: str) -> str:
 
 def _to_do(handoff: Handoff) -> Iterator[str]:
     yield from handoff.next_steps
-    yield from (step.text for step in handoff.progress if not step.is_done)
+    yield from (step.text for step in handoff.progress if step.is_done is False)
 
 
 def _title(text: str) -> str:

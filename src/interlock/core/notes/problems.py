@@ -10,13 +10,26 @@ from typing import Final, Literal
 
 import msgspec
 
-from interlock.core.notes import naming
+from interlock.core.notes import naming, status
 from interlock.core.notes.naming import SUFFIX
 from interlock.core.notes.note import Note
 from interlock.core.notes.typed import TYPES, NoteType, plain_title, type_of_name
 
 Severity = Literal["error", "warning", "hint"]
-Rule = Literal["frontmatter", "name", "number", "deprecated", "folder", "type", "status", "quality"]
+Rule = Literal[
+    "frontmatter",
+    "name",
+    "number",
+    "deprecated",
+    "folder",
+    "type",
+    "status",
+    "observations",
+    "relations",
+    "tags",
+]
+QUALITY: Final = frozenset({"observations", "relations", "tags"})
+"""The rules that only say how a note could be better."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -44,7 +57,6 @@ _REST: Final = {
     "day-number": re.compile(rf"{_DAY}_[0-9]{{2}}-(.+)"),
     "day": re.compile(rf"{_DAY}_(.+)"),
 }
-_SPACING: Final = re.compile(r"[\s_\-]+")
 
 OBSERVATIONS: Final = (3, 10)
 RELATIONS: Final = (2, 8)
@@ -66,11 +78,11 @@ def problems(path: str, note: Note) -> list[Problem]:
         return []
     type_ = TYPES.get(note.type.casefold())
     if type_ is None:
-        return [*_without_type(path, note), *_quality(note)]
+        return [*_without_type(path, note), *_status(note), *_quality(note)]
     return [
         *_name(path, note, type_),
         *_folder(path, type_),
-        *_status(note, type_),
+        *_status(note),
         *_quality(note),
     ]
 
@@ -136,29 +148,25 @@ def _without_type(path: str, note: Note) -> Iterator[Problem]:
         )
 
 
-def _status(note: Note, type_: NoteType) -> Iterator[Problem]:
+def _status(note: Note) -> Iterator[Problem]:
     written = note.front.values.get("status")
-    if not type_.statuses or not isinstance(written, str) or not written.strip():
-        return
-    if _SPACING.sub("-", written.strip().casefold()) not in type_.statuses:
-        yield Problem(
-            "status",
-            f"a {type_.name} has no status `{written}`",
-            f"use one of {', '.join(f'`{status}`' for status in type_.statuses)}",
-        )
+    if isinstance(written, str) and written.strip() and not status.fits(written, note.type):
+        known = ", ".join(f"`{word}`" for word in status.known(note.type))
+        yield Problem("status", f"a {note.type} has no status `{written}`", f"use one of {known}")
 
 
 def _quality(note: Note) -> Iterator[Problem]:
     relations = sum(1 for link in note.links if link.kind != "links_to")
-    for count, (least, most), what, how in (
-        (len(note.observations), OBSERVATIONS, "observation", "`- [fact] what is so`"),
-        (relations, RELATIONS, "relation", "`- relates_to [[Other Note]]`"),
-        (len(note.tags), TAGS, "tag", "`tags: [one, two]` in the frontmatter"),
-    ):
-        said = f"it has {count or 'no'} {what}{'' if count == 1 else 's'}"
+    counted: tuple[tuple[int, tuple[int, int], Rule, str], ...] = (
+        (len(note.observations), OBSERVATIONS, "observations", "`- [fact] what is so`"),
+        (relations, RELATIONS, "relations", "`- relates_to [[Other Note]]`"),
+        (len(note.tags), TAGS, "tags", "`tags: [one, two]` in the frontmatter"),
+    )
+    for count, (least, most), what, how in counted:
+        said = f"it has {count or 'no'} {what[:-1] if count == 1 else what}"
         if count < least:
             advice = f"{least} to {most} make a note easy to find: {how}"
-            yield Problem("quality", said, advice, "hint")
+            yield Problem(what, said, advice, "hint")
         elif count > most:
             advice = f"{least} to {most} are usual: it may be two notes"
-            yield Problem("quality", said, advice, "hint")
+            yield Problem(what, said, advice, "hint")

@@ -8,6 +8,7 @@ import re
 from typing import Final, Literal
 
 from interlock.core.notes.note import Note
+from interlock.core.notes.typed import TYPES
 
 Status = Literal["open", "active", "blocked", "done", "closed"]
 
@@ -49,4 +50,29 @@ def status_of(note: Note) -> Status | None:
 
 def meaning(word: str) -> Status | None:
     """None where nobody can say."""
-    return _MEANING.get(_SPACING.sub("-", word.strip().casefold()))
+    return _MEANING.get(_plain(word))
+
+
+def fits(word: str, type_name: str) -> bool:
+    """Whether a note of that type may say so: a word of the type, or one that has a meaning.
+
+    Notes of types that are not ours say what they like.
+    """
+    if type_name.casefold() not in TYPES:
+        return bool(word.strip())
+    of_type = _of_type(type_name)
+    return _plain(word) in of_type if of_type else meaning(word) is not None
+
+
+def known(type_name: str) -> tuple[str, ...]:
+    """The words to tell people about."""
+    return _of_type(type_name) or tuple(_WORDS)
+
+
+def _of_type(type_name: str) -> tuple[str, ...]:
+    type_ = TYPES.get(type_name.casefold())
+    return type_.statuses if type_ else ()
+
+
+def _plain(word: str) -> str:
+    return _SPACING.sub("-", word.strip().casefold())

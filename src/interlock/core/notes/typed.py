@@ -27,7 +27,7 @@ class NoteType(msgspec.Struct, frozen=True):
     also: tuple[str, ...] = ()
     """Folders that are as good."""
     statuses: tuple[str, ...] = ()
-    """All that are known; empty: any word."""
+    """All that are known; empty: any word of which `core.notes.status` knows the meaning."""
 
     @property
     def shape(self) -> str:

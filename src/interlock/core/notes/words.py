@@ -80,7 +80,8 @@ _TOKEN: Final = re.compile(r"[^\W_]+")
 
 PLACES_MAX: Final = 20_000  # looked at for one word in one text, whether it stands there or not
 _BORDER_WITHIN: Final = 24  # a longer word than this is cut, like an address or a hash
-_LONE: Final = re.compile("[\ud800-\udfff]")
+NOT_UTF_8: Final = re.compile("[\ud800-\udfff]")
+"""What stands for bytes that are no characters."""
 _UNSEEN: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|{UNSEEN}")
 
 
@@ -198,7 +199,7 @@ def excerpt(text: str, query: str, *, chars: int = 160) -> str:
 
 def is_utf8(text: str) -> bool:
     """Whether a file in which this was read is: other bytes were made lone surrogates."""
-    return text.isascii() or _LONE.search(text) is None
+    return text.isascii() or NOT_UTF_8.search(text) is None
 
 
 def parts(line: str, query: str) -> tuple[tuple[str, bool], ...]:

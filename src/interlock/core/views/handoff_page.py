@@ -5,6 +5,8 @@ What is written here is read back as it was: `parse_handoff` gives the same item
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from interlock.core.ids import SessionId
 from interlock.core.notes.handoff import Handoff, Section, Step, is_nothing, unmarked
 from interlock.core.notes.words import one_line
@@ -29,19 +31,43 @@ def handoff_of(
     )
 
 
+def joined(handoff: Handoff, noted: Handoff) -> Handoff:
+    """What the session itself says, and behind it what only its notes say."""
+    return msgspec.structs.replace(
+        handoff,
+        progress=(*handoff.progress, *noted.progress),
+        decisions=_each_once(handoff.decisions, noted.decisions),
+        blockers=_each_once(handoff.blockers, noted.blockers),
+        next_steps=_each_once(handoff.next_steps, noted.next_steps),
+    )
+
+
+def _each_once(said: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """The task of a session is a next step of its note, cut where it is long."""
+    begun = tuple(text.removesuffix("…") for text in said if text.endswith("…"))
+    new = (text for text in more if not (begun and text.startswith(begun)))
+    return tuple(dict.fromkeys((*said, *new)))
+
+
 def handoff_page(handoff: Handoff) -> str:
     """The file. Boxes before what is open: a text that looks like a mark is then none."""
     first, *others = handoff.other
     parts = [
         _section(first),
         *([f"## Active Feature\n\n- {handoff.feature}"] if handoff.feature else []),
-        _list("Progress", [f"[{'x' if s.is_done else ' '}] {s.text}" for s in handoff.progress]),
+        _list("Progress", [_step(step) for step in handoff.progress]),
         _list("Decisions", handoff.decisions),
         _list("Blockers", [f"[ ] {text}" for text in handoff.blockers]),
         _list("Next Steps", [f"[ ] {text}" for text in handoff.next_steps]),
         *map(_section, others),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _step(step: Step) -> str:
+    if step.is_done is None:
+        return step.text
+    return f"[{'x' if step.is_done else ' '}] {step.text}"
 
 
 def _list(heading: str, items: Sequence[str]) -> str:

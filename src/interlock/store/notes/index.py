@@ -16,7 +16,8 @@ from interlock.core.notes.stamp import Stamp
 from interlock.core.notes.status import status_of
 from interlock.store.lock import WriteLock
 from interlock.store.notes import schema
-from interlock.store.notes.reader import NoteReader, clean, directory_of, folded_tag
+from interlock.store.notes.links import clean, directory_of
+from interlock.store.notes.reader import NoteReader, folded_tag
 from interlock.store.notes.rows import Request
 from interlock.store.sqlite.database import Value
 

@@ -1,22 +1,20 @@
-"""Reading an index: notes by any name, links and what links to them, words."""
+"""Reading an index: notes by any name, by their words, and what they say."""
 
 import os
-import re
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from interlock.core.notes.keys import folded, key_of
 from interlock.core.notes.stamp import Stamp
+from interlock.store.notes.links import LINK, MEANT, LinkReader, clean, directory_of, marks
 from interlock.store.notes.rows import (
     Choices,
     Counts,
     Filter,
     Hit,
     Known,
-    LinkRow,
     ObservationRow,
     Order,
     Request,
@@ -29,25 +27,16 @@ _ROW = (
     "n.path, n.title, n.type, n.status, n.permalink, n.created, n.front, n.tags, n.problem,"
     " n.length, n.digest, n.size, n.modified_ms, n.indexed_ms"
 )
-# Whom a link means: an address before a name, then the neighbour, then who lies highest.
-_MEANT = (
-    "SELECT t.path FROM key k JOIN note t ON t.id = k.note WHERE k.key = {key}"
-    " ORDER BY k.rank, t.directory != {directory}, length(t.path), t.path LIMIT 1"
-)
-_LINK = "n.path, l.line, l.kind, l.target, l.context"
-_NO_DIRECTORY = "/"  # no note lies there
 _ORDERS: dict[Order, str] = {
     "newest": "n.modified_ms DESC, n.path",
     "path": "n.path",
     "title": "n.title, n.path",
 }
-# Halves of characters stand for bytes that are not UTF-8, and SQLite takes neither them nor NUL.
-_FOUL = re.compile("[\0\ud800-\udfff]")
 
 
-class NoteReader:
+class NoteReader(LinkReader):
     def __init__(self, db: Database) -> None:
-        self._db = db
+        super().__init__(db)
         self._file = _identity(db)
 
     def close(self) -> None:
@@ -57,18 +46,6 @@ class NoteReader:
     def is_current(self) -> bool:
         """Whether others still see this file, or somebody put another in its place."""
         return _identity(self._db) == self._file
-
-    @contextmanager
-    def snapshot(self) -> Generator[None]:
-        """All that is read inside is of one moment."""
-        if self._db.is_in_transaction:
-            yield
-            return
-        self._db.run("BEGIN")
-        try:
-            yield
-        finally:
-            self._db.run("COMMIT")
 
     def stamps(self) -> dict[str, Known]:
         rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, ino, digest, is_racy FROM note")
@@ -89,10 +66,14 @@ class NoteReader:
         return _row(*row) if row else None
 
     def find(self, key: str, *, near: str = "") -> list[Row]:
-        """Every note that is called so, the one first that a link in the note `near` means."""
+        """Every note that is called so, the one first that a link in the note `near` means.
+
+        Those with such a number only where none has it for an address or a name.
+        """
         rows = self._rows(
-            f"SELECT {_ROW} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?"
-            " ORDER BY k.rank, n.directory != ?, length(n.path), n.path",
+            f"SELECT {_ROW} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?1"
+            " AND (k.rank < 2 OR NOT EXISTS (SELECT 1 FROM key o WHERE o.key = ?1 AND o.rank < 2))"
+            " ORDER BY k.rank, n.directory != ?2, length(n.path), n.path",
             (key_of(key), directory_of(near)),
         )
         return [_row(*row) for row in rows]
@@ -128,45 +109,6 @@ class NoteReader:
             (expression, *values, limit),
         )
         return [Hit(_row(*row[:-1]), -row[-1]) for row in rows]
-
-    def links_from(self, path: str) -> list[LinkRow]:
-        # Each name is looked up once: a note may name one many times that many notes have.
-        meant = _MEANT.format(key="d.key", directory="d.directory")
-        of_note = "FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?"
-        with self.snapshot():
-            names = f"SELECT DISTINCT l.key, n.directory {of_note}"
-            leads = dict(self._rows(f"SELECT d.key, ({meant}) FROM ({names}) d", (path,)))
-            rows = self._rows(f"SELECT {_LINK}, l.key {of_note} ORDER BY l.nr", (path,))
-            return [LinkRow(*row[:-1], to=leads[row[-1]]) for row in rows]
-
-    def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
-        """Links that lead to the note, wherever they are written; also those older than it."""
-        with self.snapshot():
-            chosen, values = self._leading_to(path)
-            rows = self._rows(
-                f"SELECT {_LINK}, ? FROM link l JOIN note n ON n.id = l.note"
-                f" WHERE {chosen} ORDER BY n.path, l.nr LIMIT ?",
-                (path, *values, limit),
-            )
-            return [LinkRow(*row) for row in rows]
-
-    def backlinks(self, paths: Sequence[str]) -> dict[str, int]:
-        """How many other notes name each of these, as far as any does."""
-        rows = self._db.rows(
-            "SELECT t.path, count(DISTINCT l.note) FROM note t JOIN key k ON k.note = t.id"
-            " JOIN link l ON l.key = k.key AND l.note != t.id"
-            f" WHERE t.path IN ({_marks(paths)}) GROUP BY t.id",
-            tuple(paths),
-        )
-        return dict(rows)
-
-    def unresolved(self, *, limit: int) -> list[LinkRow]:
-        rows = self._rows(
-            f"SELECT {_LINK}, NULL FROM link l JOIN note n ON n.id = l.note WHERE NOT EXISTS"
-            " (SELECT 1 FROM key k WHERE k.key = l.key) ORDER BY n.path, l.nr LIMIT ?",
-            (limit,),
-        )
-        return [LinkRow(*row) for row in rows]
 
     def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
         """Those of the notes wanted, the newest notes first; of one category, if that is said."""
@@ -233,13 +175,13 @@ class NoteReader:
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
             " USING fts5vocab ('main', 'words', 'instance')"
         )
-        meant = _MEANT.format(key="l.key", directory="n.directory")
+        meant = MEANT.format(key="l.key", directory="n.directory")
         queries = {
             "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
             " created, front, tags, problem, length, digest, size, modified_ms FROM note n",
             "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
             " FROM observation o JOIN note n ON n.id = o.note",
-            "link": f"SELECT {_LINK}, ({meant}), l.nr, l.key FROM link l"
+            "link": f"SELECT {LINK}, ({meant}), l.nr, l.key FROM link l"
             " JOIN note n ON n.id = l.note",
             "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
             "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
@@ -277,46 +219,6 @@ class NoteReader:
                 (limit,),
             )
         )
-
-    def _rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
-        return self._db.rows(sql, [clean(it) if isinstance(it, str) else it for it in values])
-
-    def _one(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
-        first, *_ = (*self._rows(sql, values), None)
-        return first
-
-    def _leading_to(self, path: str) -> tuple[str, list[Value]]:
-        """Which links mean the note, without asking each of them.
-
-        Those beside it, if it is the first there; if it is the first of all, also those with
-        nobody of that name beside them.
-        """
-        conditions, values = list[str](), list[Value]()
-        directory = directory_of(path)
-        keys = "SELECT k.key, k.rank FROM key k JOIN note t ON t.id = k.note WHERE t.path = ?"
-        for key, rank in list(self._rows(keys, (path,))):
-            if self._meant(key, directory) != path:
-                continue
-            is_first = self._meant(key, _NO_DIRECTORY) == path
-            conditions.append(
-                "l.key = ? AND (n.directory = ? OR ? AND n.directory NOT IN (SELECT t.directory"
-                " FROM key k JOIN note t ON t.id = k.note WHERE k.key = ? AND k.rank = ?))"
-            )
-            values += [key, directory, is_first, key, rank]
-        return f"({' OR '.join(conditions) or 'false'})", values
-
-    def _meant(self, key: str, directory: str) -> str | None:
-        """The path of the note that this name means to those who lie in the directory."""
-        row = self._one(_MEANT.format(key="?", directory="?"), (key, directory))
-        return row[0] if row else None
-
-
-def clean(text: str) -> str:
-    return text if text.isascii() and "\0" not in text else _FOUL.sub("\ufffd", text)
-
-
-def directory_of(path: str) -> str:
-    return path.rpartition("/")[0]
 
 
 def _identity(db: Database) -> tuple[int, int] | None:
@@ -356,15 +258,15 @@ def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
     conditions, values = list[str](), list[Value]()
     for column, among in (("type", wanted.types), ("status", wanted.statuses)):
         if among:
-            conditions.append(f"n.{column} IN ({_marks(among)})")
+            conditions.append(f"n.{column} IN ({marks(among)})")
             values += among
     if wanted.not_types:
-        conditions.append(f"n.type NOT IN ({_marks(wanted.not_types)})")
+        conditions.append(f"n.type NOT IN ({marks(wanted.not_types)})")
         values += wanted.not_types
     if wanted.tags:
         tags = tuple({clean(folded_tag(tag)) for tag in wanted.tags})
         conditions.append(
-            f"n.id IN (SELECT note FROM tag WHERE tag IN ({_marks(tags)})"
+            f"n.id IN (SELECT note FROM tag WHERE tag IN ({marks(tags)})"
             " GROUP BY note HAVING count(*) = ?)"
         )
         values += [*tags, len(tags)]
@@ -390,7 +292,3 @@ def _of_category(wanted: Filter) -> tuple[str, list[Value]]:
 
 def folded_tag(tag: str) -> str:
     return folded(tag.removeprefix("#"))
-
-
-def _marks(values: Sequence[Value]) -> str:
-    return ", ".join("?" * len(values))

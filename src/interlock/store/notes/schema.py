@@ -7,7 +7,7 @@ from interlock.store.failures import StoreDamaged, StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite.database import Database
 
-VERSION = 2  # of the tables and of what is read from a file: any change makes another
+VERSION = 1  # of the tables and of what is read from a file: any change makes another
 
 _TABLES = f"""
 CREATE TABLE note (

@@ -1,0 +1,74 @@
+"""Where a session stands, as far as its notes say it: those that were written in it.
+
+A hand-off file that was taken over is such notes, and the next hand-off says it again.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.app.failures import StoreFailure
+from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.core.ids import SessionId
+from interlock.core.notes.grammar import parse
+from interlock.core.notes.handoff import Handoff, Step, parse_handoff
+from interlock.core.notes.note import Note
+from interlock.core.notes.words import one_line
+from interlock.store.notes.rows import Row
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.whole_file import Found
+
+NOTES_MAX = 100
+_WORK = ("feature", "task")
+
+
+def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) -> Handoff:
+    """Nothing, where the notes cannot be used: a session can be handed over without them."""
+    place = place_of(app.home, workspace)
+    try:
+        # Nothing is opened for a project that has no notes: that would make an index.
+        is_there = isinstance(place, Place) and os.path.isdir(place.folder)
+        notes = open_notes(app, workspace) if is_there else None
+        if not isinstance(notes, OpenedNotes):
+            return _NOTHING
+        notes.refresh(app)
+        rows = notes.index.fronted("session", session, limit=NOTES_MAX)
+        work = list(_read(notes, [row for row in rows if _is_work(row, feature)]))
+    except (StoreFailure, FolderFailure):
+        return _NOTHING
+    said = [parse_handoff(note.body) for note in work]
+    made = [row for row in rows if row.type.casefold() == "decision" and row.status != "closed"]
+    return Handoff(
+        feature="",
+        progress=tuple(
+            Step(one_line(step.text), step.is_done) for one in said for step in one.progress
+        ),
+        decisions=tuple(one_line(row.title) for row in sorted(made, key=lambda row: row.path)),
+        blockers=tuple(text for note in work for text in _blockers(note)),
+        next_steps=tuple(one_line(text) for one in said for text in one.next_steps),
+        other=(),
+    )
+
+
+_NOTHING = Handoff("", (), (), (), (), ())
+
+
+def _is_work(row: Row, feature: str) -> bool:
+    """What the session is about, or what a hand-off file said, and not all that it wrote."""
+    is_meant = row.title == feature or "source" in row.front
+    return is_meant and row.type.casefold() in _WORK and row.status not in ("done", "closed")
+
+
+def _read(notes: OpenedNotes, rows: list[Row]) -> Iterator[Note]:
+    for row in rows:
+        found = notes.folder.read(row.path)
+        if isinstance(found, Found):
+            yield parse(found.text, path=row.path)
+
+
+def _blockers(note: Note) -> Iterator[str]:
+    for one in note.observations:
+        if one.category.casefold() == "blocker":
+            text, context = one_line(one.text), one_line(one.context)
+            yield f"{text} ({context})" if context else text

@@ -1,0 +1,86 @@
+"""Values for the frontmatter that somebody gives: what is meant by them, and which are nonsense.
+
+What stands in a file already is not judged here: `interlock note check` names it.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.notes import naming, status
+from interlock.core.notes.grammar import TYPE_DEFAULT
+from interlock.core.notes.note import Metadata
+from interlock.core.notes.words import one_line
+
+# What no address may have in it: a title that has it could not be asked for.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_QUOTES: Final = "\"' \t"
+
+
+class BadValue(msgspec.Struct, frozen=True):
+    """A value for the frontmatter that nobody could follow afterwards."""
+
+    key: str
+    why: str
+    instead: str
+
+
+def meant(given: Metadata) -> Metadata:
+    """Tags as a list, also where they came as words or as YAML; a title in one line."""
+    values = dict(given)
+    if isinstance(tags := values.get("tags"), str):
+        values["tags"] = [*tags_in(tags)]
+    if isinstance(title := values.get("title"), str):
+        values["title"] = title_of(title)
+    return values
+
+
+def title_of(text: str) -> str:
+    return _CONTROL.sub(" ", text)
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """`a, b` and `[a, b]` are the same two."""
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    return tuple(tag for part in text.split(",") if (tag := part.strip(_QUOTES).lstrip("#")))
+
+
+def fault(before: Metadata, after: Metadata) -> BadValue | None:
+    """The first nonsense in what was changed; what is no longer there is none."""
+    kind = after.get("type", TYPE_DEFAULT)
+    for key, value in after.items():
+        is_new = value is not None and before.get(key) != value
+        if is_new and (found := _fault(key, value, kind)):
+            return found
+    return None
+
+
+def _fault(key: str, value: Json, kind: Json) -> BadValue | None:
+    if not key.strip():
+        return BadValue(key, "a key of the frontmatter is empty", "Name the key: `key=value`.")
+    word = one_line(value) if isinstance(value, str) else ""
+    match key:
+        case "title" | "type" if not word:
+            return BadValue(key, f"the {key} is no word", f"Give the {key}, or remove the key.")
+        case "permalink" if not _is_permalink(word):
+            return BadValue(
+                key,
+                f"`{word}` is no permalink",
+                "Write letters, digits, hyphens and underscores, with slashes between the parts:"
+                " `decisions/use-sqlite`.",
+            )
+        case "status" if not status.fits(word, kind if isinstance(kind, str) else ""):
+            known = ", ".join(f"`{one}`" for one in status.known(str(kind)))
+            return BadValue(
+                key, f"a {one_line(str(kind))} has no status `{word}`", f"Use one of {known}."
+            )
+        case _:
+            return None
+
+
+def _is_permalink(text: str) -> bool:
+    return all(naming.is_slug(part) for part in text.split("/"))
