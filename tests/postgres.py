@@ -109,6 +109,10 @@ class Cluster:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def start(self) -> None:
         settings = {
             "listen_addresses": "",
@@ -206,7 +210,7 @@ class Cluster:
         if self._free:
             return self._free.pop()
         url = self.empty()
-        PostgresLog(address(url)).close()
+        connected(url).close()
         return url
 
     def give_back(self, url: str) -> None:
@@ -229,6 +233,13 @@ class Cluster:
         if not self.run(f"{others}'{name}'"):  # else somebody may still write to it
             self.run("; ".join(emptied), name)
             self._free.append(url)
+
+
+def connected(url: str) -> PostgresLog:
+    """The store there, made if it is not, and looked at."""
+    log = PostgresLog(address(url))
+    log.db.connect()
+    return log
 
 
 def _is_running(process: int) -> bool:

@@ -8,7 +8,14 @@ import pytest
 
 from interlock.app import deletion
 from interlock.app.context import App, open_app
-from interlock.app.copy_refusals import CopyUnlike, SameStore, SourceDamaged, Strange
+from interlock.app.copy_refusals import (
+    CopyUnlike,
+    NoTarget,
+    SameStore,
+    SourceDamaged,
+    Strange,
+    TargetTaken,
+)
 from interlock.app.copying import Copied, copy
 from interlock.core.ids import SessionId
 from interlock.store.failures import StoreFailure, StoreUnusable
@@ -59,7 +66,7 @@ def test_a_head_that_does_not_follow_from_the_events_is_noticed(
     assert isinstance(refused, CopyUnlike)
     assert refused.session == begun.answer.session
     with pytest.raises(StoreUnusable, match="not finished"):
-        opened(monkeypatch, target.home, target.url)
+        contents_at(monkeypatch, target.home, target.url)
 
 
 def altered_in(target: Place, sql: str) -> Callable[[str, int, int], None]:
@@ -89,7 +96,7 @@ def test_what_did_not_arrive_is_named_and_the_target_is_not_used(
     assert isinstance(refused, CopyUnlike)
     assert refused.session == answers[2].answer.session
     with pytest.raises(StoreUnusable, match="not finished"):
-        opened(monkeypatch, target.home, target.url)
+        contents_at(monkeypatch, target.home, target.url)
 
 
 def test_a_target_with_sessions_of_its_own_is_refused_and_left_alone(
@@ -183,3 +190,46 @@ def test_what_is_neither_a_url_nor_a_directory_is_refused(
 
     assert "s3cret" not in f"{failed.value} {failed.value.hint}"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t"])
+def test_a_target_without_a_name_is_refused_and_nothing_is_put_here(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As of a variable that is not set."""
+    monkeypatch.chdir(tmp_path)
+
+    assert copy(app, name, quiet) == NoTarget()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [".git", "README.md", "keyring"])
+def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    (checkout / there).write_text("mine")
+    monkeypatch.chdir(checkout)
+
+    for name in (str(checkout), "."):
+        assert copy(app, name, quiet) == TargetTaken(str(checkout))
+
+    assert [file.name for file in checkout.iterdir()] == [there]
+
+
+def test_an_empty_directory_a_copy_and_one_that_was_barely_begun_are_taken(
+    app: App, tmp_path: Path
+) -> None:
+    started(app, tmp_path)
+    there = tmp_path / "there"
+    there.mkdir()
+    copied(app, str(there))
+    (there / "mine.txt").write_text("put there since")
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "interlock.db.lock").touch()
+
+    for name in (there, begun):
+        assert copied(app, str(name)).sessions == 1

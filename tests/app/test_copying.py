@@ -356,7 +356,7 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(
         process.stdout.close()
         assert process.wait() == -signal.SIGKILL
         with pytest.raises(StoreUnusable, match="a copy that is not finished") as failed:
-            opened(monkeypatch, target.home, target.url)
+            contents_at(monkeypatch, target.home, target.url)
         assert "goes on where it stopped" in failed.value.hint
         monkeypatch.delenv("INTERLOCK_STORE", raising=False)
 

@@ -131,7 +131,7 @@ def failing(url: str) -> dict[str, tuple[str, str, str]]:
         "rights of another": (
             f"postgresql://poor:{SECRET}@/{own}?{where}",
             "permission denied for schema interlock\n",
-            "belongs to another role, use that role",
+            'GRANT USAGE ON SCHEMA interlock TO "poor";',
         ),
         "not a store": (f"mysql://me:{SECRET}@h/d", "cannot be copied to that", "postgresql://"),
         "not a URL": (f"postgresql://me:{SECRET}/@h/d", "cannot be read", "%2F"),
@@ -185,6 +185,28 @@ def test_refusals_are_told_in_words_and_as_json(
     assert "2 more" in damaged.err
     assert "hint: Nothing was copied." in damaged.err
     assert typed("store", "verify").code == 1
+
+
+def test_a_target_that_is_no_place_for_a_store_is_told_in_words_and_as_json(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    assert app.reader.all_sessions() == []
+    unset = typed("store", "copy", "--to", "")
+    assert (unset.code, unset.out) == (1, "")
+    assert unset.err.startswith("error: No target is named\n")
+    assert "hint: Nothing was copied. Give a URL" in unset.err
+    (tmp_path / "README.md").touch()
+
+    taken = typed("store", "copy", "--to", ".")
+    told = json.loads(typed("store", "copy", "--to", ".", "--json").out)
+
+    assert (taken.code, taken.out) == (1, "")
+    assert f"error: `{tmp_path}` holds something else than an Interlock store\n" in taken.err
+    assert "hint: Nothing was copied. Name a new or an empty directory" in taken.err
+    assert told["code"] == "target_not_empty"
+    told = json.loads(typed("store", "copy", "--to", "", "--json").out)
+    assert told["code"] == "invalid_arguments"
+    assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
 
 
 def ran(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:

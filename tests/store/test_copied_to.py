@@ -48,7 +48,9 @@ def test_only_who_copies_to_it_opens_a_store_that_is_unfinished(place: Place) ->
     target.close()
 
     with pytest.raises(StoreUnusable, match="a copy that is not finished"):
-        place.open()
+        place.log().all_sessions()
+    with pytest.raises(StoreUnusable, match="a copy that is not finished"):
+        place.reader().all_sessions()
     again = open_target(place.url or str(place.home), os.urandom)
     assert again.reader.all_sessions() == again.log.all_sessions() != []
     again.log.set_unfinished(is_unfinished=False)

@@ -8,6 +8,7 @@ import pytest
 
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import FileKeyring, write_private
+from tests.scenes import opening
 from tests.stores import Place
 
 
@@ -36,6 +37,23 @@ def test_a_second_process_finds_the_key_of_the_first(place: Place) -> None:
 
     assert second.current() == first.current()
     assert len(first.current().secret) == 32
+
+
+def test_the_first_key_is_asked_for_in_a_transaction_and_is_no_part_of_it(unmade: Place) -> None:
+    """As by a server whose first call is one of those that are written together."""
+    store = unmade.open()
+
+    def write() -> None:
+        with store.log.together():
+            store.log.append(opening())
+            store.keyring.current()
+            raise KeyError("nothing of it is to be kept")
+
+    with pytest.raises(KeyError):
+        write()
+
+    assert store.log.all_sessions() == []
+    assert store.keyring.current() == unmade.keyring().current()
 
 
 @pytest.mark.invariant("keyring-is-shared")

@@ -19,7 +19,7 @@ from interlock.store.postgres.address import address
 from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
-from tests.postgres import Cluster
+from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, after, noting, opening
 
 SECRET = "s3cret/word"
@@ -27,7 +27,7 @@ SECRET = "s3cret/word"
 
 @pytest.fixture
 def log(url: str) -> Iterator[PostgresLog]:
-    opened = PostgresLog(address(url))
+    opened = connected(url)
     yield opened
     opened.close()
 
@@ -44,15 +44,15 @@ def tables(cluster: Cluster, url: str) -> set[str]:
 
 def test_all_tables_are_in_a_schema_of_our_own(cluster: Cluster) -> None:
     url = cluster.empty()
-    PostgresLog(address(url)).close()
+    connected(url).close()
 
     assert {name.partition(".")[0] for name in tables(cluster, url)} == {"interlock"}
 
 
 def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
     url = cluster.empty()
-    PostgresLog(address(url)).close()
-    other = PostgresLog(address(f"{url}&options=-csearch_path%3Dteam_b"))
+    connected(url).close()
+    other = connected(f"{url}&options=-csearch_path%3Dteam_b")
     other.append(opening())
 
     assert PostgresLog(address(url)).stream(SESSION) is None
@@ -64,11 +64,11 @@ def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
 @pytest.mark.invariant("newer-store-refused")
 def test_a_store_of_a_newer_interlock_is_refused_and_left_alone(cluster: Cluster) -> None:
     url = cluster.empty()
-    log = PostgresLog(address(url))
+    log = connected(url)
     log.db.run("UPDATE interlock_store SET schema_version = %s", (schema.VERSION + 1,))
 
     with pytest.raises(StoreUnusable, match="newer Interlock"):
-        PostgresLog(address(url))
+        connected(url)
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         PostgresReader.at(address(url)).position()
 
@@ -77,20 +77,20 @@ def test_an_older_store_is_brought_forward_and_keeps_what_it_has(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = cluster.empty()
-    log = PostgresLog(address(url))
+    log = connected(url)
     log.append(opening())
     monkeypatch.setattr(
         schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE more (x integer);\n")
     )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
 
-    newer = PostgresLog(address(url))
+    newer = connected(url)
 
     assert newer.stream(SESSION) == after(opening())
     assert newer.db.scalar("SELECT count(*) FROM more") == 0
     monkeypatch.undo()
     with pytest.raises(StoreUnusable, match="newer Interlock"):
-        PostgresLog(address(url))
+        connected(url)
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(
@@ -102,7 +102,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
 
     with pytest.raises(StoreUnusable, match="half"):
-        PostgresLog(address(url))
+        connected(url)
 
     assert tables(cluster, url) == set()
 
@@ -113,7 +113,7 @@ def test_somebody_elses_tables_are_not_touched(cluster: Cluster) -> None:
     cluster.run("CREATE SCHEMA interlock; CREATE TABLE interlock.event (x integer)", name)
 
     with pytest.raises(StoreUnusable, match="not an Interlock store"):
-        PostgresLog(address(url))
+        connected(url)
 
     assert tables(cluster, url) == {"interlock.event"}
 
@@ -145,7 +145,7 @@ def test_a_store_that_cannot_be_reached_is_named_without_its_password(
     tmp_path: Path, url: str, said: str
 ) -> None:
     with pytest.raises(StoreUnusable, match=said) as failed:
-        open_store(tmp_path, url, os.urandom)
+        open_store(tmp_path, url, os.urandom).reader.position()
 
     chain: BaseException | None = failed.value
     while chain is not None:
@@ -160,18 +160,18 @@ def test_who_is_not_let_in_is_told_why(cluster: Cluster) -> None:
     cluster.run(f"CREATE ROLE {name} LOGIN PASSWORD '{SECRET}'")
     url = cluster.empty().replace("interlock@", f"{name}:wrong-{SECRET.replace('/', '%2F')}@")
     with pytest.raises(StoreUnusable, match="does not let us in") as failed:
-        PostgresLog(address(url))
+        connected(url)
     assert "s3cret" not in str(failed.value)
 
     # The password is right, but nobody gave this user rights.
     with pytest.raises(StoreUnusable, match="Rights are missing") as missing:
-        PostgresLog(address(url.replace("wrong-", "")))
+        connected(url.replace("wrong-", ""))
     assert "CREATE SCHEMA interlock AUTHORIZATION" in missing.value.hint
 
     with pytest.raises(StoreUnusable, match="no such database"):
-        PostgresLog(address(cluster.url("nowhere")))
+        connected(cluster.url("nowhere"))
     with pytest.raises(StoreUnusable, match="does not know us"):
-        PostgresLog(address(cluster.url(user="stranger")))
+        connected(cluster.url(user="stranger"))
 
 
 def test_a_server_that_is_too_old_or_keeps_other_texts_is_refused(
@@ -179,11 +179,11 @@ def test_a_server_that_is_too_old_or_keeps_other_texts_is_refused(
 ) -> None:
     cluster.run("CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0")
     with pytest.raises(StoreUnusable, match="SQL_ASCII"):
-        PostgresLog(address(cluster.url("bytes")))
+        connected(cluster.url("bytes"))
 
     monkeypatch.setattr(database, "SERVER_VERSION_MIN", 990_000)
     with pytest.raises(StoreUnusable, match="needs 15 or newer"):
-        PostgresLog(address(url))
+        connected(url)
 
 
 def test_nothing_that_is_shown_of_an_address_has_the_password() -> None:
@@ -198,7 +198,7 @@ def test_a_store_is_the_same_one_after_its_server_was_started_again(
     cluster: Cluster, url: str
 ) -> None:
     """As on a standby: another server, started at another time, with the same data."""
-    log = PostgresLog(address(url))
+    log = connected(url)
     was = log.identity()
     log.close()
     cluster.stop()
@@ -206,7 +206,7 @@ def test_a_store_is_the_same_one_after_its_server_was_started_again(
 
     assert log.identity() == was
     assert PostgresReader.at(address(url)).identity() == was
-    other = PostgresLog(address(f"{url}&options=-csearch_path%3Dteam_b"))
+    other = connected(f"{url}&options=-csearch_path%3Dteam_b")
     assert other.identity() != was
     log.close()
     other.close()
@@ -259,7 +259,7 @@ def test_whatever_the_default_of_the_database_our_isolation_is_the_same(cluster:
     url = cluster.empty()
     name = url.partition("@/")[2].partition("?")[0]
     cluster.run(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
-    log = PostgresLog(address(url))
+    log = connected(url)
 
     assert log.db.scalar("SHOW transaction_isolation") == "read committed"
     log.close()
@@ -280,7 +280,7 @@ def test_settings_that_did_not_reach_the_server_are_noticed(
 ) -> None:
     """As behind a pooler that drops them. What is simulated here is only the missing options."""
     url = cluster.empty()
-    PostgresLog(address(url)).close()
+    connected(url).close()
     name = url.partition("@/")[2].partition("?")[0]
     cluster.run(f"ALTER DATABASE {name} SET search_path = {search_path}")
     made = database.make_conninfo
@@ -295,7 +295,7 @@ def test_settings_that_did_not_reach_the_server_are_noticed(
     assert "pooler" in failed.value.hint
     if search_path == "public":
         with pytest.raises(StoreUnusable, match="search_path"):
-            PostgresLog(address(url))
+            connected(url)
         assert {table.partition(".")[0] for table in tables(cluster, url)} == {"interlock"}
 
 

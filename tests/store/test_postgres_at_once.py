@@ -18,13 +18,13 @@ from interlock.store.postgres.database import Database
 from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
-from tests.postgres import Cluster
+from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, after, noting, opening, random_session
 
 
 @pytest.fixture
 def log(url: str) -> Iterator[PostgresLog]:
-    opened = PostgresLog(address(url))
+    opened = connected(url)
     yield opened
     opened.close()
 

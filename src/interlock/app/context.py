@@ -67,6 +67,8 @@ class App(msgspec.Struct, frozen=True):
 def open_app(home: Path) -> App:
     """Everything that lies in `home`, made on first use.
 
+    A store in PostgreSQL may be away: then what needs it fails, each time, until it is back.
+
     Raises:
         StoreFailure: the home cannot be used; the message says why and what to do.
     """

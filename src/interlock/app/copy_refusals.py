@@ -10,6 +10,16 @@ from interlock.core.ids import SessionId
 _SHOWN_MAX = 10
 
 
+class NoTarget(msgspec.Struct, frozen=True):
+    """The name of the target is empty, as that of a variable which is not set."""
+
+
+class TargetTaken(msgspec.Struct, frozen=True):
+    """The target is a directory in which something else lies."""
+
+    directory: str
+
+
 class SameStore(msgspec.Struct, frozen=True):
     place: str
 
@@ -34,11 +44,24 @@ class CopyUnlike(msgspec.Struct, frozen=True):
     why: str
 
 
-CopyRefusal: TypeAlias = SameStore | Strange | SourceDamaged | CopyUnlike
+CopyRefusal: TypeAlias = NoTarget | TargetTaken | SameStore | Strange | SourceDamaged | CopyUnlike
 
 
 def explain_copy(refusal: CopyRefusal) -> Explanation:
     match refusal:
+        case NoTarget():
+            return Explanation(
+                "invalid_arguments",
+                "No target is named",
+                "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
+                " a variable empty?",
+            )
+        case TargetTaken():
+            return Explanation(
+                "target_not_empty",
+                f"`{refusal.directory}` holds something else than an Interlock store",
+                "Nothing was copied. Name a new or an empty directory, or one with a store.",
+            )
         case SameStore():
             return Explanation(
                 "same_store",

@@ -14,7 +14,15 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.copy_refusals import CopyRefusal, CopyUnlike, SameStore, SourceDamaged, Strange
+from interlock.app.copy_refusals import (
+    CopyRefusal,
+    CopyUnlike,
+    NoTarget,
+    SameStore,
+    SourceDamaged,
+    Strange,
+    TargetTaken,
+)
 from interlock.app.sessions import check_stream, checked
 from interlock.core.ids import BlobRef, RunId, SessionId
 from interlock.core.session.chain import Link
@@ -22,7 +30,7 @@ from interlock.core.session.events import Envelope, decode_envelope, refs_of
 from interlock.core.session.plan import Plan, Stream, carried
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
-from interlock.store.opening import Store, open_target
+from interlock.store.opening import Store, directory_of, holds_other_things, open_target
 
 Tell: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""
@@ -56,8 +64,11 @@ class Copied(msgspec.Struct, frozen=True):
 
 def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
     """Raises `StoreFailure` where either store cannot be used; the same copy can be made again."""
+    if refusal := _no_place(app, to):
+        return refusal
+    ours = app.reader.identity()  # before anything is made at the target: the source may be away
     with closing(open_target(to, app.entropy)) as target:
-        if target.log.identity() == app.reader.identity():
+        if target.log.identity() == ours:
             return SameStore(app.place)
         known = target.log.all_sessions()
         refusal = _strange(app.reader, target, known) or _damaged(app.reader, tell)
@@ -71,6 +82,17 @@ def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
         if isinstance(copied, Copied):
             target.log.set_unfinished(is_unfinished=False)
         return copied
+
+
+def _no_place(app: App, to: str) -> NoTarget | TargetTaken | None:
+    """A store must not end up in the directory where somebody happens to be, or in a checkout."""
+    if not to.strip():
+        return NoTarget()
+    directory = directory_of(to)
+    # The data home holds other things of ours while the store is elsewhere: this is the way back.
+    if directory is None or directory.resolve() == app.home.resolve():
+        return None
+    return TargetTaken(str(directory)) if holds_other_things(directory) else None
 
 
 def _strange(source: LogReader, target: Store, known: Sequence[SessionId]) -> Strange | None:

@@ -15,6 +15,7 @@ import msgspec
 
 from interlock.core.gate.state import MODES, Row, State, Unknown
 from interlock.store.failures import StoreUnusable
+from interlock.store.private import make_private
 
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
@@ -112,9 +113,10 @@ def _change(path: Path, act: Callable[[Any], object]) -> None:
 
 
 def _change_once(path: Path, act: Callable[[Any], object]) -> None:
+    make_private(path)
     db: Any = apsw.Connection(str(path))
     try:
-        os.chmod(path, 0o600)
+        os.chmod(path, 0o600)  # one that was there may have been put back from a backup
         db.set_busy_timeout(BUSY_MS * 10)
         db.execute("PRAGMA secure_delete = on")  # what a row said about the work goes with it
         db.execute("BEGIN IMMEDIATE")

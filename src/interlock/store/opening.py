@@ -1,5 +1,6 @@
 """Which store there is: the file in the data home, or a PostgreSQL database."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ class Store(msgspec.Struct, frozen=True):
 def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
     """The store at `url`; the file in `home` where that is empty.
 
+    A database is connected to at its first use: who does not need it works while it is away.
+
     Raises:
         StoreFailure: it cannot be used; the message says why and what to do.
     """
@@ -54,15 +57,9 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
     Raises:
         StoreFailure: it cannot be used; the message says why and what to do.
     """
-    if to.startswith(_SCHEMES):
+    home = directory_of(to)
+    if home is None:
         return _postgres(to, entropy, may_be_unfinished=True)
-    if _SCHEME.match(to) or _KEYWORDS.search(to):
-        raise StoreUnusable(
-            "A store cannot be copied to that",
-            "Give a URL that begins with postgresql://, or a directory (./name, where its name"
-            " has a colon).",
-        )
-    home = Path(to).expanduser().absolute()
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -73,11 +70,40 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
     return _file(home, entropy, may_be_unfinished=True)
 
 
+def directory_of(to: str) -> Path | None:
+    """The directory that is named as a target; None where it is a database.
+
+    Raises:
+        StoreUnusable: it is neither.
+    """
+    if to.startswith(_SCHEMES):
+        return None
+    if _SCHEME.match(to) or _KEYWORDS.search(to):
+        raise StoreUnusable(
+            "A store cannot be copied to that",
+            "Give a URL that begins with postgresql://, or a directory (./name, where its name"
+            " has a colon).",
+        )
+    return Path(to).expanduser().absolute()
+
+
+def holds_other_things(directory: Path) -> bool:
+    """Whether there is something in it, and no store.
+
+    What a copy leaves that was ended before it had made one is named after the store.
+    """
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return False  # it is not there yet, or whoever opens it says what is wrong
+    return FILE not in names and any(not name.startswith(FILE) for name in names)
+
+
 def _postgres(
     url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
 ) -> Store:
     try:
-        return _connected(url, entropy, may_be_unfinished=may_be_unfinished)
+        return _database(url, entropy, may_be_unfinished=may_be_unfinished)
     except ImportError as error:
         raise StoreUnusable(
             f"A store in PostgreSQL needs a package that is not installed: {error}",
@@ -96,7 +122,7 @@ def _file(home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: boo
     return Store(log, reader, FileKeyring(home / "keyring", entropy), str(path))
 
 
-def _connected(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool) -> Store:
+def _database(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool) -> Store:
     from interlock.store.postgres.address import IDLE_MS, address  # noqa: PLC0415 (optional driver)
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
     from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
@@ -105,5 +131,5 @@ def _connected(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: 
     # Who copies may read for long before it writes on, and keeps nobody else from the target.
     at = address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
     log = PostgresLog(at, may_be_unfinished=may_be_unfinished)
-    reader = PostgresReader.at(at, may_be_unfinished=may_be_unfinished)
+    reader = PostgresReader.at(at, make=log.db.connect, may_be_unfinished=may_be_unfinished)
     return Store(log, reader, PostgresKeyring(log.db, entropy), at.name)

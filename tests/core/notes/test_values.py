@@ -42,5 +42,5 @@ def test_what_is_no_permalink(text: str) -> None:
 def test_what_is_removed_or_was_so_before_is_nobodys_fault() -> None:
     assert values.fault({}, {"status": None, "type": None, "permalink": None}) is None
     assert values.fault({"status": "sleepy"}, {"status": "sleepy", "a": "b"}) is None
-    decision = {"type": "decision", "status": "sleepy"}
+    decision: Metadata = {"type": "decision", "status": "sleepy"}
     assert values.fault(decision, {**decision, "status": "tired"}) is not None

@@ -33,6 +33,7 @@ from interlock.core.notes.versions import is_version, version_of
 from interlock.core.notes.words import expression, one_line
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import timestamp
+from interlock.store.failures import StoreFailure
 from interlock.store.notes.rows import Filter
 from interlock.workspace.confined import Outside
 from interlock.workspace.whole_file import Found
@@ -239,11 +240,17 @@ def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:
 
 
 def _origin(app: App, workspace: Path) -> Metadata:
-    """Which session and which step of it the note comes from, where that is known."""
-    session = resolve_caller(app, Caller(workspace))
+    """Which session and which step of it the note comes from, where that is known.
+
+    A store that is away or cannot be used keeps nobody from writing a note: that is a file.
+    """
+    try:
+        session = resolve_caller(app, Caller(workspace))
+        stream = app.reader.stream(session) if isinstance(session, str) else None
+    except StoreFailure:
+        return {}
     if not isinstance(session, str):
         return {}
-    stream = app.reader.stream(session)
     runs = stream.head.runs if stream and stream.head else ()
     tip = next((run.tip for run in reversed(runs) if run.status in ("open", "waiting")), None)
     return {"session": session, "node": tip} if tip else {"session": session}

@@ -3,7 +3,7 @@
 import re
 
 import msgspec
-from psycopg import ProgrammingError, conninfo
+from psycopg import ProgrammingError, conninfo, pq
 
 from interlock.store.failures import StoreUnusable
 
@@ -17,6 +17,9 @@ STATEMENT_MS = 60_000
 _SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s,\"]+)")
 _PORTS = re.compile(r"[0-9,]*")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_PARAMETER = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_SECRET = re.compile("password|secret|_key")
+"""In the name of a parameter whose value nobody else may read."""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -33,14 +36,10 @@ class Address(msgspec.Struct, frozen=True):
 def address(url: str, *, idle_ms: int = IDLE_MS) -> Address:
     """Raises `StoreUnusable` where the URL is none. What libpq says of it may quote a password."""
     try:
-        given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
+        given = _read(url)
     except ProgrammingError:
-        raise _unreadable() from None
-    # So looks a password with a slash in it: taken for a port, and what follows for a database.
-    # One with an @ in it: what follows is taken for the host.
-    elsewhere = given.get("dbname", "") + given.get("host", "")
-    if not _PORTS.fullmatch(given.get("port", "")) or "@" in elsewhere:
-        raise _unreadable()
+        parameter = _unknown_in(url)
+        raise _unknown(parameter) if parameter else _unreadable() from None
     options = given.get("options", "")
     found = _SEARCH_PATH.search(options)
     schema = found[1] if found else SCHEMA
@@ -72,6 +71,45 @@ def address(url: str, *, idle_ms: int = IDLE_MS) -> Address:
         "options": " ".join([*(f"-c {name}={value}" for name, value in ours.items()), options]),
     }
     return Address(_shown(given), schema, settings)
+
+
+def _read(url: str) -> dict[str, str]:
+    given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
+    # So looks a password with a slash in it: taken for a port, and what follows for a database.
+    # One with an @ in it: what follows is taken for the host.
+    elsewhere = given.get("dbname", "") + given.get("host", "")
+    if not _PORTS.fullmatch(given.get("port", "")) or "@" in elsewhere:
+        raise _unreadable()
+    return given
+
+
+def _unknown_in(url: str) -> str:
+    """The parameter that libpq does not know; empty where it may be a part of a password.
+
+    What follows a question mark in a password looks like one, but has an @ behind it. What follows
+    an & in a password that is a parameter itself looks like the next one.
+    """
+    place, _, query = url.partition("?")
+    try:
+        _read(place)
+    except ProgrammingError:
+        return ""
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    for part in query.split("&"):
+        name, is_set, _ = part.partition("=")
+        if "@" in query or not is_set or not _PARAMETER.fullmatch(name) or _SECRET.search(name):
+            return ""
+        if name not in known:
+            return name
+    return ""
+
+
+def _unknown(parameter: str) -> StoreUnusable:
+    return StoreUnusable(
+        f"The URL of the store has a parameter `{parameter}` that PostgreSQL does not know",
+        "Correct or remove it. A setting of the server such as search_path is written like this:"
+        " ?options=-csearch_path%3Dname",
+    )
 
 
 def _unreadable() -> StoreUnusable:

@@ -44,12 +44,17 @@ class Database:
         on_connected: Callable[["Database"], None],
     ) -> None:
         """`on_connected` looks whether it is what we expect, each time."""
-        self.at, self._is_read_only, self._on_connected = at, is_read_only, on_connected
+        self.at, self._is_read_only = at, is_read_only
+        self._on_connected = [on_connected]
         self._connection: _Connection | None = None
         self._listening: _Connection | None = None
         self.is_in_transaction = False
         self._is_connecting = False
         """While `on_connected` looks at it. A connection that is lost then is not made again."""
+
+    def look_also(self, look: Callable[["Database"], None]) -> None:
+        """After each connecting, and after those that were given before."""
+        self._on_connected.append(look)
 
     def run(self, sql: str, values: Values = ()) -> None:
         self._asked(sql, values)
@@ -99,7 +104,8 @@ class Database:
             self._is_connecting = True
             try:
                 self._must_be_set()
-                self._on_connected(self)
+                for look in self._on_connected:
+                    look(self)
             except BaseException:
                 self._connection.close()
                 raise
@@ -151,7 +157,7 @@ class Database:
                 raise refused.lost(error, self.at) from error
             if isinstance(error, errors.ReadOnlySqlTransaction) and not self._is_read_only:
                 self._connection.close()  # the next one may lead to a server that can be written
-            raise refused.of_call(error, self.at) from error
+            raise refused.of_call(error, self.at, sql) from error
 
     def _opened(self) -> _Connection:
         settings = dict(self.at.settings)

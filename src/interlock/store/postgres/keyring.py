@@ -11,14 +11,17 @@ T = TypeVar("T")
 
 
 class PostgresKeyring:
-    """Asks for the keys again when the version says that another process has changed them."""
+    """Asks for the keys again when the version says that another process has changed them.
+
+    The first key is made by whoever connects first. That is never inside of a transaction, which
+    might be undone, and the key with it.
+    """
 
     def __init__(self, db: Database, entropy: Callable[[int], bytes]) -> None:
         self._db, self._entropy = db, entropy
         self._version = -1
         self._keys: Mapping[int, Key] = {}
-        if not self.keys():
-            self._create()
+        db.look_also(self._look)
 
     def keys(self) -> Mapping[int, Key]:
         # Asked each time. A replay is signed with the key of the first answer, which another
@@ -57,6 +60,10 @@ class PostgresKeyring:
                 self._insert(key)
 
         self._changed(change)
+
+    def _look(self, _: Database) -> None:
+        if not self.keys():
+            self._create()
 
     def _create(self) -> None:
         def change() -> None:

@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -30,9 +30,15 @@ class PostgresReader:
         self._position, self._ask_at = 0, 0.0
 
     @classmethod
-    def at(cls, at: Address, *, may_be_unfinished: bool = False) -> "PostgresReader":
-        """It connects when it is asked for something: many processes never read through it."""
-        ready = partial(schema.must_be_there, may_be_unfinished=may_be_unfinished)
+    def at(
+        cls,
+        at: Address,
+        *,
+        make: Callable[[], None] | None = None,
+        may_be_unfinished: bool = False,
+    ) -> "PostgresReader":
+        """`make` makes the store, or brings it forward: who cannot write needs somebody for it."""
+        ready = partial(schema.must_be_there, make=make, may_be_unfinished=may_be_unfinished)
         return cls(Database(at, is_read_only=True, on_connected=ready))
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def of_connecting(error: psycopg.Error, at: Address) -> StoreFailure:
     )
 
 
-def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
+def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
     said = _words(error, at)
     match error:
         case errors.DeadlockDetected() | errors.SerializationFailure():
@@ -85,7 +85,8 @@ def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
                 " path of a workspace, a branch or an id may have about 2,600 bytes.",
             )
         case errors.InsufficientPrivilege():
-            return rights_missing(said, at)
+            # Only who makes a store creates anything.
+            return not_ours(said, at) if sql.startswith("CREATE") else not_granted(said, at)
         case errors.ReadOnlySqlTransaction():
             return StoreUnusable(
                 f"`{at.name}` cannot be written: {said}",
@@ -102,14 +103,29 @@ def of_call(error: psycopg.Error, at: Address) -> StoreFailure:
             return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _SAFE)
 
 
-def rights_missing(said: str, at: Address) -> StoreUnusable:
-    user = at.settings.get("user", "<user>")
+def not_ours(said: str, at: Address) -> StoreUnusable:
+    """The store cannot be made."""
     return StoreUnusable(
         f"Rights are missing in `{at.name}`: {said}",
         "Let the owner of the database run in it:"
-        f' CREATE SCHEMA {at.schema} AUTHORIZATION "{user}";'
+        f" CREATE SCHEMA {at.schema} AUTHORIZATION {_role(at)};"
         " If that schema is there and belongs to another role, use that role.",
     )
+
+
+def not_granted(said: str, at: Address) -> StoreUnusable:
+    """The store is there, and belongs to another role."""
+    return StoreUnusable(
+        f"Rights are missing in `{at.name}`: {said}",
+        f"Let the owner of the schema run: GRANT USAGE ON SCHEMA {at.schema} TO {_role(at)};"
+        " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
+        f" {at.schema} TO {_role(at)}; Or use the owner's role: only that can upgrade the store.",
+    )
+
+
+def _role(at: Address) -> str:
+    name = at.settings.get("user", "<user>").replace('"', '""')
+    return f'"{name}"'
 
 
 def lost(error: BaseException | None, at: Address) -> ConnectionLost:

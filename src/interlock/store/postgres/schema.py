@@ -1,8 +1,10 @@
 """The tables, and the way from an older store to this one. Forward only."""
 
+from collections.abc import Callable
+
 from interlock.store.failures import StoreUnusable, unfinished
 from interlock.store.postgres.database import Database
-from interlock.store.postgres.refused import rights_missing
+from interlock.store.postgres.refused import not_granted
 
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 
@@ -133,7 +135,7 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     if db.scalar("SELECT to_regclass('interlock_store')") is None:
         theirs = db.scalar("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,))
         if theirs and not db.scalar("SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)):
-            raise rights_missing(f"permission denied for schema {db.at.schema}", db.at)
+            raise not_granted(f"permission denied for schema {db.at.schema}", db.at)
         if theirs:
             raise StoreUnusable(
                 f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
@@ -154,8 +156,15 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     return version
 
 
-def must_be_there(db: Database, *, may_be_unfinished: bool = False) -> None:
-    if check(db, may_be_unfinished=may_be_unfinished) == 0:
+def must_be_there(
+    db: Database, *, make: Callable[[], None] | None = None, may_be_unfinished: bool = False
+) -> None:
+    """`make` is called where there is no store yet, or an older one."""
+    version = check(db, may_be_unfinished=may_be_unfinished)
+    if version < VERSION and make is not None:
+        make()
+        version = check(db, may_be_unfinished=may_be_unfinished)
+    if version == 0:
         raise StoreUnusable(
             f"There is no store in `{db.at.name}`",
             "It is made by the first command that may write to it.",

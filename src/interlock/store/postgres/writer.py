@@ -26,7 +26,6 @@ class PostgresLog(PostgresReader):
     def __init__(self, at: Address, *, may_be_unfinished: bool = False) -> None:
         ready = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
         super().__init__(Database(at, is_read_only=False, on_connected=ready))
-        self.db.connect()
         self._together: dict[int, SessionId] | None = None
         """The streams that were written to since `together` began."""
 

@@ -18,6 +18,7 @@ from interlock.store.failures import (
     StoreFull,
     StoreUnusable,
 )
+from interlock.store.private import make_private
 
 # Older ones can corrupt a WAL file that several processes write (sqlite.org, WAL-reset bug).
 SQLITE_VERSION_MIN = 3_051_003
@@ -44,6 +45,8 @@ class Database:
 
     @classmethod
     def read_write(cls, path: Path) -> "Database":
+        """Made where it is not there. SQLite gives what it puts beside it the same mode."""
+        make_private(path)
         return cls(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
 
     @property

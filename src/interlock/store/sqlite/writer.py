@@ -27,8 +27,8 @@ _ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
 class SqliteLog(SqliteReader):
     def __init__(self, path: Path, *, may_be_unfinished: bool = False) -> None:
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
-        db = Database.read_write(path)
         with self._lock.held():
+            db = Database.read_write(path)
             mode = db.scalar("PRAGMA journal_mode = wal")
             if mode != "wal":
                 raise StoreUnusable(
