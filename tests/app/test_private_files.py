@@ -61,7 +61,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
 
     store = {"", "-wal", "-shm", ".lock"}
     assert {f"interlock.db{end}" for end in store} | {"keyring", "keyring.lock"} < set(found)
-    assert len([name for name in found if name.startswith("notes/")]) == len(store)
+    assert len([name for name in found if name.startswith("notes/")]) == len({*store, ".project"})
     assert "gate.db" in found
     assert set(found.values()) == {"0o600"}, found
     assert stat.S_IMODE(shared.stat().st_mode) == OPEN_TO_ALL, "it is the user's"

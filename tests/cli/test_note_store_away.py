@@ -23,7 +23,7 @@ def test_notes_are_written_without_a_session_and_read_and_found(
     written = typed("note", "write", "Away", "--content", "The server is gone.")
     assert (written.code, written.err) == (0, "")
     text = (folder / "Away.md").read_text()
-    assert text.endswith("The server is gone.")
+    assert text.endswith("The server is gone.\n")
     assert "session:" not in text
     for command in (
         ("recent",),

@@ -126,12 +126,12 @@ def failing(url: str) -> dict[str, tuple[str, str, str]]:
         "no rights": (
             f"postgresql://poor:{SECRET}@/postgres?{where}",
             "Rights are missing",
-            'CREATE SCHEMA interlock AUTHORIZATION "poor";',
+            'CREATE SCHEMA "interlock" AUTHORIZATION "poor";',
         ),
         "rights of another": (
             f"postgresql://poor:{SECRET}@/{own}?{where}",
             "permission denied for schema interlock\n",
-            'GRANT USAGE ON SCHEMA interlock TO "poor";',
+            'GRANT USAGE ON SCHEMA "interlock" TO "poor";',
         ),
         "not a store": (f"mysql://me:{SECRET}@h/d", "cannot be copied to that", "postgresql://"),
         "not a URL": (f"postgresql://me:{SECRET}/@h/d", "cannot be read", "%2F"),

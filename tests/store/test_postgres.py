@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from interlock.store.opening import open_store, open_target
 from interlock.store.postgres import database, schema
 from interlock.store.postgres.address import address
 from interlock.store.postgres.reader import PostgresReader
-from interlock.store.postgres.refused import ConnectionLost
+from interlock.store.postgres.refused import ConnectionLost, not_ours
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, after, noting, opening
@@ -59,6 +60,23 @@ def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
     assert {name.partition(".")[0] for name in tables(cluster, url)} == {"interlock", "team_b"}
     with pytest.raises(StoreUnusable, match="cannot be the schema"):
         address(f"{url}&options=-csearch_path%3DA;drop")
+
+
+@pytest.mark.parametrize("word", ["user", "order"])
+def test_a_schema_may_have_a_name_that_means_something_in_sql(cluster: Cluster, word: str) -> None:
+    url = f"{cluster.empty()}&options=-csearch_path%3D{word}"
+    log, reader = connected(url), PostgresReader.at(address(url))
+    before = reader.mark()
+    log.append(opening())
+
+    deadline = time.monotonic() + 2
+    while reader.mark() == before:
+        assert time.monotonic() < deadline, "a notice comes within a second"
+    assert reader.stats().size > 0
+    assert {name.partition(".")[0] for name in tables(cluster, url)} == {word}
+    assert f'"{word}"' in not_ours("", log.db.at).hint
+    log.close()
+    reader.close()
 
 
 @pytest.mark.invariant("newer-store-refused")
@@ -166,7 +184,7 @@ def test_who_is_not_let_in_is_told_why(cluster: Cluster) -> None:
     # The password is right, but nobody gave this user rights.
     with pytest.raises(StoreUnusable, match="Rights are missing") as missing:
         connected(url.replace("wrong-", ""))
-    assert "CREATE SCHEMA interlock AUTHORIZATION" in missing.value.hint
+    assert 'CREATE SCHEMA "interlock" AUTHORIZATION' in missing.value.hint
 
     with pytest.raises(StoreUnusable, match="no such database"):
         connected(cluster.url("nowhere"))
@@ -265,13 +283,31 @@ def test_whatever_the_default_of_the_database_our_isolation_is_the_same(cluster:
     log.close()
 
 
+def test_whatever_the_default_of_the_database_a_commit_is_on_the_disk(cluster: Cluster) -> None:
+    url = cluster.empty()
+    name = url.partition("@/")[2].partition("?")[0]
+    cluster.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    log = PostgresLog(address(url))
+
+    assert log.db.scalar("SHOW synchronous_commit") == "on"
+    log.close()
+
+
 def test_only_who_copies_may_stand_still_in_a_transaction(url: str, log: PostgresLog) -> None:
     target = open_target(url, os.urandom)
     assert isinstance(target.log, PostgresLog)
 
     asked = "SHOW idle_in_transaction_session_timeout"
     assert (target.log.db.scalar(asked), log.db.scalar(asked)) == ("0", "8s")
+    # What is copied from is held still, too, while the target is written.
+    reader = PostgresReader.at(address(url))
+    with reader.snapshot():
+        assert reader.db.scalar(asked) == "8s"
+    with reader.snapshot(is_long=True):
+        assert reader.db.scalar(asked) == "0"
+    assert reader.db.scalar(asked) == "8s"
     target.close()
+    reader.close()
 
 
 @pytest.mark.parametrize("search_path", ["public", "interlock"])

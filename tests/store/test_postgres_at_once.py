@@ -119,18 +119,38 @@ def test_waiting_for_another_process_ends(url: str) -> None:
 
 
 def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
-    log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """But for longer than a statement may take, which the URL may say."""
+    monkeypatch.setattr(database, "GRACE_SECONDS", 0.5)
+    log = PostgresLog(address(f"{url}&options=-cstatement_timeout%3D600"))
     log.append(opening())
     server: int = log.db.scalar("SELECT pg_backend_pid()")
-    monkeypatch.setattr(database, "SILENCE_SECONDS", 0.3)
     os.kill(server, signal.SIGSTOP)
+    began = time.monotonic()
     try:
-        with pytest.raises(StoreBusy, match="has not answered"):
+        with pytest.raises(StoreBusy, match="has not answered for 1 s"):
             log.stream(SESSION)
+        assert time.monotonic() - began > 1
         assert log.stream(SESSION) == after(opening()), "another connection finds another server"
     finally:
         os.kill(server, signal.SIGCONT)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("", 70), ("2500", 12.5), ("90s", 100), ("3min", 190), ("1d", 86_410), ("0", None)],
+)
+def test_a_server_may_be_silent_a_little_longer_than_a_statement_may_take(
+    url: str, said: str, seconds: float | None
+) -> None:
+    options = f"&options=-cstatement_timeout%3D{said}" if said else ""
+    log = connected(f"{url}{options}")
+
+    assert log.db._connection is not None
+    assert log.db._connection.silence_seconds == seconds
+    log.close()
 
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -164,16 +184,23 @@ def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
     assert sent == []
 
     log.append(opening())
+    second = told_of(reader, first)
+    assert reader.changed_since(first) == {SESSION: second}
+    with log.together():
+        log.append(noting(after(opening()), "one"))
+        log.append(opening(random_session()))
+    third = told_of(reader, second)
+    log.delete(SESSION)
+    told_of(reader, third)
+
+
+def told_of(reader: PostgresReader, mark: int) -> int:
+    """Another mark than that one."""
     deadline = time.monotonic() + 1
-    while reader.mark() == first:
+    while (now := reader.mark()) == mark:
         assert time.monotonic() < deadline, "a notice comes within a second"
         time.sleep(0.01)
-    assert reader.changed_since(first) == {SESSION: reader.position()}
-    before = reader.mark()
-    log.delete(SESSION)
-    while reader.mark() == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    return now
 
 
 def deaf(_channel: str) -> bool:
@@ -261,35 +288,3 @@ def test_what_another_session_has_just_begun_to_name_is_not_removed(
 
     assert log.stream(SESSION) is None
     assert log.blob(canonical.blob_ref(content)) == content
-
-
-@pytest.mark.slow
-def test_two_that_lock_each_other_out_are_told_apart(url: str) -> None:
-    """One of them goes on, the other is told to repeat, and then it is written as well."""
-    sessions = [random_session(), random_session()]
-    logs = [PostgresLog(address(url)) for _ in sessions]
-    for session in sessions:
-        logs[0].append(opening(session))
-    barrier, failed = threading.Barrier(2, timeout=10), list[StoreBusy]()
-
-    def write(number: int) -> None:
-        plans = [noting(after(opening(each)), f"by {number}") for each in sessions]
-        first, second = plans if number == 0 else plans[::-1]
-        try:
-            with logs[number].together():
-                logs[number].append(first)
-                barrier.wait()
-                logs[number].append(second)
-        except StoreBusy as busy:
-            failed.append(busy)
-
-    threads = [threading.Thread(target=write, args=[number]) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert len(failed) == 1
-    assert "Repeat the call" in failed[0].hint
-    versions = {stream.version for each in sessions if (stream := logs[0].stream(each))}
-    assert versions == {3}, "both plans of one of them are there, and none of the other's"

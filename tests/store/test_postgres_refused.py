@@ -65,7 +65,7 @@ def test_who_cannot_make_the_schema_is_told_how_it_is_made(cluster: Cluster, dat
     assert database
     elsewhere = PostgresLog(address(cluster.empty().replace("interlock@", f"{ROLE}@")))
 
-    assert f'CREATE SCHEMA interlock AUTHORIZATION "{ROLE}";' in refused(elsewhere).hint
+    assert f'CREATE SCHEMA "interlock" AUTHORIZATION "{ROLE}";' in refused(elsewhere).hint
 
 
 @pytest.mark.parametrize(

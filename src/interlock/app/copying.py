@@ -98,10 +98,9 @@ def _no_place(app: App, to: str) -> NoTarget | TargetTaken | None:
 def _strange(source: LogReader, target: Store, known: Sequence[SessionId]) -> Strange | None:
     """What the target holds must be how the same sessions began in the source."""
     for session in known:
-        with source.snapshot():
-            theirs = target.log.stream(session)
-            assert theirs is not None, "it is listed"
-            link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
+        theirs = target.log.stream(session)
+        assert theirs is not None, "it is listed"
+        link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
         if link is None:
             return Strange(target.place, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (theirs.version, theirs.end):
@@ -123,7 +122,7 @@ def _damaged(source: LogReader, tell: Tell) -> SourceDamaged | None:
 def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> Copied | CopyUnlike:
     first = app.reader.all_sessions()
     brought = _bring(app.reader, target, first, partial(tell, "Copying"))
-    with app.reader.snapshot():
+    with app.reader.snapshot(is_long=True):
         at_ms = app.clock.now_ms()
         sessions = app.reader.all_sessions()
         brought += _bring(app.reader, target, sessions, partial(tell, "Following"))
@@ -173,7 +172,7 @@ def _bring(
     brought = size = 0
     with ExitStack() as together:
         for number, session in enumerate(sessions, start=1):
-            with source.snapshot():
+            with source.snapshot(is_long=True):  # the target may be slow
                 for plan in _plans(source, target, session):
                     if not size:
                         together.enter_context(target.log.together())

@@ -94,8 +94,11 @@ class Stats(msgspec.Struct, frozen=True):
 class LogReader(Protocol):
     """Reading. What only reads is handed this and cannot write by construction."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """All that is read inside is of one moment, and costs less than read by read."""
+    def snapshot(self, *, is_long: bool = False) -> AbstractContextManager[None]:
+        """All that is read inside is of one moment, and costs less than read by read.
+
+        `is_long`: something else may be done inside, for as long as it takes.
+        """
         ...
 
     def stream(self, session: SessionId) -> Stream | None: ...

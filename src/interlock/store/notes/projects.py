@@ -10,6 +10,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from interlock.store.private import make_private
+
 _SUFFIX = ".project"
 _NAME_CHARS = 24
 _BYTES_MAX = 32 * 1024
@@ -23,6 +25,7 @@ def remember(place: Path, root: Path) -> None:
             os.utime(path)
             return
         draft = path.with_name(f".{path.name}-{os.getpid()}")
+        make_private(draft)
         draft.write_bytes(os.fsencode(root))
         draft.replace(path)
 

@@ -29,6 +29,11 @@ class Address(msgspec.Struct, frozen=True):
     settings: dict[str, str]
     """What libpq is given. May hold a password."""
 
+    @property
+    def quoted_schema(self) -> str:
+        """For SQL, where some words are not names of their own: `user`, `order`."""
+        return f'"{self.schema}"'
+
     def __repr__(self) -> str:
         return f"Address({self.name})"
 

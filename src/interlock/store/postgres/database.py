@@ -16,8 +16,8 @@ from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.values import DUMPERS, Values
 
 SERVER_VERSION_MIN = 150_000
-SILENCE_SECONDS = STATEMENT_MS / 1_000 + 10
-"""The server ends what takes longer; one that does not even do that has stopped."""
+GRACE_SECONDS = 10.0
+"""The server ends a statement that takes too long; one that does not even do that has stopped."""
 START_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 _COMING = ("starting up", "in recovery mode", "not yet accepting connections")
@@ -28,8 +28,11 @@ its own or that of one of its processes."""
 class _Connection(psycopg.Connection[tuple[Any, ...]]):
     """Gives up on a server that has stopped: the kernel keeps such a connection alive."""
 
+    silence_seconds: float | None = STATEMENT_MS / 1_000 + GRACE_SECONDS
+    """None where a statement may take for ever. Until we have asked: what we told the server."""
+
     def wait(self, gen: PQGen[Any], interval: float = 0.1, timeout: float | None = None) -> Any:
-        return super().wait(gen, interval, SILENCE_SECONDS if timeout is None else timeout)
+        return super().wait(gen, interval, self.silence_seconds if timeout is None else timeout)
 
     def __del__(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.close()  # with whoever held it, as a file is; psycopg would warn of that
@@ -151,7 +154,9 @@ class Database:
             return self._connection.execute(sql.encode(), values or None, binary=True)
         except errors._WaitTimeout as error:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._connection.close()
-            raise refused.silent(self.at, SILENCE_SECONDS) from error
+            silence = self._connection.silence_seconds
+            assert silence is not None, "else nothing ends the waiting"
+            raise refused.silent(self.at, silence) from error
         except psycopg.Error as error:
             if self._connection.closed:
                 raise refused.lost(error, self.at) from error
@@ -163,9 +168,10 @@ class Database:
         settings = dict(self.at.settings)
         # The statements that write are always planned alike: that is done once for each. What
         # reads may search, and how is best depends on what for.
-        kind = "default_transaction_read_only=on"
         settings["options"] += (
-            f" -c {kind}" if self._is_read_only else " -c plan_cache_mode=force_generic_plan"
+            " -c default_transaction_read_only=on"
+            if self._is_read_only
+            else " -c plan_cache_mode=force_generic_plan"
         )
         address = make_conninfo(**settings)
         deadline = time.monotonic() + START_SECONDS
@@ -207,10 +213,15 @@ class Database:
         """
         row = self.row(
             "SELECT current_setting('search_path'),"
-            " current_setting('default_transaction_read_only')"
+            " current_setting('default_transaction_read_only'),"
+            " extract(epoch FROM current_setting('statement_timeout')::interval)::float8"
         )
         assert row is not None, "it has no condition"
-        path, is_read_only = row
+        path, is_read_only, statement_seconds = row
+        assert self._connection is not None
+        self._connection.silence_seconds = (
+            statement_seconds + GRACE_SECONDS if statement_seconds else None
+        )
         if path.partition(",")[0].strip(' "') != self.at.schema:
             missing = f"search_path is `{path}` rather than `{self.at.schema}`"
         elif self._is_read_only and is_read_only != "on":

@@ -45,12 +45,14 @@ class PostgresReader:
         self.db.close()
 
     @contextmanager
-    def snapshot(self) -> Generator[None]:
+    def snapshot(self, *, is_long: bool = False) -> Generator[None]:
         if self.db.is_in_transaction:  # inside of another one: what is read is of its moment
             yield
             return
         self.db.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
+            if is_long:
+                self.db.run("SET LOCAL idle_in_transaction_session_timeout = 0")
             yield
         finally:
             self.db.rollback()  # there is nothing to keep
@@ -224,7 +226,7 @@ class PostgresReader:
         """
         if self.db.is_in_transaction:
             return self.position()
-        if self.db.is_told(self.db.at.schema) or time.monotonic() >= self._ask_at:
+        if self.db.is_told(self.db.at.quoted_schema) or time.monotonic() >= self._ask_at:
             self._ask_at = time.monotonic() + ASK_SECONDS
             return self.position()
         return self._position

@@ -22,7 +22,14 @@ _SAFE = "It is not certain that anything was written. Repeat the call: it is rec
 
 
 class Conflict(StoreBusy):
-    """Somebody else changed the same things at the same moment. Trying again is all it takes."""
+    """Somebody else changed the same things at the same moment.
+
+    Trying the whole transaction again is all it takes: what it holds is what the other waits for.
+    """
+
+
+class Removed(Conflict):
+    """Content went just when it was named. Nobody waits: trying this part again is enough."""
 
 
 class ConnectionLost(StoreAway):
@@ -63,8 +70,8 @@ def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
     match error:
         case errors.DeadlockDetected() | errors.SerializationFailure():
             return Conflict(f"Others wrote to `{at.name}` at the same moment", _SAFE)
-        case errors.ForeignKeyViolation():  # content that was removed just when it was named
-            return Conflict(f"Others removed from `{at.name}` at the same moment", _SAFE)
+        case errors.ForeignKeyViolation():
+            return Removed(f"Others removed from `{at.name}` at the same moment", _SAFE)
         case errors.LockNotAvailable():
             return StoreBusy(
                 f"Another process has held `{at.name}` for too long",
@@ -108,18 +115,19 @@ def not_ours(said: str, at: Address) -> StoreUnusable:
     return StoreUnusable(
         f"Rights are missing in `{at.name}`: {said}",
         "Let the owner of the database run in it:"
-        f" CREATE SCHEMA {at.schema} AUTHORIZATION {_role(at)};"
+        f" CREATE SCHEMA {at.quoted_schema} AUTHORIZATION {_role(at)};"
         " If that schema is there and belongs to another role, use that role.",
     )
 
 
 def not_granted(said: str, at: Address) -> StoreUnusable:
     """The store is there, and belongs to another role."""
+    schema, role = at.quoted_schema, _role(at)
     return StoreUnusable(
         f"Rights are missing in `{at.name}`: {said}",
-        f"Let the owner of the schema run: GRANT USAGE ON SCHEMA {at.schema} TO {_role(at)};"
-        " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
-        f" {at.schema} TO {_role(at)}; Or use the owner's role: only that can upgrade the store.",
+        f"Let the owner of the schema run: GRANT USAGE ON SCHEMA {schema} TO {role};"
+        f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role};"
+        " Or use the owner's role: only that can upgrade the store.",
     )
 
 

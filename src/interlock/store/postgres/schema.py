@@ -179,7 +179,7 @@ def migrate(db: Database, *, may_be_unfinished: bool = False) -> None:
     try:
         db.run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if db.scalar("SELECT to_regnamespace(%s)", (db.at.schema,)) is None:
-            db.run(f"CREATE SCHEMA {db.at.schema}")
+            db.run(f"CREATE SCHEMA {db.at.quoted_schema}")
         version = check(
             db, may_be_unfinished=may_be_unfinished
         )  # another process may have been here first

@@ -14,7 +14,7 @@ from interlock.store.postgres import schema, statement
 from interlock.store.postgres.address import Address
 from interlock.store.postgres.database import Database
 from interlock.store.postgres.reader import PostgresReader, blob_hash
-from interlock.store.postgres.refused import Conflict
+from interlock.store.postgres.refused import Conflict, Removed
 from interlock.store.postgres.values import Contents, Numbers, Texts
 
 _TRIES_MAX = 3
@@ -31,7 +31,8 @@ class PostgresLog(PostgresReader):
 
     def append(self, plan: Plan) -> bool:
         if self._together is not None:
-            return _tried(lambda: self._write_part(plan))
+            # Whoever began it is told of the rest: what lasts longer than this part is theirs.
+            return _tried(lambda: self._write_part(plan), Removed)
         if plan.request is None:
             return _tried(lambda: self._write(plan, is_last=True) is not None)
         return _tried(lambda: self._write_requested(plan))
@@ -73,24 +74,26 @@ class PostgresLog(PostgresReader):
         self.db.run("UPDATE interlock_store SET is_unfinished = %s", (is_unfinished,))
 
     def _remove(self, session: SessionId) -> None:
-        # The locks in the order in which appends take them: the stream, then the latest position.
-        # What others need is asked after that, when nobody can begin to need it unnoticed.
+        # The locks in the order in which appends take them: calls, the stream, conversations, then
+        # the latest position. What others need is asked after that, without waiting for anybody.
         with self._transaction():
-            stream = self.db.scalar(
-                "SELECT id FROM stream WHERE session = %s FOR UPDATE", (session,)
-            )
-            if stream is None:
+            stream = self.db.scalar("SELECT id FROM stream WHERE session = %s", (session,))
+            self._forget_requests(stream)
+            if self.db.row("SELECT FROM stream WHERE id = %s FOR UPDATE", (stream,)) is None:
                 return
-            self.db.run("UPDATE latest SET position = position + 1")
-            self.db.run(
-                "DELETE FROM request r USING node n WHERE n.stream = %s AND r.node = n.id",
-                (stream,),
-            )
-            for table in ("event", "node", "resume", "attended", "host_session", "change"):
+            self._forget_requests(stream)  # of those who wrote to it until now
+            for table in ("event", "node", "resume", "attended", "host_session"):
                 self.db.run(f"DELETE FROM {table} WHERE stream = %s", (stream,))
+            self.db.run("UPDATE latest SET position = position + 1")
+            self.db.run("DELETE FROM change WHERE stream = %s", (stream,))
             self.db.run("DELETE FROM stream WHERE id = %s", (stream,))
             self.db.run(statement.FORGET_BLOBS, (stream,))
             self.db.run("SELECT pg_notify(current_schema(), %s)", (session,))
+
+    def _forget_requests(self, stream: int | None) -> None:
+        self.db.run(
+            "DELETE FROM request r USING node n WHERE n.stream = %s AND r.node = n.id", (stream,)
+        )
 
     def _write_part(self, plan: Plan) -> bool:
         """One append among several of a transaction: what fails in it leaves the others alone."""
@@ -179,10 +182,10 @@ class PostgresLog(PostgresReader):
         return taken is not None
 
 
-def _tried(write: Callable[[], T]) -> T:
+def _tried(write: Callable[[], T], conflict: type[Conflict] = Conflict) -> T:
     for _ in range(_TRIES_MAX - 1):
         try:
             return write()
-        except Conflict:
+        except conflict:
             continue
     return write()

@@ -25,7 +25,7 @@ class SqliteReader:
         self._db.close()
 
     @contextmanager
-    def snapshot(self) -> Generator[None]:
+    def snapshot(self, *, is_long: bool = False) -> Generator[None]:  # noqa: ARG002 (always may be)
         if self._db.is_in_transaction:  # inside of another one: what is read is of its moment
             yield
             return

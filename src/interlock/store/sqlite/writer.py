@@ -60,11 +60,11 @@ class SqliteLog(SqliteReader):
                 self._is_together = False
 
     @contextmanager
-    def snapshot(self) -> Generator[None]:
+    def snapshot(self, *, is_long: bool = False) -> Generator[None]:
         if self._is_together:
             yield  # all of it is one transaction already
             return
-        with super().snapshot():
+        with super().snapshot(is_long=is_long):
             yield
 
     def delete(self, session: SessionId) -> None:
