@@ -9,6 +9,7 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.copying import Copied, copy
 from interlock.core.session.events import HostBound, decode_envelope, refs_of
+from interlock.store.log import Wanted
 from tests.stores import Place
 
 
@@ -42,7 +43,10 @@ def contents(app: App) -> dict[str, Any]:
         "rows": {
             session: sorted(reader.rows([session]), key=lambda row: row.run) for session in sessions
         },
-        "newest": [row.session for row in reader.sessions(limit=1_000, archived=True)],
+        "newest": [
+            one.stream.session
+            for one in reader.listed(Wanted(is_archived=None), before=None, limit=1_000)
+        ],
         "usage": reader.usage(),
         "approvals": [row.run for row in reader.with_approvals(limit=1_000)],
         "attended": {place: reader.attended_in(place) for place in reader.workspaces(limit=1_000)},

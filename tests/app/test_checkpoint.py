@@ -83,7 +83,7 @@ def test_without_a_workflow_a_session_of_markers_begins(app: App, tmp_path: Path
 
     assert first.answer.workflow.id == "interlock.checkpoints"
     assert kinds(app, first) == ["step", "checkpoint"]
-    assert app.reader.sessions(limit=1)[0].title == "Found the leak"
+    assert app.reader.newest_runs(limit=1)[0].title == "Found the leak"
     marked(app, first, "and mended it")
     assert kinds(app, first) == ["step", "checkpoint", "checkpoint"]
     assert handed_in(app, first, "done").answer.is_complete

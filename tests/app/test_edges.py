@@ -76,7 +76,7 @@ def test_each_run_of_a_session_is_found_by_itself(app: App, tmp_path: Path) -> N
     assert find(app, tmp_path, "big job")[0].row.run == big.answer.run
     assert find(app, tmp_path, "big")[0].row.recap == "half of it"
     assert find(app, tmp_path, "small")[0].row.run == small.answer.run
-    assert len(app.reader.sessions(limit=9)) == 1
+    assert len(app.reader.all_sessions()) == 1
 
 
 def test_an_id_that_is_not_there_finds_nothing_else(app: App, tmp_path: Path) -> None:

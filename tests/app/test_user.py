@@ -9,7 +9,7 @@ from interlock.app.advance import advance
 from interlock.app.context import App
 from interlock.app.projects import opt_in
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
-from interlock.app.sessions import check_stream
+from interlock.app.sessions import check_stream, list_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
@@ -94,10 +94,10 @@ def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> No
     session = started(app, tmp_path).answer.session
 
     user.archive(app, session, is_archived=True)
-    assert app.reader.sessions(limit=9) == []
-    assert [row.session for row in app.reader.sessions(limit=9, archived=True)] == [session]
+    assert list_sessions(app, limit=9) == []
+    assert [row.session for row in list_sessions(app, limit=9, archived=True)] == [session]
     user.archive(app, session, is_archived=False)
-    assert [row.session for row in app.reader.sessions(limit=9)] == [session]
+    assert [row.session for row in list_sessions(app, limit=9)] == [session]
     assert check_stream(app.reader, session).state == "healthy"
 
 

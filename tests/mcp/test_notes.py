@@ -184,7 +184,7 @@ def test_a_note_of_a_step_says_which(
     agent: Agent, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = agent.start()
-    session = app.reader.sessions(limit=1)[0].session
+    session = app.reader.newest_runs(limit=1)[0].session
     monkeypatch.setenv("INTERLOCK_SESSION", session)
 
     made = agent.ok("write_note", title="Found", content="text")

@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def longest(server: Server) -> str:
     app = open_app(server.home)
     found = max(
-        (row.session for row in app.reader.sessions(limit=SESSIONS + 1)),
+        app.reader.all_sessions(),
         key=lambda session: app.log.stream(session).version,  # pyright: ignore[reportOptionalMemberAccess]
     )
     app.close()

@@ -146,9 +146,9 @@ def test_everything_that_a_session_names_is_known_to_be_needed_by_it(
             "DO $$ BEGIN ASSERT (SELECT count(*) FROM blob b WHERE NOT EXISTS"
             " (SELECT FROM blob_use u WHERE u.hash = b.hash)) = 0; END $$"
         )
-        (first,) = app.reader.sessions(limit=9)
+        (first,) = app.reader.newest_runs(limit=9)
         other = played(home, tmp_path)
         app.log.delete(first.session)
-        (kept,) = app.reader.sessions(limit=9)
+        (kept,) = app.reader.newest_runs(limit=9)
         assert check_stream(app.reader, kept.session).state == "healthy"
         other.close()

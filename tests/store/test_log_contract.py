@@ -32,8 +32,8 @@ def contents(log: Log) -> object:
     return (
         log.stats().events,
         log.stats().blobs,
-        log.sessions(limit=100),
-        {row.session: tuple(log.links(row.session)) for row in log.sessions(limit=100)},
+        log.newest_runs(limit=100),
+        {session: tuple(log.links(session)) for session in log.all_sessions()},
     )
 
 
@@ -234,13 +234,13 @@ def test_a_missing_blob_is_said_to_be_missing(log: Log) -> None:
         log.blob(canonical.blob_ref(b"never stored"))
 
 
-def test_sessions_are_listed_newest_first(log: Log) -> None:
+def test_runs_are_listed_newest_first(log: Log) -> None:
     older, newer = random_session(), random_session()
     started(log, newer)
     plan = started(log, older)
     log.append(noting(after(opening(newer)), "found it"))
 
-    rows = log.sessions(limit=10)
+    rows = log.newest_runs(limit=10)
 
     assert [row.session for row in rows] == [newer, older]
     assert rows[0] == ResumeRow(
@@ -260,7 +260,7 @@ def test_sessions_are_listed_newest_first(log: Log) -> None:
         git_head=None,
         is_archived=False,
     )
-    assert log.sessions(limit=1) == rows[:1]
+    assert log.newest_runs(limit=1) == rows[:1]
     assert plan.session == older
 
 
@@ -363,7 +363,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
         log.blob(artifact)
     assert all(log.blob(ref) == content for ref, content in kept.plan.blobs.items())
     assert shared
-    assert [row.session for row in log.sessions(limit=9)] == [SESSION]
+    assert [row.session for row in log.newest_runs(limit=9)] == [SESSION]
 
 
 @pytest.mark.invariant("append-is-whole")

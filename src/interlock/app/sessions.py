@@ -113,10 +113,8 @@ def listed_sessions(app: App, wanted: Wanted, *, after: str, limit: int) -> Page
 
 def is_workspace(app: App, directory: str) -> bool:
     """Whether a session was ever recorded in this directory."""
-    return any(
-        app.reader.listed(Wanted(workspace=directory, is_archived=archived), before=None, limit=1)
-        for archived in (False, True)
-    )
+    wanted = Wanted(workspace=directory, is_archived=None)
+    return bool(app.reader.listed(wanted, before=None, limit=1))
 
 
 def stats(app: App) -> Stats:

@@ -141,10 +141,6 @@ class LogReader(Protocol):
         """Raises `StoreUnusable` when it is not there or is not what its name says."""
         ...
 
-    def sessions(self, *, limit: int, archived: bool = False) -> list[ResumeRow]:
-        """Each session by its newest run, newest first; archived ones only if asked for."""
-        ...
-
     def listed(
         self, wanted: "Wanted", *, before: tuple[int, int] | None, limit: int
     ) -> list["Listed"]:

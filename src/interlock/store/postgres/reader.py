@@ -159,14 +159,6 @@ class PostgresReader:
             )
         return content
 
-    def sessions(self, *, limit: int, archived: bool = False) -> list[ResumeRow]:
-        return self._listed(
-            "JOIN (SELECT DISTINCT ON (stream) id FROM resume WHERE is_archived <= %s"
-            " ORDER BY stream, updated_ms DESC, id DESC) newest ON newest.id = r.id"
-            " ORDER BY r.updated_ms DESC, r.stream DESC LIMIT %s",
-            (archived, limit),
-        )
-
     def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
         conditions, chosen = ["true"], list[Value]()
         if wanted.is_archived is not None:

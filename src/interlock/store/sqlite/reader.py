@@ -138,14 +138,6 @@ class SqliteReader:
             )
         return content
 
-    def sessions(self, *, limit: int, archived: bool = False) -> list[ResumeRow]:
-        # SQLite takes the other columns from the row that has the maximum.
-        return self._listed(
-            "WHERE r.is_archived <= ? GROUP BY r.stream"
-            " ORDER BY max(r.updated_ms) DESC, r.stream DESC LIMIT ?",
-            (int(archived), limit),
-        )
-
     def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
         conditions, chosen = ["true"], list[Value]()
         if wanted.is_archived is not None:
