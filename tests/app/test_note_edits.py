@@ -172,7 +172,6 @@ class Edits(RuleBasedStateMachine):
                     digest=done.digest,
                     stamp=done.stamp,
                     is_racy=done.stamp.is_racy(now_ms()),
-                    now_ms=now_ms(),
                 )
 
     @rule()

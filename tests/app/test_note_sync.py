@@ -258,7 +258,6 @@ def work(base: Path, writer: int) -> None:
                 digest=done.digest,
                 stamp=done.stamp,
                 is_racy=True,
-                now_ms=now_ms(),
             )
         while True:
             found = vault.folder.read("shared.md")

@@ -32,7 +32,7 @@ def opened(directory: Path) -> NoteIndex:
 def put(index: NoteIndex, path: str, text: str = "", *, at_ms: int = 1) -> None:
     stamp = Stamp(at_ms * 1_000_000, 0, len(text), 0)
     note = grammar.parse(text, path=path)
-    index.put(path, note, digest=text[:9], stamp=stamp, is_racy=False, now_ms=at_ms)
+    index.put(path, note, digest=text[:9], stamp=stamp, is_racy=False)
 
 
 def paths_of(rows: list[object]) -> list[str]:

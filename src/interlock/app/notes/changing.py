@@ -120,7 +120,6 @@ def take(
         digest=written.digest,
         stamp=written.stamp,
         is_racy=written.stamp.is_racy(now_ms),
-        now_ms=now_ms,
         problem=problem,
     )
     notes.overlook(path, written.stamp)

@@ -186,7 +186,6 @@ class _Sync:
             digest=entry.digest,
             stamp=entry.stamp,
             is_racy=is_racy,
-            now_ms=self.now_ms,
             problem=entry.problem,
         )
         return True

@@ -78,7 +78,6 @@ class NoteIndex(NoteReader):
         digest: str,
         stamp: Stamp,
         is_racy: bool,
-        now_ms: int,
         problem: str = "",
     ) -> None:
         """What the file says now, in the place of what it said before.
@@ -89,7 +88,6 @@ class NoteIndex(NoteReader):
             digest: Of its bytes; empty if it was not read.
             stamp: From before it was read.
             is_racy: Whether that says nothing about the content, so that it is read again.
-            now_ms: When it was read.
             problem: Why it was not. Then it has a title, and no words.
         """
         front, fault = _front(note.front.values)
@@ -102,15 +100,12 @@ class NoteIndex(NoteReader):
             status_of(note) or "",
             clean(note.permalink),
             clean(keys.key_of(note.permalink)),
-            clean(_word(note.front.values.get("created"))),
             front,
             _list(note.tags),
             clean(problem or note.front.problem or fault),
-            len(note.text),
             digest,
             stamp.size,
             stamp.modified_ms,
-            now_ms,
             stamp.mtime_ns,
             stamp.ctime_ns,
             stamp.ino,
@@ -245,10 +240,6 @@ class NoteIndex(NoteReader):
 
 def _marks(count: int) -> str:
     return ", ".join("?" * count)
-
-
-def _word(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _list(tags: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ from interlock.store.notes.rows import (
     Hit,
     Known,
     ObservationRow,
-    Order,
     Request,
     Row,
     Title,
@@ -24,14 +23,10 @@ from interlock.store.notes.rows import (
 from interlock.store.sqlite.database import Database, Value
 
 _ROW = (
-    "n.path, n.title, n.type, n.status, n.permalink, n.created, n.front, n.tags, n.problem,"
-    " n.length, n.digest, n.size, n.modified_ms, n.indexed_ms"
+    "n.path, n.title, n.type, n.status, n.permalink, n.front, n.tags, n.problem,"
+    " n.digest, n.size, n.modified_ms"
 )
-_ORDERS: dict[Order, str] = {
-    "newest": "n.modified_ms DESC, n.path",
-    "path": "n.path",
-    "title": "n.title, n.path",
-}
+_NEWEST = "n.modified_ms DESC, n.path"
 
 
 class NoteReader(LinkReader):
@@ -53,13 +48,6 @@ class NoteReader(LinkReader):
             path: Known(Stamp(mtime, ctime, size, ino), digest, bool(is_racy))
             for path, mtime, ctime, size, ino, digest, is_racy in rows
         }
-
-    def known(self, path: str) -> Known | None:
-        row = self._one(
-            "SELECT mtime_ns, ctime_ns, size, ino, digest, is_racy FROM note WHERE path = ?",
-            (path,),
-        )
-        return Known(Stamp(*row[:4]), row[4], bool(row[5])) if row else None
 
     def by_path(self, path: str) -> Row | None:
         row = self._one(f"SELECT {_ROW} FROM note n WHERE n.path = ?", (path,))
@@ -87,10 +75,11 @@ class NoteReader(LinkReader):
         )
         return [_row(*row) for row in rows]
 
-    def rows(self, wanted: Filter, *, limit: int, order: Order = "newest") -> list[Row]:
+    def rows(self, wanted: Filter, *, limit: int) -> list[Row]:
+        """The newest first."""
         conditions, values = _conditions(wanted)
         rows = self._rows(
-            f"SELECT {_ROW} FROM note n WHERE {conditions} ORDER BY {_ORDERS[order]} LIMIT ?",
+            f"SELECT {_ROW} FROM note n WHERE {conditions} ORDER BY {_NEWEST} LIMIT ?",
             (*values, limit),
         )
         return [_row(*row) for row in rows]
@@ -152,7 +141,7 @@ class NoteReader(LinkReader):
         """Notes whose frontmatter says this word under this key, the newest first."""
         rows = self._rows(
             f"SELECT {_ROW} FROM note n WHERE json_extract(n.front, ?) = ?"
-            f" ORDER BY {_ORDERS['newest']} LIMIT ?",
+            f" ORDER BY {_NEWEST} LIMIT ?",
             (f'$."{key}"', word, limit),
         )
         return [_row(*row) for row in rows]
@@ -178,7 +167,7 @@ class NoteReader(LinkReader):
         meant = MEANT.format(key="l.key", directory="n.directory")
         queries = {
             "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
-            " created, front, tags, problem, length, digest, size, modified_ms FROM note n",
+            " front, tags, problem, digest, size, modified_ms FROM note n",
             "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
             " FROM observation o JOIN note n ON n.id = o.note",
             "link": f"SELECT {LINK}, ({meant}), l.nr, l.key FROM link l"
@@ -230,23 +219,20 @@ def _identity(db: Database) -> tuple[int, int] | None:
 
 
 def _row(*values: Any) -> Row:
-    path, title, type_, status, permalink, created, front, tags, problem, *figures = values
-    length, digest, size, modified_ms, indexed_ms = figures
+    path, title, type_, status, permalink, front, tags, problem, *figures = values
+    digest, size, modified_ms = figures
     return Row(
         path=path,
         title=title,
         type=type_,
         status=status,
         permalink=permalink,
-        created=created,
         front=msgspec.json.decode(front),
         tags=_words(tags),
         problem=problem,
-        length=length,
         digest=digest,
         size=size,
         modified_ms=modified_ms,
-        indexed_ms=indexed_ms,
     )
 
 

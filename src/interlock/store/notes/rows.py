@@ -1,13 +1,9 @@
 """What an index answers."""
 
-from typing import Literal
-
 import msgspec
 
 from interlock.core.notes.note import Metadata
 from interlock.core.notes.stamp import Stamp
-
-Order = Literal["newest", "path", "title"]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -19,18 +15,13 @@ class Row(msgspec.Struct, frozen=True):
     status: str
     permalink: str
     """The one in its frontmatter; empty where none is written."""
-    created: str
-    """As its frontmatter says it."""
     front: Metadata
     tags: tuple[str, ...]
     problem: str
     """Why not all of it is known: it is too large, binary, or its frontmatter cannot be read."""
-    length: int
-    """Characters."""
     digest: str
     size: int
     modified_ms: int
-    indexed_ms: int
 
 
 class Hit(msgspec.Struct, frozen=True):
