@@ -42,14 +42,16 @@ demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked 
 CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
 # Two processes at a time: more of them would start more browsers and databases than they save minutes.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
 test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	@$(PYTEST)
 
 # `make test` tries the contract of a store, what is killed, and what is marked `both_stores` with both
 # engines, on clusters that the tests start and throw away. Here everything else that does not depend
 # on files is tried with PostgreSQL as well.
 test-postgres: dev  ## Run the tests of the surfaces once more, with their stores in PostgreSQL
-	@INTERLOCK_TEST_STORE=postgres INTERLOCK_LOSSY_EXAMPLES=$${INTERLOCK_LOSSY_EXAMPLES:-20} $(BIN)/python -m pytest \
+	@INTERLOCK_TEST_STORE=postgres INTERLOCK_LOSSY_EXAMPLES=$${INTERLOCK_LOSSY_EXAMPLES:-20} $(PYTEST) \
 		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live.py tests/server/test_mcp_http.py \
 		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
 
