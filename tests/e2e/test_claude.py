@@ -74,6 +74,11 @@ class Desk:
             **more,
         }
 
+    def with_runs(self) -> list[dict[str, Any]]:
+        """The sessions in which there is a workflow."""
+        listed = json.loads(self.interlock("session", "list", "--json"))
+        return [row for row in listed if row["run"]]
+
     def interlock(self, *words: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "interlock", *words],
@@ -160,7 +165,7 @@ def test_a_denied_edit_does_not_happen_and_a_workflow_runs_to_its_end(desk: Desk
     bodies = [json.dumps(request["body"]) for request in requests]
     assert any("Mode: analysis" in body for body in bodies), "what session start told arrived"
     assert any("nothing is edited" in body for body in bodies), "so did the reason"
-    (listed,) = json.loads(desk.interlock("session", "list", "--json"))
+    (listed,) = desk.with_runs()
     assert (listed["workflow"], listed["status"]) == ("hello", "complete")
     denied = json.loads(desk.interlock("gate", "log", "--json"))
     assert [line["tool"] for line in denied] == ["Write", "Bash"]
@@ -193,7 +198,7 @@ def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:
         START,
         {"tool": "Bash", "input": {"command": "interlock mode planning", "description": "plan"}},
     )
-    (run,) = json.loads(desk.interlock("session", "list", "--json"))
+    (run,) = desk.with_runs()
 
     def state(session: str) -> dict[str, Any]:
         return json.loads(desk.interlock("session", "get-state", "--session", session))
@@ -220,7 +225,7 @@ def test_over_http_a_workflow_runs_to_its_end(desk: Desk) -> None:
         start = {**START["input"], "workspacePath": str(desk.project)}
         desk.claude({"tool": "*start_workflow", "input": start}, *WORKFLOW[1:])
 
-    (listed,) = json.loads(desk.interlock("session", "list", "--json"))
+    (listed,) = desk.with_runs()
     assert (listed["workflow"], listed["status"]) == ("hello", "complete")
 
 
@@ -242,7 +247,7 @@ def test_what_one_conversation_notes_the_next_one_is_told(desk: Desk) -> None:
     path = desk.project / ".interlock" / "notes" / "decisions" / "ADR-001-use-sqlite.md"
     text = path.read_text()
     assert text.endswith("Done.\n"), "in analysis too: notes are not the project's code"
-    (run,) = json.loads(desk.interlock("session", "list", "--json"))
+    (run,) = desk.with_runs()
     assert f"session: {run['session']}" in text
     bodies = [json.dumps(request["body"]) for request in requests]
     assert "Use SQLite [decisions/ADR-001-use-sqlite.md]" in bodies[0], "at the very start"
