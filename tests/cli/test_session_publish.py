@@ -175,6 +175,7 @@ def test_several_sessions_are_asked_about(app: App, typed: Terminal, tmp_path: P
         assert all(f"  interlock session {verb} {session}\n" in said.err for session in sessions)
 
 
+@pytest.mark.sqlite  # nobody is let in elsewhere
 def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
     Desk(home, tmp_path).begin()  # all that is imported on the way is: nobody may not read it

@@ -309,5 +309,5 @@ def test_the_graph_is_what_a_lossy_agent_made(
             f"\nlossy agent: {counted['operations']} operations, {again} repeats or rewinds,"
             f" {counted['kills']} servers killed, {counted['races']} races"
         )
-    assert counted["operations"] >= 25 * examples
+    assert counted["operations"] >= 15 * examples
     assert again >= 0.3 * counted["operations"]
