@@ -52,7 +52,9 @@ class WriteArguments(msgspec.Struct, frozen=True, rename="camel"):
     metadata: Annotated[dict[str, Any] | None, Meta(description="More frontmatter.")] = None
     overwrite: Annotated[bool, Meta(description="Needs the version that you read.")] = False
     version: Version = None
-    separate: Annotated[bool, Meta(description="Not the note of nearly the same title.")] = False
+    separate: Annotated[
+        bool, Meta(description="I know the note with nearly this title, and mean another.")
+    ] = False
     request_id: str | None = None
     workspace_path: str | None = None
 
