@@ -86,3 +86,9 @@ def test_metadata_does_not_say_otherwise_than_the_parameters(desk: Desk) -> None
     assert isinstance(same, Done)
     assert address.permalink == "my/own"
     assert desk.read("my/own").path == address.path
+
+
+def test_a_type_of_nothing_but_spaces_is_none(desk: Desk) -> None:
+    done = desk.written("Plain", "text", type=" \n")
+
+    assert "type: note" in (desk.folder / done.path).read_text()

@@ -77,7 +77,7 @@ def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
             )
         case BadValue():
             why = f"Nothing was written: {refusal.why}"
-            return Explanation("invalid_arguments", why, refusal.instead)
+            return Explanation("note_refused", why, refusal.instead)
         case HandoffUnread():
             return Explanation(
                 "invalid_arguments",

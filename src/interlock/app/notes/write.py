@@ -110,7 +110,10 @@ def plan(
     if not one_line(draft.title):
         return BadName("", "its title has nothing in it that can be seen")
     draft = msgspec.structs.replace(
-        draft, title=values.title_of(draft.title), metadata=values.meant(draft.metadata)
+        draft,
+        title=values.title_of(draft.title),
+        type=one_line(draft.type),
+        metadata=values.meant(draft.metadata),
     )
     given = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
     if bad := _contradiction(draft) or values.fault({}, given):
