@@ -2,6 +2,8 @@
 
 import copy
 import json
+import math
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -255,8 +257,18 @@ EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
     ids=range(6),
 )
 def test_a_hostile_file_has_an_answer_soon(document: Doc) -> None:
-    """Each takes much longer than a second; a way that does not would take a tenth of one."""
-    survived(close(document), KNOWN, seconds=0.5)
+    """The naive way takes much longer than a second each time; a busy core does so now and then."""
+    content = close(document)
+
+    assert any(_seconds_of(content) < 1 for _ in range(3))
+    survived(content, KNOWN, seconds=math.inf)
+
+
+def _seconds_of(content: bytes) -> float:
+    """Of this process's own time."""
+    began = time.process_time()
+    load(content, KNOWN)
+    return time.process_time() - began
 
 
 def test_no_more_warnings_are_told_than_one_can_read() -> None:
