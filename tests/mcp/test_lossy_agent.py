@@ -39,6 +39,7 @@ pytestmark = pytest.mark.both_stores
 
 STEPS = 5
 EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "80"))
+EXAMPLES_MIN = 10  # of fewer, one that ends early counts too much
 
 
 class ModelNode:
@@ -276,7 +277,9 @@ class LossyAgent(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("kind", "examples"), [("pipes", EXAMPLES), ("http", EXAMPLES // 5)], ids=["pipes", "http"]
+    ("kind", "examples"),
+    [("pipes", EXAMPLES), ("http", max(EXAMPLES // 5, EXAMPLES_MIN))],
+    ids=["pipes", "http"],
 )
 @pytest.mark.invariant("replay-is-identical")
 @pytest.mark.invariant("rewind-branches")
@@ -288,7 +291,7 @@ def test_the_graph_is_what_a_lossy_agent_made(
     kept_in: str,
 ) -> None:
     if kept_in == "postgres" and not IN_POSTGRES:  # beside the file, and starting takes longer
-        examples = max(examples // 8, 6)
+        examples = max(examples // 8, EXAMPLES_MIN)
     world = World(tmp_path, kind)
     try:
         run_state_machine_as_test(
@@ -309,5 +312,5 @@ def test_the_graph_is_what_a_lossy_agent_made(
             f"\nlossy agent: {counted['operations']} operations, {again} repeats or rewinds,"
             f" {counted['kills']} servers killed, {counted['races']} races"
         )
-    assert counted["operations"] >= 15 * examples
+    assert counted["operations"] >= 25 * examples
     assert again >= 0.3 * counted["operations"]

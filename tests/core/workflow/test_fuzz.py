@@ -257,10 +257,10 @@ EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
     ids=range(6),
 )
 def test_a_hostile_file_has_an_answer_soon(document: Doc) -> None:
-    """The naive way takes much longer than a second each time; a busy core does so now and then."""
+    """The naive way takes much longer than a second each time, a busy core only now and then."""
     content = close(document)
 
-    assert any(_seconds_of(content) < 1 for _ in range(3))
+    assert any(_seconds_of(content) < 0.5 for _ in range(3))
     survived(content, KNOWN, seconds=math.inf)
 
 
