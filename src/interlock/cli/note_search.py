@@ -16,7 +16,7 @@ from interlock.app.notes.search import LIMIT_MAX, Filter, Search, recent, search
 from interlock.app.notes.spans import since_ms
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
-from interlock.core.notes.status import Status
+from interlock.core.notes.note import Status
 from interlock.core.views.ages import ago
 from interlock.core.views.counts import counted
 

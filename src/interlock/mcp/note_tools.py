@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from interlock.app.context import App
 from interlock.core.canonical import Json
+from interlock.core.notes.note import Status
 from interlock.core.notes.operations import TAKES, Argument, Operation, meant
-from interlock.core.notes.status import Status
 from interlock.mcp import schema
 from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult

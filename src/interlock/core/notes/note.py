@@ -3,13 +3,15 @@
 The text is the truth and is kept as it is, byte for byte; everything else here is read from it.
 """
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from interlock.core.canonical import Json
 
 Metadata: TypeAlias = dict[str, Json]
+Status = Literal["open", "active", "blocked", "done", "closed"]
+"""What `core.notes.status` reads from it: importing that takes longer than naming them."""
 
 
 class Front(msgspec.Struct, frozen=True):

@@ -5,12 +5,10 @@
 """
 
 import re
-from typing import Final, Literal
+from typing import Final
 
-from interlock.core.notes.note import Note
+from interlock.core.notes.note import Note, Status
 from interlock.core.notes.typed import TYPES
-
-Status = Literal["open", "active", "blocked", "done", "closed"]
 
 _WORDS: Final[dict[Status, str]] = {
     "open": "open not-started todo to-do draft new planned proposed pending backlog ready",

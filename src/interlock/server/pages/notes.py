@@ -14,7 +14,7 @@ from interlock.app.notes.projects import known_project, known_projects, newest_p
 from interlock.app.notes.search import Filter, Search
 from interlock.app.notes.watch import state_of
 from interlock.core.notes import words
-from interlock.core.notes.status import Status
+from interlock.core.notes.note import Status
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.refused import status_of
 
