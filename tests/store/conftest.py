@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlock.store.log import Log
 from interlock.store.notes.index import NoteIndex
+from interlock.store.postgres.database import Database
 from tests.postgres import Cluster
 from tests.store.note_rows import opened
 from tests.stores import Place
@@ -53,3 +55,17 @@ def index(tmp_path: Path) -> Iterator[NoteIndex]:
     made = opened(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the server is asked, and so how often each thing is tried."""
+    asked: list[str] = []
+    tried = Database._tried  # pyright: ignore[reportPrivateUsage]
+
+    def noted(self: Database, sql: str, values: Any) -> Any:
+        asked.append(sql)
+        return tried(self, sql, values)
+
+    monkeypatch.setattr(Database, "_tried", noted)
+    return asked

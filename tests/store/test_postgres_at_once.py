@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from interlock.core import canonical
 from interlock.store.failures import StoreBusy, StoreUnusable
 from interlock.store.postgres import database
 from interlock.store.postgres.address import address
-from interlock.store.postgres.database import Database
 from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
@@ -153,21 +151,7 @@ def test_a_server_may_be_silent_a_little_longer_than_a_statement_may_take(
     log.close()
 
 
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is sent to the server from now on."""
-    sent: list[str] = []
-    tried = Database._tried
-
-    def noted(self: Database, sql: str, values: Any) -> Any:
-        sent.append(sql)
-        return tried(self, sql, values)
-
-    monkeypatch.setattr(Database, "_tried", noted)
-    return sent
-
-
-def test_an_append_is_one_statement(log: PostgresLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = asked(monkeypatch)
+def test_an_append_is_one_statement(log: PostgresLog, sent: list[str]) -> None:
     log.append(opening())
     log.append(noting(after(opening()), "one", blobs={canonical.blob_ref(b"x"): b"x"}))
 
@@ -175,11 +159,11 @@ def test_an_append_is_one_statement(log: PostgresLog, monkeypatch: pytest.Monkey
 
 
 def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
-    url: str, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+    url: str, log: PostgresLog, sent: list[str]
 ) -> None:
     reader = PostgresReader.at(address(url))
     first = reader.mark()
-    sent = asked(monkeypatch)
+    sent.clear()
     assert [reader.mark() for _ in range(20)] == [first] * 20
     assert sent == []
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +15,6 @@ from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.plan import NodePlace, Plan, Request, Stream
 from interlock.store.failures import StoreBusy, StreamMoved
 from interlock.store.postgres.address import address
-from interlock.store.postgres.database import Database
 from interlock.store.postgres.writer import PostgresLog
 from tests.scenes import SESSION, after, noting, opening, random_session
 from tests.store.test_bindings import binding
@@ -34,20 +32,6 @@ def log(url: str) -> Iterator[PostgresLog]:
 def other(url: str) -> Iterator[PostgresLog]:
     with closing(PostgresLog(address(url))) as opened:
         yield opened
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the server is asked, and so how often each thing is tried."""
-    asked: list[str] = []
-    tried = Database._tried
-
-    def noted(self: Database, sql: str, values: Any) -> Any:
-        asked.append(sql)
-        return tried(self, sql, values)
-
-    monkeypatch.setattr(Database, "_tried", noted)
-    return asked
 
 
 def begun(act: Callable[[], object], log: PostgresLog, *, waiting: int) -> threading.Thread:
