@@ -130,7 +130,7 @@ def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
         described(row),
         distance,
         via,
-        tuple(_cut(_said(one)) for one in said),
+        tuple(_said(one) for one in said),
         (*named[:LINKS_MAX], *naming[:LINKS_MAX]),
         max(0, len(named) - LINKS_MAX),
     )
@@ -142,11 +142,6 @@ def _each_once(links: Iterable[Linked]) -> tuple[Linked, ...]:
 
 
 def _said(observation: ObservationRow) -> str:
-    said = f"[{label(observation.category)}] {one_line(observation.text)}"
-    context = one_line(observation.context)
-    return f"{said} ({context})" if context else said
-
-
-def _cut(text: str) -> str:
-    is_long = len(text) > OBSERVATION_CHARS_MAX
-    return f"{text[: OBSERVATION_CHARS_MAX - 1]}…" if is_long else text
+    said = f"[{label(observation.category)}] {observation.text}"
+    context = f" ({observation.context})" if one_line(observation.context) else ""
+    return label(f"{said}{context}", OBSERVATION_CHARS_MAX)

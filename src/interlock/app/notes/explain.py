@@ -208,10 +208,11 @@ def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
             error = f"{wording.operation('find_replace')} was given nothing to find"
             hint = f"Say which text is replaced: {wording.arguments['find']}."
         case NotFound():
-            error = f"The note does not contain `{_short(refusal.find)}`"
+            error = f"The note does not contain `{label(refusal.find, _TEXT_MAX)}`"
             hint = "Read the note and copy the text as it stands there."
             if refusal.closest:
-                hint = f"Line {refusal.line} is like it: `{_short(refusal.closest)}`. Copy it."
+                like = label(refusal.closest, _TEXT_MAX)
+                hint = f"Line {refusal.line} is like it: `{like}`. Copy it."
         case OtherCount():
             is_one = refusal.found == 1
             error = f"The text is there {'once' if is_one else f'{refusal.found} times'}"
@@ -219,13 +220,13 @@ def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
             hint = f"{wording.arguments['expected']} {refusal.found} changes"
             hint += " it." if is_one else " all; more of the text, one of them."
         case NoSuchSection():
-            known = ", ".join(f"“{_short(name)}”" for name in refusal.known[:_NAMES_MAX])
-            error = f"The note has no section “{_short(refusal.section)}”"
+            known = ", ".join(f"“{label(name, _TEXT_MAX)}”" for name in refusal.known[:_NAMES_MAX])
+            error = f"The note has no section “{label(refusal.section, _TEXT_MAX)}”"
             hint = f"It has {known}." if known else "It has no sections; append to it."
             closest = (one_line(refusal.closest),) if refusal.closest else ()
             return Explanation("note_refused", error, hint, closest)
         case SeveralSections():
-            name = _short(refusal.section)
+            name = label(refusal.section, _TEXT_MAX)
             error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
             other = wording.operation("find_replace")
             hint = f"Name it with its hashes (`## Name`), or use {other}."
@@ -250,8 +251,3 @@ def _lines(refusal: OtherCount | SeveralSections) -> str:
     more = " and more" if refusal.found > len(refusal.lines) else ""
     lines = "line" if refusal.found == 1 else "lines"
     return f"{lines} {', '.join(map(str, refusal.lines))}{more}"
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _TEXT_MAX else f"{line[:_TEXT_MAX]}…"

@@ -9,7 +9,7 @@ from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.search import shown_title
 from interlock.core.notes import front
 from interlock.core.notes.budget import Part
-from interlock.core.notes.words import one_line
+from interlock.core.notes.words import label
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import TYPES as PUBLISHED
@@ -82,7 +82,7 @@ def _said(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
     wanted = Filter(statuses=OPEN, category=category)
     found = notes.index.observations(wanted, limit=EACH_MAX)
     more = notes.index.count_observations(wanted) - len(found)
-    return [f"{_cut(one.text)} [{one.path}]" for one in found], more
+    return [f"{label(one.text, LINE_CHARS_MAX)} [{one.path}]" for one in found], more
 
 
 def _item(row: Row) -> str:
@@ -101,10 +101,5 @@ def _lines(notes: OpenedNotes, path: str) -> Iterator[str]:
         return
     if isinstance(found, Found):
         body = front.body_of(found.text)
-        lines = (_cut(line) for line in body.splitlines())
+        lines = (label(line, LINE_CHARS_MAX) for line in body.splitlines())
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))
-
-
-def _cut(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= LINE_CHARS_MAX else f"{line[:LINE_CHARS_MAX]}…"

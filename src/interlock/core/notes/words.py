@@ -223,10 +223,10 @@ def one_line(text: str) -> str:
     return line
 
 
-def label(text: str) -> str:
-    """What a note calls itself or another, as it stands in a line of ours."""
+def label(text: str, chars: int = LABEL_CHARS_MAX) -> str:
+    """What a note says or calls itself, as it stands in a line of ours."""
     line = one_line(text)
-    return line if len(line) <= LABEL_CHARS_MAX else f"{line[: LABEL_CHARS_MAX - 1]}…"
+    return line if len(line) <= chars else f"{line[: chars - 1]}…"
 
 
 Spot = tuple[int, int]
