@@ -14,6 +14,7 @@ from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
 from interlock.store.opening import FILE, open_store
+from interlock.store.private import make_directory
 from interlock.workspace.catalogue import Catalogue
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.settings import store_in
@@ -72,13 +73,8 @@ def open_app(home: Path) -> App:
     Raises:
         StoreFailure: the home cannot be used; the message says why and what to do.
     """
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnusable(
-            f"The data home `{home}` cannot be made: {error.strerror}",
-            "Point INTERLOCK_HOME at a directory that you can write.",
-        ) from error
+    hint = "Point INTERLOCK_HOME at a directory that you can write."
+    make_directory(home, hint=hint, called="The data home")
     store = open_store(home, store_url(home, os.environ), os.urandom)
     return App(
         log=store.log,

@@ -10,6 +10,7 @@ import msgspec
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import FileKeyring, Keyring
 from interlock.store.log import Log, LogReader
+from interlock.store.private import make_directory
 
 FILE = "interlock.db"
 _SCHEMES = ("postgresql://", "postgres://")
@@ -60,13 +61,7 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
     home = directory_of(to)
     if home is None:
         return _postgres(to, entropy, may_be_unfinished=True)
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnusable(
-            f"The directory `{home}` cannot be made: {error.strerror}",
-            "Name one that you can write.",
-        ) from error
+    make_directory(home, hint="Name one that you can write.")
     return _file(home, entropy, may_be_unfinished=True)
 
 

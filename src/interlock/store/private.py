@@ -1,8 +1,10 @@
-"""Files that only their owner can read, whatever the directory around them lets others do."""
+"""Files and directories for their owner alone, whatever the directory around lets others do."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
+
+from interlock.store.failures import StoreUnusable
 
 
 def make_private(path: Path) -> None:
@@ -13,3 +15,15 @@ def make_private(path: Path) -> None:
     """
     with suppress(OSError):  # whoever opens it says what is wrong
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def make_directory(place: Path, *, hint: str, called: str = "The directory") -> None:
+    """Of mode 0700, where none is. One that is there is its owner's, and stays as it is.
+
+    Raises:
+        StoreUnusable: it cannot be made; `hint` says what to do.
+    """
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(f"{called} `{place}` cannot be made: {error.strerror}", hint) from error

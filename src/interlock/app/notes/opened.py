@@ -15,10 +15,11 @@ from interlock.app.notes.sync import Synced, sync
 from interlock.app.policy import is_trusted_now
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import Stamp
-from interlock.store.failures import StoreFailure, StoreUnusable
+from interlock.store.failures import StoreFailure
 from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
+from interlock.store.private import make_directory
 from interlock.workspace import git, project
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.notes import Folder
@@ -45,7 +46,8 @@ class OpenedNotes:
         self.folder = folder
         self.budget = BUDGET
         """Tokens of what an agent is told at the start."""
-        place = _made(home / INDEXES)
+        place = home / INDEXES
+        make_directory(place, hint="Move away what is there; the index of notes goes into it.")
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[:NAME_CHARS]
         self.lock = WriteLock(place / f"{name}.lock")
         try:
@@ -163,17 +165,6 @@ def _chosen(folders: Mapping[str, str], root: Path) -> str:
     here = os.path.realpath(root)
     spelled = {os.path.realpath(os.path.expanduser(at)): folder for at, folder in folders.items()}
     return spelled.get(here, "")
-
-
-def _made(place: Path) -> Path:
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnusable(
-            f"`{place}` cannot be made: {error.strerror}",
-            "Move away what is there; the index of notes goes into it.",
-        ) from error
-    return place
 
 
 def _is_trusted(home: Path, root: Path) -> bool:
