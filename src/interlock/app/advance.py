@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.observe import changed_since
 from interlock.app.place import Place
@@ -51,13 +52,13 @@ def _decide(
 
 def replay(app: App, child: NodeId) -> Answered:
     """The answer that introduced `child`, again."""
-    node = places.load(app.reader, child)
+    node = stored_node.load_node(app.reader, child)
     key = app.keyring.keys().get(node.created.token_key)
     return introduce(
         child,
         node.created,
         decode_frame(app.reader.blob(node.created.answer)),
-        prompt=places.prompt_of(app.reader, node),
+        prompt=stored_node.prompt_of(app.reader, node),
         # A token that would be refused at once helps nobody.
         key=key if key and key.state != "revoked" else app.keyring.current(),
     )
@@ -68,9 +69,9 @@ def _around(app: App, place: Place, taken: Taken) -> Around:
     assert place.stream.head is not None, "a node lies in a session"
     return Around(
         context=context.decode(app.log.blob(node.created.context)),
-        prompt=places.prompt_of(app.log, node),
+        prompt=stored_node.prompt_of(app.log, node),
         open_gaps=_open_gaps(app.log, place, taken),
-        other_branch=places.other_branch(app.log, node),
+        other_branch=stored_node.other_branch(app.log, node),
         seen=changed_since(place.stream.head, Path(place.stream.head.workspace)),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.core import ids
@@ -100,7 +100,7 @@ def answer(app: App, asked: str, verdict: Verdict) -> Answered | NoSuchApproval 
     resolved = _record(app, chosen.node, late or verdict)
     if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
         return ApprovalAnswered(name, resolved.verdict, resolved.by)
-    title = places.load(app.reader, resolved.to).created.step_title
+    title = stored_node.load_node(app.reader, resolved.to).created.step_title
     return Answered(name, resolved.verdict, chosen.run.run, title or "")
 
 
@@ -112,7 +112,7 @@ def settle(app: App, approval: ApprovalId, session: SessionId) -> bool:
     assert requested.node is not None, "an approval is waited for at a node"
     verdict = approve.overdue(requested.event, at_ms=app.clock.now_ms())
     if verdict:
-        _record(app, places.load(app.reader, requested.node), verdict)
+        _record(app, stored_node.load_node(app.reader, requested.node), verdict)
     return verdict is not None
 
 
@@ -144,15 +144,15 @@ def _record(app: App, node: Node, verdict: Verdict) -> ApprovalResolved:
 
 
 def _asked(reader: LogReader, node: Node) -> Asked:
-    request = places.approval_at(reader, node)
+    request = stored_node.approval_at(reader, node)
     assert request is not None, "the node is an approval"
     assert node.created.parent is not None, "an approval comes after a step"
-    step = places.load(reader, node.created.parent)
+    step = stored_node.load_node(reader, node.created.parent)
     return Asked(
         request,
         node,
         step,
-        places.prompt_of(reader, step),
+        stored_node.prompt_of(reader, step),
         context.decode(reader.blob(node.created.context)),
     )
 
@@ -171,14 +171,16 @@ def _open(reader: LogReader) -> Iterator[_Open]:
 def _opened(reader: LogReader, run: RunHead, requested: Envelope) -> _Open:
     assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
     assert requested.node is not None, "an approval is waited for at a node"
-    return _Open(requested.event, places.load(reader, requested.node), run, requested.at_ms)
+    return _Open(
+        requested.event, stored_node.load_node(reader, requested.node), run, requested.at_ms
+    )
 
 
 def _waiting(reader: LogReader, one: _Open) -> Waiting:
     created, request = one.node.created, one.request
     assert created.parent is not None, "an approval comes after a step"
     assert created.attempt is not None, "which was handed in"
-    step = places.load(reader, created.parent)
+    step = stored_node.load_node(reader, created.parent)
     return Waiting(
         request.approval,
         one.node.session,
@@ -188,7 +190,7 @@ def _waiting(reader: LogReader, one: _Open) -> Waiting:
         one.run.goal,
         request.step_id,
         request.question,
-        places.notes_at(reader, step, created.attempt),
+        stored_node.notes_at(reader, step, created.attempt),
         one.asked_ms,
         request.deadline_ms,
         request.on_timeout,

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.advance import replay
 from interlock.app.context import App
 from interlock.app.place import Place
@@ -45,8 +46,8 @@ def _decide(
         workflow,
         Handed(place.attempt, taken.arguments, taken.output),
         confirms=places.confirms(app.log, place, workflow),
-        approval=places.approval_at(app.log, place.node),
-        prompt=places.prompt_of(app.log, place.node),
+        approval=stored_node.approval_at(app.log, place.node),
+        prompt=stored_node.prompt_of(app.log, place.node),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )

@@ -1,6 +1,6 @@
 """Go on from a node that somebody points at: a token for it, or a marker beside it."""
 
-from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesWanted, Unhealthy
@@ -49,7 +49,7 @@ def _node(reader: LogReader, session: SessionId, asked: str) -> NodeId | NoSuchN
     located = reader.locate(NodeId(asked)) if ids.is_node_id(asked) else None
     if located is None or located.stream.session != session:
         return NoSuchNode(asked, session)
-    node = places.load(reader, NodeId(asked))
+    node = stored_node.load_node(reader, NodeId(asked))
     if node.created.node_kind != "checkpoint":
         return node.id
     assert node.created.parent is not None, "a checkpoint hangs beside a node"

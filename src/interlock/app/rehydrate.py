@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.observe import to_verify
 from interlock.app.place import Place
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
@@ -67,7 +68,7 @@ def rehydrate(
             workflow,
             blockers=blockers,
             confirms=places.confirms(reader, place, workflow),
-            approval=places.approval_at(reader, node),
+            approval=stored_node.approval_at(reader, node),
             wanted=_wanted(reader, node, blockers),
         )
         stored = answers.frame(
@@ -78,7 +79,7 @@ def rehydrate(
                 recap=_recap(reader, node, workflow) + _below(reader, place),
             )
         )
-        prompt = places.prompt_of(reader, node)
+        prompt = stored_node.prompt_of(reader, node)
     attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
     token = mint(Token(node.id, attempt), keyring.current())
     return answers.fill(stored, prompt=prompt, token=token)
@@ -94,7 +95,7 @@ def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
 
 def _why_granted(reader: LogReader, place: Place) -> tuple[str, ...]:
     """What the user had to say when granting; a denial says it as a blocker."""
-    answer = places.answer_to(reader, place.node)
+    answer = stored_node.answer_to(reader, place.node)
     if answer is None or answer.verdict == "denied" or not answer.reason:
         return ()
     return (f"The approval was granted: {answer.reason}",)

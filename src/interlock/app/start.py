@@ -10,6 +10,7 @@ from interlock.app.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
 from interlock.app.catalogue import find_workflow
 from interlock.app.context import App
 from interlock.app.observe import seen_in
+from interlock.app.once import once
 from interlock.app.refusals import (
     GoalMissing,
     NoSuchDirectory,
@@ -87,7 +88,7 @@ def begin_run(
         beginning = _beginning(app, asked, stream, root, resolved)
         return begin.start(beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
-    return requests.once(app, call, attempt, root)
+    return once(app, call, attempt, root)
 
 
 def _session_for(app: App, asked: Start) -> SessionId | CallerUnknown | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from interlock.app import place as places
+from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
 from interlock.app.sessions import find_session
@@ -129,7 +129,7 @@ def _told(app: App, run: RunHead | None) -> NextIntent | None:
     if run is None or run.tip is None or run.status != "open":
         return None
     try:
-        created = places.load(app.reader, run.tip).created
+        created = stored_node.load_node(app.reader, run.tip).created
         return decode_frame(app.reader.blob(created.answer)).answer.next_intent
     except StoreFailure:
         return None

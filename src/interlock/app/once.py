@@ -1,0 +1,51 @@
+"""Carry out a call without a token once: the same one again is answered from the first."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from interlock.app.advance import replay
+from interlock.app.context import App
+from interlock.app.record import record
+from interlock.app.refusals import RequestReused
+from interlock.app.requests import UNNAMED_VALID_MS, Asked
+from interlock.core.ids import NodeId
+from interlock.core.session.answer import Answered
+from interlock.core.session.decide import Decided
+from interlock.core.session.plan import Request
+
+Other = TypeVar("Other")
+
+
+def once(
+    app: App, call: Asked, make: Callable[[], Decided | Other], node: NodeId
+) -> Answered | RequestReused | Other:
+    """Carry out `make`, which makes `node`, unless the same call was made before."""
+    valid_ms = None if call.is_named else UNNAMED_VALID_MS
+
+    def attempt() -> Decided | Answered | RequestReused | Other:
+        at_ms = app.clock.now_ms()
+        if before := _made_before(app, call, at_ms):
+            return before
+        decided = make()
+        if not isinstance(decided, Decided):
+            return decided
+        request = Request(call.key, call.arguments, node, at_ms, valid_ms)
+        plan = msgspec.structs.replace(decided.plan, request=request)
+        return Decided(plan, decided.answered)
+
+    return record(app, attempt)
+
+
+def _made_before(app: App, call: Asked, at_ms: int) -> Answered | RequestReused | None:
+    before = app.reader.repeated(call.key)
+    if before is None:
+        return None
+    if not call.is_named and at_ms - before.at_ms > UNNAMED_VALID_MS:
+        return None
+    if before.arguments != call.arguments:
+        return RequestReused()
+    if app.reader.locate(before.node) is None:
+        return None  # its session was deleted a moment ago
+    return replay(app, before.node)
