@@ -23,7 +23,7 @@ from bench.runs import advance_in, begin, notes, prepared
 from bench.serving import agents_over_http, sessions_page
 from bench.stores import both_stores
 from interlock.app.context import open_app
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs.rehydrate import rehydrate
 from interlock.mcp.client import StdioClient
 
 STEPS = (1, 10, 100, 1000)

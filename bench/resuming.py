@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bench.measure import Row
 from bench.runs import pinned_line, plan_of_start, prepared
-from interlock.app import resume
 from interlock.app.context import App, open_app
-from interlock.app.resume import Wanted
+from interlock.app.runs import resume
+from interlock.app.runs.resume import Wanted
 from interlock.core.workflow.compiled import Pinned
 
 WORDS = ("parser", "cache", "release", "flaky", "login", "export", "search", "colour", "upgrade")

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from interlock.app.advance import advance
 from interlock.app.context import App
-from interlock.app.start import Start, start
-from interlock.app.submission import Output, Taken, take
+from interlock.app.runs.advance import advance
+from interlock.app.runs.start import Start, start
+from interlock.app.runs.submission import Output, Taken, take
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, RunId, SessionId, StepId, WorkflowId

@@ -16,9 +16,9 @@ from interlock.app.catalogue import (
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
+from interlock.app.runs.start import Start, start
+from interlock.app.runs.user_actions import archive
 from interlock.app.sessions import Wanted, listed_sessions
-from interlock.app.start import Start, start
-from interlock.app.user import archive
 from interlock.app.workspaces import known_workspace, known_workspaces
 from interlock.core import canonical
 from interlock.core.ids import WorkflowId

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.context import App
 from interlock.app.refusals import NotesWanted
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
+from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.sessions import run_view
 from interlock.core.ids import RunId
 from interlock.core.session.answer import Answered

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, bundle, deletion, projects, user
-from interlock.app.advance import advance
+from interlock.app import attend, bundle, deletion, projects
 from interlock.app.context import App, open_app
 from interlock.app.copying import Copied, copy
+from interlock.app.runs import user_actions
+from interlock.app.runs.advance import advance
+from interlock.app.runs.start import Start, start
 from interlock.app.sessions import checked
-from interlock.app.start import Start, start
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
@@ -187,7 +188,7 @@ def take(app: App, base: Path, answers: list[Answered], asked: tuple[str, int], 
     elif step == "start" or chosen is None:
         answers.append(begun_in(app, base, goal))
     elif step == "archive":
-        user.archive(app, chosen.answer.session, is_archived=which % 2 == 0)
+        user_actions.archive(app, chosen.answer.session, is_archived=which % 2 == 0)
     elif step == "delete":
         deletion.delete(app, chosen.answer.session)
         answers[:] = [one for one in answers if one.answer.session != chosen.answer.session]

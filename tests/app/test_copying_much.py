@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from interlock.app import copying
-from interlock.app.advance import advance
 from interlock.app.context import App
 from interlock.app.copying import copy
+from interlock.app.runs.advance import advance
 from interlock.app.sessions import checked
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import Answered

@@ -10,16 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle, deletion, resume, user
-from interlock.app.advance import advance
+from interlock.app import bundle, deletion
 from interlock.app.bundle import Exported
-from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App, open_app
 from interlock.app.refusals import BundleBroken, NothingToUnblock
-from interlock.app.rehydrate import rehydrate
-from interlock.app.resume import Candidate, Wanted
+from interlock.app.runs import resume, user_actions
+from interlock.app.runs.advance import advance
+from interlock.app.runs.checkpoint import checkpoint
+from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.resume import Candidate, Wanted
+from interlock.app.runs.start import Start, start
 from interlock.app.sessions import check_stream
-from interlock.app.start import Start, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
@@ -111,13 +112,13 @@ def test_blocked_attempts_count_for_the_run_whatever_token_is_used(
     refusal = advance(app, first.answer.continue_token, output("from an old token"))
 
     assert refusal == RunWaits(first.answer.run)
-    assert user.unblock(app, first.answer.run) != NothingToUnblock(first.answer.run)
+    assert user_actions.unblock(app, first.answer.run) != NothingToUnblock(first.answer.run)
     assert handed_in(app, first, "from an old token").answer.kind == "ok"
 
 
 def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Path) -> None:
     waiting = blocked(app, started(app, tmp_path), BLOCKED_IN_ROW_MAX)
-    user.unblock(app, waiting.answer.run)
+    user_actions.unblock(app, waiting.answer.run)
 
     again = shown(app, waiting).answer
     marked = checkpoint(app, waiting.answer.continue_token, output("so far"))
@@ -132,7 +133,7 @@ def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Pa
 def test_an_archived_session_is_not_found_by_words_or_by_git(app: App, tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     session = begun(app, tmp_path, "The zebra").answer.session
-    user.archive(app, session, is_archived=True)
+    user_actions.archive(app, session, is_archived=True)
 
     assert find(app, tmp_path, "zebra") == find(app, tmp_path) == []
 
@@ -142,7 +143,7 @@ def test_notes_survive_any_number_of_blocked_attempts(app: App, tmp_path: Path) 
     last = handed_in(app, started(app, tmp_path), "THE NOTE")
     for _ in range(3):
         last = blocked(app, last, BLOCKED_IN_ROW_MAX)
-        user.unblock(app, last.answer.run)
+        user_actions.unblock(app, last.answer.run)
 
     assert "THE NOTE" in shown(app, last).answer.recap
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from interlock.app import attend, projects
-from interlock.app.advance import advance
 from interlock.app.context import App, open_app
 from interlock.app.refusals import (
     BadToken,
@@ -17,9 +16,10 @@ from interlock.app.refusals import (
     NoSuchWorkflow,
     Unhealthy,
 )
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs.advance import advance
+from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.start import Start, start
 from interlock.app.sessions import SessionView, check_stream, show_session, verify_all
-from interlock.app.start import Start, start
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered

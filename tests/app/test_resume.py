@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import resume
 from interlock.app.context import App
-from interlock.app.rehydrate import rehydrate
-from interlock.app.resume import Candidate, Wanted
-from interlock.app.start import Start, start
-from interlock.app.user import archive
+from interlock.app.runs import resume
+from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.resume import Candidate, Wanted
+from interlock.app.runs.start import Start, start
+from interlock.app.runs.user_actions import archive
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
 from tests.scenes import handed_in, install, linear, started

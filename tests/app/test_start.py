@@ -9,7 +9,7 @@ from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.refusals import NoSuchSession, RequestReused
 from interlock.app.requests import UNNAMED_VALID_MS
-from interlock.app.start import Start, start
+from interlock.app.runs.start import Start, start
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences, Wish

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend, deletion, user
-from interlock.app.advance import advance
+from interlock.app import attend, deletion
 from interlock.app.context import App
 from interlock.app.projects import opt_in
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
+from interlock.app.runs import user_actions
+from interlock.app.runs.advance import advance
 from interlock.app.sessions import check_stream, list_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
@@ -34,14 +35,14 @@ def blocked(app: App, before: Answered, times: int) -> Answered:
 
 def test_preferences_apply_from_the_next_step_on(app: App, tmp_path: Path) -> None:
     first = started(app, tmp_path)
-    chosen = user.set_preferences(app, first.answer.run, Wish("full_auto_never_stop"))
+    chosen = user_actions.set_preferences(app, first.answer.run, Wish("full_auto_never_stop"))
 
     assert chosen == Preferences("full_auto_never_stop", "conservative")
     following = handed_in(app, first, "")
     assert following.answer.kind == "ok", "never stopping, missing notes are a gap"
     assert following.answer.gaps.open == 1
     assert following.answer.preferences.autonomy == "full_auto_never_stop"
-    assert user.set_preferences(app, "run_none", Wish()) == NoSuchRun("run_none", ())
+    assert user_actions.set_preferences(app, "run_none", Wish()) == NoSuchRun("run_none", ())
 
 
 def test_the_user_lets_a_waiting_run_go_on(app: App, tmp_path: Path) -> None:
@@ -49,9 +50,9 @@ def test_the_user_lets_a_waiting_run_go_on(app: App, tmp_path: Path) -> None:
     run = waiting.answer.run
     assert advance(app, waiting.answer.continue_token, output("notes")) == RunWaits(run)
 
-    user.unblock(app, run)
+    user_actions.unblock(app, run)
 
-    assert user.unblock(app, run) == NothingToUnblock(run)
+    assert user_actions.unblock(app, run) == NothingToUnblock(run)
     assert blocked(app, waiting, 1).answer.blocked is not None
     assert handed_in(app, waiting, "notes").answer.kind == "ok"
 
@@ -63,13 +64,15 @@ def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
     assert isinstance(answered, Answered)
     session = answered.answer.session
 
-    (found,) = user.open_gaps(app, session)
+    (found,) = user_actions.open_gaps(app, session)
     assert (found.gap.summary, found.run) == ("No tests", answered.answer.run)
-    assert user.resolve_gap(app, session, found.gap.gap, "wrote them") == found.gap
+    assert user_actions.resolve_gap(app, session, found.gap.gap, "wrote them") == found.gap
 
-    assert list(user.open_gaps(app, session)) == []
-    assert user.resolve_gap(app, session, found.gap.gap, "again") == NoSuchGap(found.gap.gap)
-    assert user.resolve_gap(app, session, GapId("gap_x"), "?") == NoSuchGap("gap_x")
+    assert list(user_actions.open_gaps(app, session)) == []
+    assert user_actions.resolve_gap(app, session, found.gap.gap, "again") == NoSuchGap(
+        found.gap.gap
+    )
+    assert user_actions.resolve_gap(app, session, GapId("gap_x"), "?") == NoSuchGap("gap_x")
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "too late"}
     late = advance(app, answered.answer.continue_token, output("done", closing))
     assert isinstance(late, Answered)
@@ -81,7 +84,7 @@ def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
     gap = {"kind": "gap", "severity": "warning", "summary": "No tests"}
     answered = advance(app, first.answer.continue_token, output("done", gap))
     assert isinstance(answered, Answered)
-    (found,) = user.open_gaps(app, answered.answer.session)
+    (found,) = user_actions.open_gaps(app, answered.answer.session)
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "wrote them"}
 
     following = advance(app, answered.answer.continue_token, output("done", closing))
@@ -93,10 +96,10 @@ def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
 def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
 
-    user.archive(app, session, is_archived=True)
+    user_actions.archive(app, session, is_archived=True)
     assert list_sessions(app, limit=9) == []
     assert [row.session for row in list_sessions(app, limit=9, archived=True)] == [session]
-    user.archive(app, session, is_archived=False)
+    user_actions.archive(app, session, is_archived=False)
     assert [row.session for row in list_sessions(app, limit=9)] == [session]
     assert check_stream(app.reader, session).state == "healthy"
 
@@ -139,9 +142,9 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
 def test_archiving_twice_records_it_once(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
 
-    user.archive(app, session, is_archived=True)
+    user_actions.archive(app, session, is_archived=True)
     before = app.reader.stream(session)
-    user.archive(app, session, is_archived=True)
+    user_actions.archive(app, session, is_archived=True)
 
     assert app.reader.stream(session) == before
 

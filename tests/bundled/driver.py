@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, TypeAlias, cast
 
-from interlock.app import approvals
 from interlock.app.context import App
+from interlock.app.runs import approvals
 from interlock.core.session.approve import Verdict
 from tests.mcp.agent import Agent
 

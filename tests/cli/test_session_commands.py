@@ -9,10 +9,10 @@ import click
 import pytest
 
 from interlock.app import attend
-from interlock.app.advance import advance
-from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App
 from interlock.app.projects import opt_in
+from interlock.app.runs.advance import advance
+from interlock.app.runs.checkpoint import checkpoint
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
 from interlock.workspace import clients, processes

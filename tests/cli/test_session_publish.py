@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from interlock.app import attend
-from interlock.app.advance import advance
 from interlock.app.context import App, open_app
 from interlock.app.projects import opt_in
+from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.handoff import Step, parse_handoff

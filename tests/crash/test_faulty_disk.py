@@ -15,8 +15,8 @@ from typing import NamedTuple, get_args
 import pytest
 
 from interlock.app.context import App, open_app
+from interlock.app.runs.start import Start, start
 from interlock.app.sessions import SessionView, show_session, verify_all
-from interlock.app.start import Start, start
 from interlock.core import canonical
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.session import chain

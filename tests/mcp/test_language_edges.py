@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from interlock.app import approvals, user
 from interlock.app.context import App
+from interlock.app.runs import approvals, user_actions
 from interlock.core.preferences import Wish
 from interlock.core.session.approve import Verdict
 from tests.mcp.agent import Agent
@@ -72,7 +72,7 @@ def test_an_answer_on_a_branch_that_was_left_moves_nothing(
 
     approvals.answer(app, waiting["approval"]["id"], Verdict("granted", "user"))
 
-    found = user.find_run(app.reader, waiting["run"])
+    found = user_actions.find_run(app.reader, waiting["run"])
     assert isinstance(found, tuple)
     assert found[0].status == "complete"
     again = agent.ok("continue_workflow", continueToken=waiting["continueToken"])
@@ -88,7 +88,7 @@ def test_a_grant_is_recorded_even_if_the_next_step_cannot_be_shown_any_more(
     blocked = run.hand_in(context={"n": {"x": 1}})
     assert blocked["blocked"]["blockers"][0]["code"] == "condition_failed", "it is seen in time"
     run.hand_in(context={"n": 5})
-    user.set_preferences(app, run.answer["run"], Wish("guided"))
+    user_actions.set_preferences(app, run.answer["run"], Wish("guided"))
 
     approvals.answer(app, run.answer["approval"]["id"], Verdict("granted", "user"))
 

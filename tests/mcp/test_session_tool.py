@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import approvals, attend
+from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.projects import opt_in
+from interlock.app.runs import approvals
 from interlock.cli import commands
 from interlock.core.session.approve import Verdict
 from interlock.core.session.attend import Conversation

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.start import Start, start
+from interlock.app.runs.start import Start, start
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered
 from tests.server.serving import Server

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.app import attend, projects, user
+from interlock.app import attend, projects
 from interlock.app.context import App
+from interlock.app.runs import user_actions
 from interlock.core.session.attend import Conversation
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
@@ -162,7 +163,7 @@ def perform(app: App, project: Path) -> dict[str, str]:
     )
     archived = stage.start("hello", "Something that is long over")
     seen["archived"] = archived["session"]
-    user.archive(app, archived["session"], is_archived=True)
+    user_actions.archive(app, archived["session"], is_archived=True)
     # Elsewhere: what is started where one is active goes into it.
     gated = project.with_name("gated")
     gated.mkdir()

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from playwright.sync_api import Dialog, expect
 
-from interlock.app import approvals
 from interlock.app.context import App, open_app
+from interlock.app.runs import approvals
 from interlock.core.session.approve import Verdict
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, call

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from interlock.app.context import App
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import Answered
 from tests.server.flows import Flows, at, flows, server, store
 from tests.server.serving import Server

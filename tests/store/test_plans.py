@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from interlock.app.advance import advance
-from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App, open_app
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs.advance import advance
+from interlock.app.runs.checkpoint import checkpoint
+from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import Answered
 from interlock.store.postgres.database import Database as PostgresDatabase
 from interlock.store.sqlite.database import Database

@@ -17,9 +17,9 @@ from interlock.app.caller import (
     resolve_caller,
 )
 from interlock.app.context import App
-from interlock.app.observe import seen_in
 from interlock.app.policy import Standing
 from interlock.app.refusals import SeveralSessions
+from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
 from interlock.core.gate.state import Mode, Policy, Profile, Row, why_not
 from interlock.core.ids import SessionId

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.user import open_gaps
+from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.handoff import Handoff
 from interlock.core.session.state import SessionState

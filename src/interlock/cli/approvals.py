@@ -5,11 +5,11 @@ from textwrap import indent
 
 import click
 
-from interlock.app import approvals as use
 from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.runs import approvals as use
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.approve import Verdict

@@ -2,11 +2,11 @@
 
 import click
 
-from interlock.app import user
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchGap, NoSuchSession
+from interlock.app.runs import user_actions
 from interlock.app.sessions import find_session, list_sessions
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, print_table, refuse
@@ -27,7 +27,7 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
     """List the open gaps of a session, or of the newest hundred"""
     app = open_app(data_home())
     sessions = [_session(app, session_id, as_json=as_json)] if session_id else _newest(app)
-    found = [gap for session in sessions for gap in user.open_gaps(app, session)]
+    found = [gap for session in sessions for gap in user_actions.open_gaps(app, session)]
     if as_json:
         print_json(found)
         return
@@ -48,7 +48,7 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     only_user("Closing a gap by hand")
     app = open_app(data_home())
     session = _session(app, session_id, as_json=as_json)
-    closed = user.resolve_gap(app, session, GapId(gap_id), how)
+    closed = user_actions.resolve_gap(app, session, GapId(gap_id), how)
     if isinstance(closed, NoSuchGap):
         refuse(explain(closed), as_json=as_json)
     if as_json:

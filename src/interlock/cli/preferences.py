@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from interlock.app import user
 from interlock.app.context import open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchRun
-from interlock.app.start import default_preferences
+from interlock.app.runs import user_actions
+from interlock.app.runs.start import default_preferences
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
@@ -45,7 +45,7 @@ def set_command(
 ) -> None:
     """Change a run's preferences, from its next step on"""
     only_user("Changing preferences")
-    done = user.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy))
+    done = user_actions.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy))
     if isinstance(done, NoSuchRun):
         refuse(explain(done), as_json=as_json)
     if as_json:

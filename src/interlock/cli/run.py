@@ -2,11 +2,11 @@
 
 import click
 
-from interlock.app import user
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
+from interlock.app.runs import user_actions
 from interlock.app.sessions import run_view
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
@@ -34,7 +34,7 @@ def show(run_id: str, *, as_json: bool) -> None:
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
     only_user("Letting a run go on")
-    done = user.unblock(open_app(data_home()), run_id)
+    done = user_actions.unblock(open_app(data_home()), run_id)
     if isinstance(done, NoSuchRun | NothingToUnblock):
         refuse(explain(done), as_json=as_json)
     if as_json:
@@ -60,7 +60,7 @@ def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
 
 
 def _found(app: App, run_id: str, *, as_json: bool) -> RunHead:
-    found = user.find_run(app.reader, run_id)
+    found = user_actions.find_run(app.reader, run_id)
     if isinstance(found, NoSuchRun):
         refuse(explain(found), as_json=as_json)
     return found[0]

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from interlock.app import bundle, deletion, user
+from interlock.app import bundle, deletion
 from interlock.app.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.handoff import hand_off
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
+from interlock.app.runs import user_actions
 from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
 from interlock.cli.attended import COMMANDS, refuse_caller
 from interlock.cli.terminal import (
@@ -163,7 +164,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
     """Leave a session out of lists and of resuming, without losing it"""
-    done = user.archive(open_app(data_home()), session_id, is_archived=not undo)
+    done = user_actions.archive(open_app(data_home()), session_id, is_archived=not undo)
     if isinstance(done, NoSuchSession):
         refuse(explain(done), as_json=as_json)
     if as_json:

@@ -9,7 +9,7 @@ from msgspec import Meta
 from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.explain import explain
-from interlock.app.resume import Candidate, Wanted, find
+from interlock.app.runs.resume import Candidate, Wanted, find
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
 from interlock.mcp.arguments import Workspace, workspace_of

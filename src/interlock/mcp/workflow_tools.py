@@ -5,9 +5,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.advance import advance
-from interlock.app.approvals import settle
-from interlock.app.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
@@ -22,9 +19,12 @@ from interlock.app.refusals import (
     SeveralSessions,
     Unhealthy,
 )
-from interlock.app.rehydrate import rehydrate
-from interlock.app.start import GOAL_CHARS_MAX, Start, start
-from interlock.app.submission import Output, Taken, take
+from interlock.app.runs.advance import advance
+from interlock.app.runs.approvals import settle
+from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
+from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
+from interlock.app.runs.submission import Output, Taken, take
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish

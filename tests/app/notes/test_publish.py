@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend, user
-from interlock.app.advance import advance
+from interlock.app import attend
 from interlock.app.bootstrap import tell
 from interlock.app.context import App
 from interlock.app.notes.publish import catch_up, publish_session
 from interlock.app.notes.refusals import NotOurs
 from interlock.app.projects import opt_in
+from interlock.app.runs import user_actions
+from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
@@ -146,7 +147,7 @@ def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
     publish_session(app, session)
     assert "## Left open\n\n- [gap] No tests" in page(desk, session).read_text()
 
-    (found,) = user.open_gaps(app, session)
-    user.resolve_gap(app, session, found.gap.gap, "wrote them")
+    (found,) = user_actions.open_gaps(app, session)
+    user_actions.resolve_gap(app, session, found.gap.gap, "wrote them")
     publish_session(app, session)
     assert "No tests" not in page(desk, session).read_text()

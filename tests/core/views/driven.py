@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from interlock.app import approvals
-from interlock.app.advance import advance
-from interlock.app.checkpoint import checkpoint
 from interlock.app.context import App
-from interlock.app.rehydrate import rehydrate
+from interlock.app.runs import approvals
+from interlock.app.runs.advance import advance
+from interlock.app.runs.checkpoint import checkpoint
+from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.start import Start, start
 from interlock.app.sessions import SessionView, show_session
-from interlock.app.start import Start, start
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
 from interlock.core.session.answer import Answered, NextIntent, decode_frame

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import approvals, user
 from interlock.app.context import App
+from interlock.app.runs import approvals, user_actions
 from interlock.core.preferences import Wish
 from interlock.core.session.approve import Verdict
 from interlock.core.session.events import NodeCreated
@@ -95,7 +95,7 @@ def test_all_that_one_call_records_belongs_to_the_node_that_it_makes(
     first = run.tip
     run.hand_in("another way", token=token)
     run.checkpoint("a marker", token)
-    user.set_preferences(app, run.run.run, Wish(risk_policy="balanced"))
+    user_actions.set_preferences(app, run.run.run, Wish(risk_policy="balanced"))
 
     found = arrivals(run.run.run, run.envelopes)
 

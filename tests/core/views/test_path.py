@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle, user
+from interlock.app import bundle
 from interlock.app.bundle import Exported
 from interlock.app.context import App, open_app
+from interlock.app.runs import user_actions
 from interlock.app.sessions import SessionView, show_session
 from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
@@ -76,7 +77,7 @@ def test_after_too_many_the_run_waits_for_the_user_until_it_is_let_go_on(run: Dr
         run.hand_in("", {"kind": "note", "attempt": attempt})
     assert badges(run) == [("Plan", "waits for you")]
 
-    user.unblock(run.app, run.run.run)
+    user_actions.unblock(run.app, run.run.run)
 
     assert badges(run) == [("Plan", "blocked 10 times")]
 
@@ -184,7 +185,7 @@ def test_gaps_are_told_where_they_were_opened_and_whether_they_are_open(run: Dri
     assert [(found.summary, found.is_open) for found in plan.gaps] == [("No tests yet", True)]
     assert work.gaps == ()
 
-    user.resolve_gap(run.app, run.session, plan.gaps[0].gap, "wrote them")
+    user_actions.resolve_gap(run.app, run.session, plan.gaps[0].gap, "wrote them")
 
     assert [found.is_open for found in steps_of(run)[0].gaps] == [False]
 

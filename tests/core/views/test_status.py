@@ -6,8 +6,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlock.app import attend, projects, user
+from interlock.app import attend, projects
 from interlock.app.context import App
+from interlock.app.runs import user_actions
 from interlock.core.session.attend import Conversation
 from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.views import status
@@ -63,7 +64,7 @@ def test_after_too_many_attempts_it_waits_for_the_user(run: Driven) -> None:
         run.hand_in("", {"kind": "note", "attempt": attempt})
     assert word(run) == "waits for you"
 
-    user.unblock(run.app, run.run.run)
+    user_actions.unblock(run.app, run.run.run)
 
     assert word(run) == "open"
 
@@ -111,11 +112,11 @@ def test_a_run_that_was_rewound_after_its_end_is_open_again(app: App, tmp_path: 
 
 
 def test_an_archived_session_is_archived_whatever_its_run_is(run: Driven) -> None:
-    user.archive(run.app, run.session, is_archived=True)
+    user_actions.archive(run.app, run.session, is_archived=True)
     assert session_status(run.head, run.run).word == "archived"
     assert run_status(run.run).word == "open"
 
-    user.archive(run.app, run.session, is_archived=False)
+    user_actions.archive(run.app, run.session, is_archived=False)
 
     assert session_status(run.head, run.run).word == "open"
 

@@ -16,7 +16,7 @@ from interlock.app.notes.refusals import BadName, NoProject, NoteRefusal, NotOur
 from interlock.app.notes.results import Done
 from interlock.app.policy import standing
 from interlock.app.refusals import NoSuchDirectory
-from interlock.app.user import open_gaps
+from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import compose, parse
 from interlock.core.notes.note import Metadata

@@ -6,9 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import approvals, recorded, user
-from interlock.app.approvals import Answered as ApprovalAnswer
-from interlock.app.approvals import Waiting
+from interlock.app import recorded
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
@@ -21,8 +19,11 @@ from interlock.app.refusals import (
     Refusal,
     Unhealthy,
 )
+from interlock.app.runs import approvals, user_actions
+from interlock.app.runs.approvals import Answered as ApprovalAnswer
+from interlock.app.runs.approvals import Waiting
+from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
 from interlock.app.sessions import Wanted, find_session, listed_sessions, run_view
-from interlock.app.start import GOAL_CHARS_MAX, Start, start
 from interlock.core.canonical import Json
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
@@ -157,7 +158,7 @@ def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explan
 
 
 def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
-    found = user.find_run(app.reader, at.run)
+    found = user_actions.find_run(app.reader, at.run)
     if isinstance(found, NoSuchRun):
         return found
     head, stream = found
@@ -166,11 +167,11 @@ def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
 
 
 def _set_preferences(app: App, at: OneRun, wish: Wish) -> Preferences | NoSuchRun:
-    return user.set_preferences(app, at.run, wish)
+    return user_actions.set_preferences(app, at.run, wish)
 
 
 def _unblock(app: App, at: OneRun, _: None) -> Unblocked | NoSuchRun | NothingToUnblock:
-    done = user.unblock(app, at.run)
+    done = user_actions.unblock(app, at.run)
     return Unblocked(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
 
 
@@ -188,7 +189,9 @@ def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | Unhealthy:
         ]
     found: list[OpenGap] = []
     for session in sessions:
-        gaps = recorded.readable(app, session, lambda s=session: list(user.open_gaps(app, s)))
+        gaps = recorded.readable(
+            app, session, lambda s=session: list(user_actions.open_gaps(app, s))
+        )
         if isinstance(gaps, Unhealthy):
             return gaps
         found += [OpenGap(one.session, one.run, one.at_ms, one.gap) for one in gaps]
@@ -199,7 +202,7 @@ def _close_gap(app: App, at: OneGap, closing: GapClosing) -> Closed | NoSuchSess
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
-    done = user.resolve_gap(app, session, GapId(at.gap), closing.how)
+    done = user_actions.resolve_gap(app, session, GapId(at.gap), closing.how)
     return done if isinstance(done, NoSuchGap) else Closed(session, done.gap)
 
 

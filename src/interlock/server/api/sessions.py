@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import attend, bundle, deletion, recorded, user, viewing
+from interlock.app import attend, bundle, deletion, recorded, viewing
 from interlock.app.context import App
 from interlock.app.recorded import EventPage
 from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
+from interlock.app.runs import user_actions
 from interlock.app.sessions import Page, Wanted, check_stream, find_session, listed_sessions
 from interlock.app.viewing import Viewed
 from interlock.core.canonical import INT_MAX
@@ -185,12 +186,12 @@ def _imported(app: App, _: Nothing, document: bytes) -> Imported | BundleBroken:
 
 
 def _archive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
-    done = user.archive(app, at.session, is_archived=True)
+    done = user_actions.archive(app, at.session, is_archived=True)
     return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=True)
 
 
 def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
-    done = user.archive(app, at.session, is_archived=False)
+    done = user_actions.archive(app, at.session, is_archived=False)
     return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=False)
 
 

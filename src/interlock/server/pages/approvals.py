@@ -3,10 +3,10 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import approvals as use
-from interlock.app.approvals import Answered, Waiting
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
+from interlock.app.runs import approvals as use
+from interlock.app.runs.approvals import Answered, Waiting
 from interlock.core.session.approve import REASON_CHARS_MAX, Verdict
 from interlock.server.console import Asked, Console, GoTo, Shown
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import user, viewing
+from interlock.app import viewing
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
+from interlock.app.runs import user_actions
 from interlock.app.viewing import Viewed
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
@@ -179,7 +180,7 @@ def _shown(
         "modes": MODES,
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
-        "gaps": list(user.open_gaps(asked.app, viewed.session)) if has_gaps else [],
+        "gaps": list(user_actions.open_gaps(asked.app, viewed.session)) if has_gaps else [],
         "notes": [
             (note, note_address(viewed.head.workspace, note.path))
             for note in notes_of_session(asked.app, viewed.head.workspace, viewed.session)

@@ -7,10 +7,11 @@ from typing import TypeVar
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import attend, deletion, from_node, user
+from interlock.app import attend, deletion
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
+from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions import find_session
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import GapId, RunId, SessionId
@@ -71,12 +72,12 @@ def routes(console: Console) -> list[Route]:
 
 
 def archive(asked: Asked, found: Found) -> GoTo:
-    user.archive(asked.app, found.session, is_archived=True)
+    user_actions.archive(asked.app, found.session, is_archived=True)
     return GoTo(found.path, "archived")
 
 
 def unarchive(asked: Asked, found: Found) -> GoTo:
-    user.archive(asked.app, found.session, is_archived=False)
+    user_actions.archive(asked.app, found.session, is_archived=False)
     return GoTo(found.path, "unarchived")
 
 
@@ -119,7 +120,7 @@ def set_preferences(asked: Asked, found: Found) -> GoTo | Explanation:
         return _no_such("autonomy", wanted, AUTONOMIES)
     if risked and risk is None:
         return _no_such("risk policy", risked, RISK_POLICIES)
-    done = user.set_preferences(asked.app, run, Wish(autonomy, risk))
+    done = user_actions.set_preferences(asked.app, run, Wish(autonomy, risk))
     return GoTo(found.path, "preferences") if isinstance(done, Preferences) else explain(done)
 
 
@@ -129,7 +130,7 @@ def resolve_gap(asked: Asked, found: Found) -> GoTo | Explanation:
     if not how:
         hint = "It stays in the record: what was done, or why it need not be done."
         return Explanation("invalid_arguments", "Say how the gap was closed", hint)
-    done = user.resolve_gap(asked.app, found.session, GapId(asked.params["gap"]), how)
+    done = user_actions.resolve_gap(asked.app, found.session, GapId(asked.params["gap"]), how)
     return GoTo(found.path, "resolved") if isinstance(done, GapRecorded) else explain(done)
 
 
@@ -137,7 +138,7 @@ def unblock(asked: Asked, found: Found) -> GoTo | Explanation:
     run = found.run(asked.params["run"])
     if isinstance(run, Explanation):
         return run
-    done = user.unblock(asked.app, run)
+    done = user_actions.unblock(asked.app, run)
     return GoTo(found.path, "unblocked") if isinstance(done, RunHead) else explain(done)
 
 
@@ -148,7 +149,7 @@ def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
     if isinstance(run, Explanation):
         return run
     tip = found.head.run(run).tip if run else None
-    done = from_node.mark(asked.app, found.session, tip or "", asked.word("notes"))
+    done = resume_at_node.mark(asked.app, found.session, tip or "", asked.word("notes"))
     if isinstance(done, NotesWanted):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
@@ -158,7 +159,7 @@ def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
 def fork(asked: Asked, found: Found) -> Shown | Explanation:
     """A token for the node, and the words to give to an agent with it. Changes nothing."""
     node = asked.params["node"]
-    picked = from_node.pick_up(asked.app, found.session, node)
+    picked = resume_at_node.pick_up(asked.app, found.session, node)
     if not isinstance(picked, Answered):
         return explain(picked)
     if picked.answer.is_complete:

@@ -13,9 +13,9 @@ from interlock.app.catalogue import WorkflowFile, look_up
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.resume import Candidate, find
-from interlock.app.resume import Wanted as Sought
-from interlock.app.start import GOAL_CHARS_MAX, Start, start
+from interlock.app.runs.resume import Candidate, find
+from interlock.app.runs.resume import Wanted as Sought
+from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
 from interlock.app.workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
 from interlock.core.session.answer import Answered

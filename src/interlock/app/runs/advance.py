@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from interlock.app import place as places
 from interlock.app import stored_node
 from interlock.app.context import App
-from interlock.app.observe import changed_since
-from interlock.app.place import Place
 from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
-from interlock.app.submission import Taken
+from interlock.app.runs import token_target
+from interlock.app.runs.submission import Taken
+from interlock.app.runs.token_target import Place
+from interlock.app.runs.workspace_snapshot import changed_since
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
 from interlock.core.session import artifacts, context, decide
@@ -35,7 +35,7 @@ def advance(
 def _decide(
     app: App, token: str, taken: Taken
 ) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    place = places.find(app.log, token, app.keyring.keys())
+    place = token_target.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
     attempt, child = _outcome(app.log, place, taken.arguments)

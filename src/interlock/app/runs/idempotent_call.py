@@ -5,11 +5,11 @@ from typing import TypeVar
 
 import msgspec
 
-from interlock.app.advance import replay
 from interlock.app.context import App
 from interlock.app.record import record
 from interlock.app.refusals import RequestReused
 from interlock.app.requests import UNNAMED_VALID_MS, Asked
+from interlock.app.runs.advance import replay
 from interlock.core.ids import NodeId
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Decided

@@ -9,8 +9,6 @@ from interlock.app import requests
 from interlock.app.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
 from interlock.app.catalogue import find_workflow
 from interlock.app.context import App
-from interlock.app.observe import seen_in
-from interlock.app.once import once
 from interlock.app.refusals import (
     GoalMissing,
     NoSuchDirectory,
@@ -19,6 +17,8 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.app.requests import Asked
+from interlock.app.runs.idempotent_call import once
+from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.observe import seen_in, to_verify
+from interlock.app.runs.workspace_snapshot import seen_in, to_verify
 from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import place as places
 from interlock.app import stored_node
-from interlock.app.observe import to_verify
-from interlock.app.place import Place
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
+from interlock.app.runs import token_target
+from interlock.app.runs.token_target import Place
+from interlock.app.runs.workspace_snapshot import to_verify
 from interlock.core import ids
 from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers
@@ -54,11 +54,11 @@ def rehydrate(
     token: str,
 ) -> Answered | BadToken | NodeGone | Unhealthy:
     with reader.snapshot():
-        place = places.find(reader, token, keyring.keys())
+        place = token_target.find(reader, token, keyring.keys())
         if not isinstance(place, Place):
             return place
         granted = _why_granted(reader, place)
-        place = places.past_approval(reader, place)
+        place = token_target.past_approval(reader, place)
         node, run, head = place.node, place.run, place.stream.head
         assert head is not None, "a node lies in a session"
         workflow, blockers = pinned(run.workflow_hash), _blockers(reader, node)
@@ -67,7 +67,7 @@ def rehydrate(
             run,
             workflow,
             blockers=blockers,
-            confirms=places.confirms(reader, place, workflow),
+            confirms=token_target.confirms(reader, place, workflow),
             approval=stored_node.approval_at(reader, node),
             wanted=_wanted(reader, node, blockers),
         )

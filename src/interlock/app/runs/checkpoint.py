@@ -3,15 +3,15 @@
 import os
 from pathlib import Path
 
-from interlock.app import place as places
 from interlock.app import stored_node
-from interlock.app.advance import replay
 from interlock.app.context import App
-from interlock.app.place import Place
 from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, NoSuchDirectory, NotesWanted, Unhealthy
-from interlock.app.start import Start, StartRefusal, begin_run
-from interlock.app.submission import Taken
+from interlock.app.runs import token_target
+from interlock.app.runs.advance import replay
+from interlock.app.runs.start import Start, StartRefusal, begin_run
+from interlock.app.runs.submission import Taken
+from interlock.app.runs.token_target import Place
 from interlock.core.ids import WorkflowId
 from interlock.core.session import decide, mark
 from interlock.core.session.answer import Answered
@@ -29,11 +29,11 @@ def checkpoint(
 def _decide(
     app: App, token: str, taken: Taken
 ) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    place = places.find(app.log, token, app.keyring.keys())
+    place = token_target.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
     # An approval that was answered is passed, unless the marker was set before that.
-    for found in (place, places.past_approval(app.log, place)):
+    for found in (place, token_target.past_approval(app.log, place)):
         handed = Handed(found.attempt, taken.arguments, taken.output)
         marker = mark.marker_of(found.node, handed)
         if app.log.locate(marker):
@@ -45,7 +45,7 @@ def _decide(
         place.node,
         workflow,
         Handed(place.attempt, taken.arguments, taken.output),
-        confirms=places.confirms(app.log, place, workflow),
+        confirms=token_target.confirms(app.log, place, workflow),
         approval=stored_node.approval_at(app.log, place.node),
         prompt=stored_node.prompt_of(app.log, place.node),
         key=app.keyring.current(),
