@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app.bundle import Exported, export, import_as_new
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals
@@ -15,7 +14,8 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.approvals import Answered as Answer
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import SessionView, check_stream, show_session
+from interlock.app.sessions.bundle import Exported, export, import_as_new
+from interlock.app.sessions.lookup import SessionView, check_stream, show_session
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.session.answer import Answered

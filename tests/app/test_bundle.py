@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, bundle
-from interlock.app.bundle import Checked, Exported
+from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.projects import opt_in
 from interlock.app.refusals import BundleBroken, NoSuchSession
@@ -20,7 +19,9 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.resume import Wanted, find
-from interlock.app.sessions import check_stream, run_view
+from interlock.app.sessions import bundle
+from interlock.app.sessions.bundle import Checked, Exported
+from interlock.app.sessions.lookup import check_stream, run_view
 from interlock.core.ids import NodeId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain

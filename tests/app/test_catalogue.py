@@ -18,8 +18,8 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.start import Start, start
 from interlock.app.runs.user_actions import archive
-from interlock.app.sessions import Wanted, listed_sessions
-from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
+from interlock.app.sessions.lookup import Wanted, listed_sessions
 from interlock.core import canonical
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered

@@ -8,7 +8,7 @@ from interlock.app.context import App
 from interlock.app.refusals import NotesWanted
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.sessions import run_view
+from interlock.app.sessions.lookup import run_view
 from interlock.core.ids import RunId
 from interlock.core.session.answer import Answered
 from tests.scenes import handed_in, output, started

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, bundle, deletion, projects
+from interlock.app import attend, deletion, projects
 from interlock.app.context import App, open_app
 from interlock.app.copying import Copied, copy
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import checked
+from interlock.app.sessions import bundle
+from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation

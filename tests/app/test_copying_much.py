@@ -12,7 +12,7 @@ from interlock.app import copying
 from interlock.app.context import App
 from interlock.app.copying import copy
 from interlock.app.runs.advance import advance
-from interlock.app.sessions import checked
+from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import Answered
 from interlock.store.failures import StoreUnusable

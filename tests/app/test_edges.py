@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle, deletion
-from interlock.app.bundle import Exported
+from interlock.app import deletion
 from interlock.app.context import App, open_app
 from interlock.app.refusals import BundleBroken, NothingToUnblock
 from interlock.app.runs import resume, user_actions
@@ -20,7 +19,9 @@ from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.resume import Candidate, Wanted
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import check_stream
+from interlock.app.sessions import bundle
+from interlock.app.sessions.bundle import Exported
+from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain

@@ -19,7 +19,7 @@ from interlock.app.refusals import (
 from interlock.app.runs.advance import advance
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import SessionView, check_stream, show_session, verify_all
+from interlock.app.sessions.lookup import SessionView, check_stream, show_session, verify_all
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import Answered

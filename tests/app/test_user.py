@@ -10,7 +10,7 @@ from interlock.app.projects import opt_in
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
-from interlock.app.sessions import check_stream, list_sessions
+from interlock.app.sessions.lookup import check_stream, list_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish

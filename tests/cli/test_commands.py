@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.app.sessions import list_sessions
+from interlock.app.sessions.lookup import list_sessions
 from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
 from tests.stores import place_of

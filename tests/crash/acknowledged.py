@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.sessions import SessionView, show_session
+from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAppended
 from tests.scenes import linear
 

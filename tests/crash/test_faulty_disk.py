@@ -16,7 +16,7 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import SessionView, show_session, verify_all
+from interlock.app.sessions.lookup import SessionView, show_session, verify_all
 from interlock.core import canonical
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.session import chain

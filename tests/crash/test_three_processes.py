@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from interlock.app.sessions import run_view
+from interlock.app.sessions.lookup import run_view
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from tests.crash.acknowledged import project_with_line

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.sessions import SessionView, show_session
+from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
 from interlock.core.views.events import summary

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from interlock.app.context import open_app
-from interlock.app.sessions import check_stream, run_view
+from interlock.app.sessions.lookup import check_stream, run_view
 from interlock.core import bech32m
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX

@@ -17,7 +17,7 @@ from interlock.app.context import SystemClock, open_app
 from interlock.app.notes.publish import file_of, publish_session
 from interlock.app.notes.results import Done
 from interlock.app.runs.user_actions import open_gaps
-from interlock.app.sessions import SessionView, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session.attend import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle
 from interlock.app.context import App, open_app
-from interlock.app.sessions import check_stream, run_view
+from interlock.app.sessions import bundle
+from interlock.app.sessions.lookup import check_stream, run_view
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlock.app.access import secret_in
-from interlock.app.changes import News, Seen
 from interlock.app.context import App, open_app
+from interlock.app.sessions.store_changes import News, Seen
 from interlock.core.session.plan import Plan
 from interlock.mcp.client import StdioClient
 from interlock.server.console import Asked, Console, Shown

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from interlock.app.context import open_app
-from interlock.app.sessions import run_view
+from interlock.app.sessions.lookup import run_view
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS

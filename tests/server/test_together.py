@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.sessions import SessionView, check_stream, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, check_stream, run_view, show_session
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session.answer import Answered
 from interlock.core.session.events import OutputAppended

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.sessions import check_stream
+from interlock.app.sessions.lookup import check_stream
 from tests.crash.acknowledged import check, project_with_line
 from tests.crash.agents import AtWork, HttpAgent
 from tests.postgres import Cluster

@@ -19,7 +19,7 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
-from interlock.app.sessions import find_session
+from interlock.app.sessions.lookup import find_session
 from interlock.app.whoami import client_among
 from interlock.core import tokens
 from interlock.core.ids import SessionId

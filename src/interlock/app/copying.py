@@ -23,7 +23,7 @@ from interlock.app.copy_refusals import (
     Strange,
     TargetTaken,
 )
-from interlock.app.sessions import check_stream, checked
+from interlock.app.sessions.lookup import check_stream, checked
 from interlock.core.ids import BlobRef, RunId, SessionId
 from interlock.core.session.chain import Link
 from interlock.core.session.events import Envelope, decode_envelope, refs_of

@@ -7,7 +7,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.notes.publish import unpublish
 from interlock.app.refusals import NoSuchSession
-from interlock.app.sessions import find_session
+from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import SessionId
 from interlock.store import gate
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from interlock.app.context import open_app
-from interlock.app.sessions import SessionView, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.cli.terminal import print_json
 from interlock.core.ids import RunId
 from interlock.core.views.tree import draw

@@ -7,7 +7,7 @@ from interlock.app.explain import explain
 from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
-from interlock.app.sessions import run_view
+from interlock.app.sessions.lookup import run_view
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead

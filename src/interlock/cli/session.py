@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app import bundle, deletion
+from interlock.app import deletion
 from interlock.app.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
@@ -14,7 +14,8 @@ from interlock.app.handoff import hand_off
 from interlock.app.home import data_home
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
-from interlock.app.sessions import SessionView, find_session, list_sessions, show_session
+from interlock.app.sessions import bundle
+from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
 from interlock.cli.attended import COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     REFUSED,

@@ -11,7 +11,7 @@ from interlock.app.copy_refusals import explain_copy
 from interlock.app.copying import Copied
 from interlock.app.copying import copy as copy_store
 from interlock.app.home import data_home
-from interlock.app.sessions import verify_all
+from interlock.app.sessions.lookup import verify_all
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import INTERRUPTED, REFUSED, Stop, complain, print_json, refuse
 

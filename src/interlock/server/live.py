@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from interlock.app import changes
-from interlock.app.changes import News, Seen
 from interlock.app.failures import StoreFailure
+from interlock.app.sessions import store_changes
+from interlock.app.sessions.store_changes import News, Seen
 from interlock.core.ids import SessionId
 from interlock.server.listeners import Listener, Listeners, message
 from interlock.server.worker import Worker
@@ -81,7 +81,9 @@ class Live:
                 yield told
 
     async def _missed(self, listener: _Listener, since: int | None) -> News:
-        missed = await self._reader.run(lambda app: changes.missed(app, listener.session, since))
+        missed = await self._reader.run(
+            lambda app: store_changes.missed(app, listener.session, since)
+        )
         listener.seen = missed.seen
         if self._listeners.has(listener):
             listener.woken.clear()  # by what it knows now
@@ -90,7 +92,7 @@ class Live:
     async def _look_from_now_on(self) -> None:
         async with self._starting:
             if self._looking is None or self._looking.done():
-                self._seen = await self._reader.run(changes.seen)
+                self._seen = await self._reader.run(store_changes.seen)
                 self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
@@ -100,7 +102,9 @@ class Live:
             before, watched = self._seen, self._watched()
             try:
                 news = await self._reader.run(
-                    lambda app, before=before, watched=watched: changes.news(app, before, watched)
+                    lambda app, before=before, watched=watched: store_changes.news(
+                        app, before, watched
+                    )
                 )
             except StoreFailure:
                 continue  # whoever listens is told when the store can be read again

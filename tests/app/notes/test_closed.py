@@ -16,7 +16,7 @@ from interlock.app.notes.refusals import NoProject
 from interlock.app.notes.watch import look, state_of
 from interlock.app.projects import opt_in
 from interlock.app.refusals import NoSuchDirectory
-from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
 from tests.app.notes.desk import Desk

@@ -15,8 +15,8 @@ from interlock.app.notes.projects import (
     known_projects,
     newest_project,
 )
+from interlock.app.sessions.known_workspaces import known_workspaces
 from interlock.app.trust import trust
-from interlock.app.workspaces import known_workspaces
 from tests.app.notes.desk import Desk
 from tests.scenes import started
 

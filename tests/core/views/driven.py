@@ -10,7 +10,7 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import Start, start
-from interlock.app.sessions import SessionView, show_session
+from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
 from interlock.core.session.answer import Answered, NextIntent, decode_frame

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import bundle
-from interlock.app.bundle import Exported
 from interlock.app.context import App, open_app
 from interlock.app.runs import user_actions
-from interlock.app.sessions import SessionView, show_session
+from interlock.app.sessions import bundle
+from interlock.app.sessions.bundle import Exported
+from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.path import Branch, PathStep, excerpt, path_of

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlock.app import bundle
-from interlock.app.bundle import Exported
 from interlock.app.context import App
+from interlock.app.sessions import bundle
+from interlock.app.sessions.bundle import Exported
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import interpret, prompt
 from interlock.core.workflow.compiled import COMPILER_VERSION, unpack

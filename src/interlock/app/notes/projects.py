@@ -13,7 +13,7 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes.opened import INDEXES, Place, place_of, root_of
-from interlock.app.workspaces import OFFERED_MAX, known_workspace, known_workspaces
+from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
 from interlock.store.notes.projects import is_remembered, remembered
 
 LOOKED_MAX = 200  # of those that are remembered; each costs a look at its settings

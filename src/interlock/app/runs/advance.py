@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
@@ -10,6 +9,7 @@ from interlock.app.runs import token_target
 from interlock.app.runs.submission import Taken
 from interlock.app.runs.token_target import Place
 from interlock.app.runs.workspace_snapshot import changed_since
+from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
 from interlock.core.session import artifacts, context, decide

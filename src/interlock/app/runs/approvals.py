@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context

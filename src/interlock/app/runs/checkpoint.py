@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, NoSuchDirectory, NotesWanted, Unhealthy
@@ -12,6 +11,7 @@ from interlock.app.runs.advance import replay
 from interlock.app.runs.start import Start, StartRefusal, begin_run
 from interlock.app.runs.submission import Taken
 from interlock.app.runs.token_target import Place
+from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
 from interlock.core.session import decide, mark
 from interlock.core.session.answer import Answered

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import stored_node
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.app.runs import token_target
 from interlock.app.runs.token_target import Place
 from interlock.app.runs.workspace_snapshot import to_verify
+from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers

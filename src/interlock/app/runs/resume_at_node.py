@@ -1,11 +1,11 @@
 """Go on from a node that somebody points at: a token for it, or a marker beside it."""
 
-from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesWanted, Unhealthy
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.submission import Output, Taken, take
+from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
 from interlock.core.session import decide

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
-from interlock.app.stored_node import answer_to, load_node
+from interlock.app.sessions.stored_node import answer_to, load_node
 from interlock.core import ids, tokens
 from interlock.core.ids import AttemptId
 from interlock.core.session import chain, context

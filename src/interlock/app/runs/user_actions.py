@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchGap, NoSuchRun, NoSuchSession, NothingToUnblock
-from interlock.app.sessions import find_session
+from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import Preferences, Wish, granted
 from interlock.core.session.events import (

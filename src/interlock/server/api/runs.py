@@ -6,7 +6,6 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import recorded
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
@@ -23,7 +22,8 @@ from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.approvals import Answered as ApprovalAnswer
 from interlock.app.runs.approvals import Waiting
 from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
-from interlock.app.sessions import Wanted, find_session, listed_sessions, run_view
+from interlock.app.sessions import event_pages
+from interlock.app.sessions.lookup import Wanted, find_session, listed_sessions, run_view
 from interlock.core.canonical import Json
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
@@ -162,7 +162,7 @@ def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
     if isinstance(found, NoSuchRun):
         return found
     head, stream = found
-    graph = recorded.readable(app, stream.session, lambda: run_view(app, head.run))
+    graph = event_pages.readable(app, stream.session, lambda: run_view(app, head.run))
     return graph if isinstance(graph, Unhealthy) else RunShown(stream.session, head, graph)
 
 
@@ -189,7 +189,7 @@ def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | Unhealthy:
         ]
     found: list[OpenGap] = []
     for session in sessions:
-        gaps = recorded.readable(
+        gaps = event_pages.readable(
             app, session, lambda s=session: list(user_actions.open_gaps(app, s))
         )
         if isinstance(gaps, Unhealthy):

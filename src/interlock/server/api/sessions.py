@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import attend, bundle, deletion, recorded, viewing
+from interlock.app import attend, deletion
 from interlock.app.context import App
-from interlock.app.recorded import EventPage
 from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
 from interlock.app.runs import user_actions
-from interlock.app.sessions import Page, Wanted, check_stream, find_session, listed_sessions
-from interlock.app.viewing import Viewed
+from interlock.app.sessions import bundle, event_pages, session_views
+from interlock.app.sessions.event_pages import EventPage
+from interlock.app.sessions.lookup import Page, Wanted, check_stream, find_session, listed_sessions
+from interlock.app.sessions.session_views import Viewed
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
@@ -134,7 +135,7 @@ def of_session(
         session = find_session(app.reader, at.session)
         if isinstance(session, NoSuchSession):
             return session
-        return recorded.readable(app, session, lambda: look(app, session, at))
+        return event_pages.readable(app, session, lambda: look(app, session, at))
 
     return looked
 
@@ -160,13 +161,13 @@ def _shown(app: App, session: SessionId, _: OneSession) -> SessionShown:
 def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | Unhealthy:
     before = None if at.before is UNSET else at.before
     kind = None if at.kind is UNSET else at.kind
-    return recorded.events(app, session, before=before, limit=at.limit, kind=kind)
+    return event_pages.events(app, session, before=before, limit=at.limit, kind=kind)
 
 
 def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
-    viewed = viewing.view(app, session)
+    viewed = session_views.view(app, session)
     assert isinstance(viewed, Viewed), "it was found in the same moment"
-    return viewing.node(app, viewed, at.node, viewing.history(app, viewed))
+    return session_views.node(app, viewed, at.node, session_views.history(app, viewed))
 
 
 def _state(app: App, session: SessionId, _: OneSession) -> SessionState | NotAttended:

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from interlock import __version__
-from interlock.app import sessions
 from interlock.app.context import App
-from interlock.app.sessions import Stats
+from interlock.app.sessions import lookup
+from interlock.app.sessions.lookup import Stats
 from interlock.server.api.operation import Nothing, Operation, Parameters, reading
 from interlock.server.api.sessions import Position, Session
 
@@ -38,7 +38,7 @@ def _health(app: App, _: Nothing) -> ServerHealth:
 
 
 def _stats(app: App, _: Nothing) -> Stats:
-    return sessions.stats(app)
+    return lookup.stats(app)
 
 
 def _listen(_app: App, _at: Listening, _body: None) -> None:

@@ -16,7 +16,7 @@ from interlock.app.catalogue import (
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.sessions import is_workspace
+from interlock.app.sessions.lookup import is_workspace
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline

@@ -6,11 +6,11 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import bundle as use
-from interlock.app.bundle import Checked, Exported
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import BundleBroken
+from interlock.app.sessions import bundle as use
+from interlock.app.sessions.bundle import Checked, Exported
 from interlock.server.console import Asked, Console, Download, GoTo, Shown
 from interlock.server.guard import BODY_BYTES_MAX
 from interlock.server.refused import status_of

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import viewing
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
-from interlock.app.viewing import Viewed
+from interlock.app.sessions import session_views
+from interlock.app.sessions.session_views import Viewed
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
@@ -44,8 +44,8 @@ def path(asked: Asked) -> Shown | Explanation:
     run = viewed.run
     if run is None:
         return _shown(asked, viewed, "session_path.html", "path", {"way": None})
-    envelopes = viewing.history(asked.app, viewed)
-    found = viewing.path(asked.app, run, envelopes)
+    envelopes = session_views.history(asked.app, viewed)
+    found = session_views.path(asked.app, run, envelopes)
     return _shown(asked, viewed, "session_path.html", "path", {"way": found}, envelopes=envelopes)
 
 
@@ -55,7 +55,7 @@ def graph(asked: Asked) -> Shown | Explanation:
         return viewed
     if viewed.run is None:
         return _shown(asked, viewed, "session_graph.html", "graph", {"drawn": None})
-    envelopes = viewing.history(asked.app, viewed)
+    envelopes = session_views.history(asked.app, viewed)
     whole = run_graph(viewed.run.run, envelopes)
     count = len(whole.nodes)
     if count > ASK_ABOVE and asked.word("draw") != "yes":
@@ -98,7 +98,7 @@ def events(asked: Asked) -> Shown | Explanation:
     if isinstance(viewed, Explanation):
         return viewed
     before = asked.word("before")
-    page = viewing.events(
+    page = session_views.events(
         asked.app,
         viewed,
         before=_place(before),
@@ -119,7 +119,7 @@ def event(asked: Asked) -> Shown | Explanation:
     if isinstance(viewed, Explanation):
         return viewed
     seq = _place(asked.params["seq"])
-    found = viewing.event(asked.app, viewed, seq) if seq is not None else None
+    found = session_views.event(asked.app, viewed, seq) if seq is not None else None
     text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode() if found else ""
     return _shown(
         asked, viewed, "session_event.html", "events", {"seq": asked.params["seq"], "text": text}
@@ -131,8 +131,8 @@ def node(asked: Asked) -> Shown | Explanation:
     viewed = _viewed(asked)
     if isinstance(viewed, Explanation):
         return viewed
-    envelopes = viewing.history(asked.app, viewed)
-    found = viewing.node(asked.app, viewed, asked.params["node"], envelopes)
+    envelopes = session_views.history(asked.app, viewed)
+    found = session_views.node(asked.app, viewed, asked.params["node"], envelopes)
     if isinstance(found, NoSuchNode):
         return explain(found)
     facts = {"viewed": viewed, "panel": found, "closed": f"/sessions/{viewed.session}"}
@@ -140,7 +140,7 @@ def node(asked: Asked) -> Shown | Explanation:
 
 
 def _viewed(asked: Asked) -> Viewed | Explanation:
-    found = viewing.view(asked.app, asked.params["session"], asked.word("run"))
+    found = session_views.view(asked.app, asked.params["session"], asked.word("run"))
     return found if isinstance(found, Viewed) else explain(found)
 
 
@@ -156,8 +156,8 @@ def _shown(
     """`envelopes`, where the view needed them already."""
     panel = None
     if name := asked.word("node"):
-        history = envelopes or viewing.history(asked.app, viewed)
-        panel = viewing.node(asked.app, viewed, name, history)
+        history = envelopes or session_views.history(asked.app, viewed)
+        panel = session_views.node(asked.app, viewed, name, history)
         if isinstance(panel, NoSuchNode):
             return explain(panel)
 

@@ -12,7 +12,7 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
 from interlock.app.runs import resume_at_node, user_actions
-from interlock.app.sessions import find_session
+from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import (

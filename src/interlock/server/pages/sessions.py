@@ -3,7 +3,7 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.sessions import Wanted, listed_sessions, title_of
+from interlock.app.sessions.lookup import Wanted, listed_sessions, title_of
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views.status import Status, session_status
 from interlock.server.console import Asked, Console, Shown

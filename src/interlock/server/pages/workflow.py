@@ -14,8 +14,8 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.sessions import Wanted, listed_sessions
-from interlock.app.workspaces import known_workspaces
+from interlock.app.sessions.known_workspaces import known_workspaces
+from interlock.app.sessions.lookup import Wanted, listed_sessions
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead

@@ -16,7 +16,7 @@ from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.resume import Candidate, find
 from interlock.app.runs.resume import Wanted as Sought
 from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
-from interlock.app.workspaces import known_workspace, known_workspaces
+from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
 from interlock.core.session.answer import Answered
 from interlock.core.workflow.compiled import CompiledInput

@@ -17,8 +17,8 @@ from interlock.app.catalogue import (
     usage,
 )
 from interlock.app.explanation import Explanation
+from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.app.sources import list_sources
-from interlock.app.workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES

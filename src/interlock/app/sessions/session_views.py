@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from interlock.app import stored_node
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
-from interlock.app.sessions import find_session
+from interlock.app.sessions import stored_node
+from interlock.app.sessions.lookup import find_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId
 from interlock.core.session.answer import NextIntent, decode_frame

@@ -7,7 +7,7 @@ import msgspec
 from interlock import __version__
 from interlock.app.context import App
 from interlock.app.refusals import BundleBroken, NoSuchSession, Unhealthy
-from interlock.app.sessions import check_stream, find_session
+from interlock.app.sessions.lookup import check_stream, find_session
 from interlock.core import ids
 from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import BlobRef, SessionId

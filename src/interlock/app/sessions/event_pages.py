@@ -7,7 +7,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import Unhealthy
-from interlock.app.sessions import check_stream
+from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import GENESIS
