@@ -9,7 +9,8 @@ import pytest
 
 from interlock.app import attend, gate
 from interlock.app.attend import Begun
-from interlock.app.caller import (
+from interlock.app.callers.agent_detection import client_among
+from interlock.app.callers.caller import (
     NOBODYS,
     VARIABLE,
     Caller,
@@ -29,7 +30,6 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
-from interlock.app.whoami import client_among
 from interlock.workspace import clients, processes
 from interlock.workspace.processes import Process
 from tests.app.callers import begun, begun_run, in_client, project, talk

@@ -6,7 +6,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.attend import Begun
-from interlock.app.caller import Caller, resolve_caller
+from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.core.gate.state import Mode, Row
 from interlock.core.session.attend import NotAllowed

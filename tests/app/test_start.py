@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers.request_key import UNNAMED_VALID_MS
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.refusals import NoSuchSession, RequestReused
-from interlock.app.requests import UNNAMED_VALID_MS
 from interlock.app.runs.start import Start, start
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId

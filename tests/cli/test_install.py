@@ -11,7 +11,7 @@ import pytest
 
 from interlock.agents import claude
 from interlock.app import install as use
-from interlock.app import whoami
+from interlock.app.callers import agent_detection
 from tests.app.configurations import SETTINGS
 from tests.app.test_install import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal
@@ -20,11 +20,11 @@ from tests.cli.conftest import Said, Terminal
 @pytest.fixture(autouse=True)
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who runs the tests may be an agent. Here only the variables tell."""
-    for name in whoami.VARIABLES:
+    for name in agent_detection.VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
     def around(environment: dict[str, str], _: int) -> str:
-        return whoami.agent_around(environment, 1)
+        return agent_detection.agent_around(environment, 1)
 
     monkeypatch.setattr("interlock.cli.attended.agent_around", around)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers.agent_detection import VARIABLES
 from interlock.app.context import App
-from interlock.app.whoami import VARIABLES
 from interlock.cli.commands import interlock
 from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import decide

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app import policy as policies
-from interlock.app.caller import (
+from interlock.app.callers.caller import (
     NOBODYS,
     VARIABLE,
     Caller,

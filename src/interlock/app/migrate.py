@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from interlock.app import attend
-from interlock.app.caller import Caller, resolve_caller
+from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation

@@ -9,7 +9,8 @@ from typing import NoReturn, get_args
 import click
 
 from interlock.app import attend, gate, projects
-from interlock.app.caller import Caller, CallerUnknown, resolve_caller
+from interlock.app.callers.agent_detection import agent_around
+from interlock.app.callers.caller import Caller, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
@@ -17,7 +18,6 @@ from interlock.app.home import data_home
 from interlock.app.policy import remarks
 from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.app.trust import trust
-from interlock.app.whoami import agent_around
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId

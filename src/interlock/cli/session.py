@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from interlock.app import deletion
-from interlock.app.caller import Caller, session_to_show
+from interlock.app.callers.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.handoff import hand_off

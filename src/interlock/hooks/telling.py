@@ -5,7 +5,7 @@ from pathlib import Path
 
 from interlock.app import attend
 from interlock.app.bootstrap import MEANING, tell
-from interlock.app.caller import Caller, remember_client, resolve_caller
+from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.notes.publish import catch_up

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.app.caller import CallerUnknown
+from interlock.app.callers.caller import CallerUnknown
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchSession, SeveralSessions
 from interlock.core.canonical import Json

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from interlock.app.callers.request_key import Asked, asked
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes import around
@@ -30,7 +31,6 @@ from interlock.app.notes.results import Around, Context, Described, Done, Hits, 
 from interlock.app.notes.search import Filter, Search, recent, search
 from interlock.app.notes.spans import since_ms
 from interlock.app.notes.write import Draft, write
-from interlock.app.requests import Asked, asked
 from interlock.core.canonical import Json
 from interlock.core.notes.edits import (
     NoSuchSection,

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from interlock.app import attend
 from interlock.app.bootstrap import bootstrap, summary
-from interlock.app.caller import NOBODYS, Caller, resolve_caller
+from interlock.app.callers.caller import NOBODYS, Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.policy import remarks

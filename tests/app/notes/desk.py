@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes.edit import Change, edit
 from interlock.app.notes.opened import OpenedNotes, open_notes
@@ -11,7 +12,6 @@ from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Done, Hits, NoteText
 from interlock.app.notes.search import Search, search
 from interlock.app.notes.write import Draft, write
-from interlock.app.requests import Asked
 from interlock.core.notes.edits import Edit
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, asked
 from interlock.app.notes.refusals import (
     NoteChanged,
     NotWritten,
@@ -14,7 +15,6 @@ from interlock.app.notes.remove import delete
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
-from interlock.app.requests import UNNAMED_VALID_MS, asked
 from interlock.core.notes import edits
 from interlock.store.failures import StoreDamaged, StoreFailure, StoreFull, StoreUnusable
 from interlock.store.notes.index import NoteIndex

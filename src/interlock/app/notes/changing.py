@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoteChanged, NoteRefusal, NotWritten
 from interlock.app.notes.results import Done, Result
 from interlock.app.notes.sync import parsed
-from interlock.app.requests import Asked
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of

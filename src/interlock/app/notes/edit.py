@@ -2,6 +2,7 @@
 
 import msgspec
 
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import diff_of, put, shown_permalink, told
@@ -16,7 +17,6 @@ from interlock.app.notes.refusals import (
     VersionWanted,
 )
 from interlock.app.notes.results import Done
-from interlock.app.requests import Asked
 from interlock.core.notes import edits, front, values
 from interlock.core.notes.edits import Edit, EditRefusal
 from interlock.core.notes.front import Unreadable

@@ -1,5 +1,6 @@
 """Delete a note that the caller has read."""
 
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import (
@@ -18,7 +19,6 @@ from interlock.app.notes.refusals import (
     VersionWanted,
 )
 from interlock.app.notes.results import Done
-from interlock.app.requests import Asked
 from interlock.core.notes.versions import is_version, version_of
 from interlock.workspace.confined import Outside
 from interlock.workspace.whole_file import Moved

@@ -6,6 +6,7 @@ only made from the path becomes another, since nobody's file is changed by movin
 
 from collections.abc import Mapping
 
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import (
@@ -21,7 +22,6 @@ from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.refusals import NameTaken, NoteRefusal, NotWritten
 from interlock.app.notes.results import Done
 from interlock.app.notes.sync import parsed
-from interlock.app.requests import Asked
 from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.confined import Outside

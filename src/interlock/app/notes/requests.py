@@ -2,11 +2,11 @@
 
 import msgspec
 
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
 from interlock.app.context import App
 from interlock.app.notes.opened import OpenedNotes
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
-from interlock.app.requests import UNNAMED_VALID_MS, Asked
 from interlock.core.notes.versions import version_of
 from interlock.store.notes.rows import Request
 from interlock.workspace.whole_file import Found

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.caller import Caller, resolve_caller
+from interlock.app.callers.caller import Caller, resolve_caller
+from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes import requests
 from interlock.app.notes.changing import diff_of, put, set_apart, shown_permalink, told
@@ -19,7 +20,6 @@ from interlock.app.notes.refusals import (
     NoteRefusal,
 )
 from interlock.app.notes.results import Done, Result
-from interlock.app.requests import Asked
 from interlock.core.notes import front, values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.front import Unreadable

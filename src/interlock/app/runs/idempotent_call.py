@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import msgspec
 
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
 from interlock.app.context import App
 from interlock.app.record import record
 from interlock.app.refusals import RequestReused
-from interlock.app.requests import UNNAMED_VALID_MS, Asked
 from interlock.app.runs.advance import replay
 from interlock.core.ids import NodeId
 from interlock.core.session.answer import Answered

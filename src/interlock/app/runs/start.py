@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import requests
-from interlock.app.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
+from interlock.app.callers import request_key
+from interlock.app.callers.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
+from interlock.app.callers.request_key import Asked
 from interlock.app.catalogue import find_workflow
 from interlock.app.context import App
 from interlock.app.refusals import (
@@ -16,7 +17,6 @@ from interlock.app.refusals import (
     RequestReused,
     SeveralSessions,
 )
-from interlock.app.requests import Asked
 from interlock.app.runs.idempotent_call import once
 from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
@@ -138,4 +138,4 @@ def _call(app: App, asked: Start, tool: str) -> Asked:
         "context": asked.context,
         "preferences": [asked.preferences.autonomy, asked.preferences.risk_policy],
     }
-    return requests.asked(tool, app.caller, arguments, asked.request_id)
+    return request_key.asked(tool, app.caller, arguments, asked.request_id)

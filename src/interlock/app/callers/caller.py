@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.callers.agent_detection import client_among
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -20,7 +21,6 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.app.sessions.lookup import find_session
-from interlock.app.whoami import client_among
 from interlock.core import tokens
 from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
