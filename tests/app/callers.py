@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs.start import Start, start
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId

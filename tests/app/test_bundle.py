@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interlock.app import attend
 from interlock.app.context import App, open_app
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.app import attend, gate
+from interlock.app import attend
 from interlock.app.attend import Begun
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
@@ -23,6 +23,7 @@ from interlock.app.callers.caller import (
 from interlock.app.context import App
 from interlock.app.deletion import delete
 from interlock.app.explain import explain
+from interlock.app.gate import tool_calls
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
@@ -304,4 +305,4 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     state = attend.state_of(app, session)
     assert not isinstance(state, attend.attend.NotAttended)
     assert state.current_mode == "analysis"
-    assert gate.journaled(home) == []
+    assert tool_calls.journaled(home) == []

@@ -14,9 +14,10 @@ import pytest
 import interlock.hooks
 from interlock.agents import claude
 from interlock.agents.claude import FAST, Program
-from interlock.app import doctor, gate
+from interlock.app import doctor
 from interlock.app.context import SystemClock, open_app
 from interlock.app.doctor import Check
+from interlock.app.gate import tool_calls
 from interlock.app.install import Done, install
 from interlock.workspace import manifest
 from tests.scenes import started
@@ -195,9 +196,9 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: s.answers((STAND_IN % DENIED).replace("""*'"Write"'*)""", "*)")),
         {"pass"},
     ),
-    "a gate that was switched off": (lambda s: gate.break_glass(s.home), {"gate"}),
+    "a gate that was switched off": (lambda s: tool_calls.break_glass(s.home), {"gate"}),
     "a gate that was switched off in no way that is known": (
-        lambda s: (s.home / gate.GLASS).write_text("off"),
+        lambda s: (s.home / tool_calls.GLASS).write_text("off"),
         {"gate"},
     ),
     "a config that nobody has trusted": (
@@ -240,7 +241,7 @@ def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
 
 
 def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:
-    gate.break_glass(scene.home)
+    tool_calls.break_glass(scene.home)
     scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":"))
 
     problems = scene.problems()
@@ -279,10 +280,10 @@ def test_work_without_a_word_from_the_hooks_is_found(scene: Scene) -> None:
         "heard": "1 sessions went on here, and no hook of Claude Code was heard of"
     }
     # What a doctor asks is not what a client says.
-    gate.note(scene.home, "claude-code", "post-tool", f"{doctor.ASKING}1", "Write")
-    gate.note(scene.home, "codex", "post-tool", "other", "Write")
+    tool_calls.note(scene.home, "claude-code", "post-tool", f"{doctor.ASKING}1", "Write")
+    tool_calls.note(scene.home, "codex", "post-tool", "other", "Write")
     assert "heard" in scene.problems()
-    gate.note(scene.home, "claude-code", "post-tool", "theirs", "Write")
+    tool_calls.note(scene.home, "claude-code", "post-tool", "theirs", "Write")
     assert scene.problems() == {}
 
 

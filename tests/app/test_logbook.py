@@ -8,8 +8,8 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
-from interlock.app.trust import trust
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust
 from interlock.core.session import logbook
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend, projects
+from interlock.app import attend
 from interlock.app.context import open_app
+from interlock.app.gate import opt_in
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.write import Draft, write
 from interlock.core.session.attend import Conversation
@@ -49,7 +50,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    projects.opt_in(project, "standard")
+    opt_in.opt_in(project, "standard")
     with closing(open_app(shared)) as app:
         started(app, project)
         attend.begin(app, project, Conversation("claude-code", "conversation-1"))

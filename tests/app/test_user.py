@@ -6,7 +6,7 @@ import pytest
 
 from interlock.app import attend, deletion
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from tests.cli.conftest import Terminal
 
 TEXT = "## Active Feature\nDark mode\n## Decisions\n- Variables\n## Next Steps\n- Ask design\n"

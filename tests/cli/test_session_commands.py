@@ -10,7 +10,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.core.session.answer import Answered

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, started
 

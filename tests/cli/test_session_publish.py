@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App, open_app
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.app import gate
-from interlock.app.projects import opt_in
+from interlock.app.gate import tool_calls
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import MODES, Mode
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
@@ -119,7 +119,7 @@ def test_the_user_gets_on_and_an_agent_does_not(
         agent.setenv("CLAUDECODE", "1")
         assert typed("mode", "disabled", "--force").code == 1
         assert mode == "disabled" or typed("mode", "disabled").code == 1
-    assert not (desk.home / gate.GLASS).exists()
+    assert not (desk.home / tool_calls.GLASS).exists()
 
     to_coding = typed("mode", "coding", "--task", "T-1")
     if harm is store_corrupt:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, gate
+from interlock.app import attend
 from interlock.app.access import publish_agent_bearer, secret_in
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate import tool_calls
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.session.attend import Conversation
 from interlock.hooks.run import BLOCKS, Event, Outcome, run
@@ -147,13 +148,13 @@ def test_a_denial_names_the_way_out_and_is_kept(hook: Hook, home: Path, project:
     reason = json.loads(outcome.out)["hookSpecificOutput"]["permissionDecisionReason"]
     assert "interlock session start" in reason
     assert "interlock mode disabled --force" in reason
-    (line,) = gate.journaled(home)
+    (line,) = tool_calls.journaled(home)
     assert line.id in reason
     assert (line.rule, line.mode) == ("state.unknown", "unknown")
 
 
 def test_the_user_can_always_switch_the_gate_off(hook: Hook, home: Path, project: Path) -> None:
-    gate.break_glass(home)
+    tool_calls.break_glass(home)
 
     assert answer(hook(tool("Write", project, file_path="a"))) == "allow"
 

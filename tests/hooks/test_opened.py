@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import bypasses, gate, policy, trust
 from interlock.app.context import SystemClock
-from interlock.app.projects import opt_in
+from interlock.app.gate import bypasses, policy, tool_calls, trust
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.rules import Bypass
 from interlock.workspace import opened
 from tests.hooks.desk import Desk
@@ -212,7 +212,7 @@ def test_a_bypass_lets_pass_and_each_time_is_kept_with_its_name(plain: Desk) -> 
 
     assert plain.tool("Write", file_path="a") == ("allow", "")
     assert plain.tool("Read", file_path="a").answer == "allow"
-    denied, let_through = gate.journaled(plain.home)
+    denied, let_through = tool_calls.journaled(plain.home)
     assert (denied.answer, denied.opened) == ("deny", "")
     assert (let_through.answer, let_through.rule) == ("allow", "mode.analysis")
     assert let_through.opened == f"{made.id}: a good reason"
@@ -274,7 +274,7 @@ def test_a_rule_that_the_user_made_advisory_tells_and_is_kept(plain: Desk) -> No
 
     assert written.answer == "allow"
     assert "in which nothing is edited (`Write`)" in written.text
-    (line,) = gate.journaled(plain.home)
+    (line,) = tool_calls.journaled(plain.home)
     assert (line.answer, line.opened) == ("allow", "advisory")
     assert line.id in written.text
 

@@ -11,7 +11,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
 from interlock.mcp.callers import YOURS

@@ -9,7 +9,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs import approvals
 from interlock.cli import commands
 from interlock.core.session.approve import Verdict

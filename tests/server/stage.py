@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.app import attend, projects
+from interlock.app import attend
 from interlock.app.context import App
+from interlock.app.gate import opt_in
 from interlock.app.runs import user_actions
 from interlock.core.session.attend import Conversation
 from interlock.mcp.protocol import Protocol
@@ -167,6 +168,6 @@ def perform(app: App, project: Path) -> dict[str, str]:
     # Elsewhere: what is started where one is active goes into it.
     gated = project.with_name("gated")
     gated.mkdir()
-    projects.opt_in(gated, "standard")
+    opt_in.opt_in(gated, "standard")
     seen["attended"] = attend.begin(app, gated, Conversation("claude-code", "talk")).session
     return seen

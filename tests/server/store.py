@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from interlock.app import attend, projects
+from interlock.app import attend
 from interlock.app.context import open_app
+from interlock.app.gate import opt_in
 from interlock.core.session.attend import Conversation
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from tests.app.test_approvals import at_approval
@@ -33,7 +34,7 @@ def filled(home: Path, project: Path) -> Filled:
     # Elsewhere: what is started where one is active goes into it.
     gated = project / "gated"
     gated.mkdir()
-    projects.opt_in(gated, "standard")
+    opt_in.opt_in(gated, "standard")
     attended = attend.begin(app, gated, Conversation("claude-code", "conversation-1"))
     stream = app.reader.stream(first.answer.session)
     assert stream is not None

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.claude import Program
-from interlock.app import attend, gate, install, kept, trust
+from interlock.app import attend, install, kept
 from interlock.app.access import secret_in
 from interlock.app.context import open_app
-from interlock.app.projects import opt_in
+from interlock.app.gate import tool_calls, trust
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.session.attend import Conversation
 from interlock.server.pages.absent import ABSENT, Absent
 from tests.scenes import started
@@ -97,7 +98,7 @@ def test_preferences_are_shown_with_where_they_are_set(served: SignedIn, home: P
 
 def test_a_gate_that_is_switched_off_is_said(served: SignedIn, home: Path) -> None:
     before = served.get("/settings").text
-    gate.break_glass(home)
+    tool_calls.break_glass(home)
     after = served.get("/settings").text
 
     assert "switched off everywhere" not in before
@@ -129,8 +130,8 @@ def test_every_kind_of_thing_is_told_with_its_place_and_its_end(
 def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     served: SignedIn, home: Path, tmp_path: Path
 ) -> None:
-    gate.break_glass(home)
-    gate.note(home, "claude-code", "stop", "talk", "")
+    tool_calls.break_glass(home)
+    tool_calls.note(home, "claude-code", "stop", "talk", "")
     opt_in(tmp_path, "light")
     trust.trust(home, tmp_path, at_ms=1)
     install.install(home, "project", tmp_path, Program(sys.executable, (), str(home)), at_ms=1)

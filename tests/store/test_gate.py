@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app import attend
 from interlock.app.context import App
-from interlock.app.projects import opt_in
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.session.attend import Conversation
 from interlock.store import gate

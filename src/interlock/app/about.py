@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 
 from interlock import __version__
-from interlock.app import gate, kept
+from interlock.app import kept
 from interlock.app.context import App
-from interlock.app.gate import Glass
+from interlock.app.gate import tool_calls
+from interlock.app.gate.tool_calls import Glass
 from interlock.app.kept import Entry
 from interlock.app.serving import Running, running
 from interlock.core.preferences import Preferences, granted
@@ -68,7 +69,7 @@ def about(app: App) -> About:
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
         chosen=_chosen(app.home / "config.toml"),
-        glass=gate.broken_glass(app.home),
+        glass=tool_calls.broken_glass(app.home),
         server=server if isinstance(server, Running) else None,
     )
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import policy as policies
 from interlock.app.callers.caller import (
     NOBODYS,
     VARIABLE,
@@ -17,7 +16,8 @@ from interlock.app.callers.caller import (
     resolve_caller,
 )
 from interlock.app.context import App
-from interlock.app.policy import Standing
+from interlock.app.gate import policy as policies
+from interlock.app.gate.policy import Standing
 from interlock.app.refusals import SeveralSessions
 from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids

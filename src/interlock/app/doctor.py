@@ -9,11 +9,11 @@ import msgspec
 
 from interlock.agents import claude
 from interlock.agents.claude import Installed
-from interlock.app import gate, policy
 from interlock.app.context import Clock, has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.gate import policy, tool_calls
+from interlock.app.gate.opt_in import root_of
 from interlock.app.install import HOST
-from interlock.app.projects import root_of
 from interlock.app.trial import Ran, last, run
 from interlock.core.canonical import Json
 from interlock.workspace import manifest, project, rewrite, spool, surgery
@@ -338,7 +338,7 @@ class _Glass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _glass(home: Path, now_ms: int) -> Check:
-    path = home / gate.GLASS
+    path = home / tool_calls.GLASS
     try:
         content = rewrite.content_of(path)
         glass = msgspec.json.decode(content, type=_Glass) if content is not None else None

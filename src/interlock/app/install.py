@@ -12,7 +12,6 @@ import msgspec
 import interlock
 from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
-from interlock.app import projects
 from interlock.app.fitting import (
     MENDING,
     Change,
@@ -25,6 +24,7 @@ from interlock.app.fitting import (
     take_json,
     take_text,
 )
+from interlock.app.gate import opt_in
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
 from interlock.workspace import manifest, project, rewrite
@@ -111,7 +111,7 @@ def install(
         if isinstance(done, Refused):
             return done
         if done.opts_in:
-            projects.opt_in(root, "standard")
+            opt_in.opt_in(root, "standard")
         known = manifest.load(home)
         old = manifest.find(known, HOST, scope, root)
         new = Install(HOST, scope, str(root), at_ms, files)

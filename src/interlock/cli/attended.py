@@ -8,16 +8,17 @@ from typing import NoReturn, get_args
 
 import click
 
-from interlock.app import attend, gate, projects
+from interlock.app import attend
 from interlock.app.callers.agent_detection import agent_around
 from interlock.app.callers.caller import Caller, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
+from interlock.app.gate import opt_in, tool_calls
+from interlock.app.gate.policy import remarks
+from interlock.app.gate.trust import trust
 from interlock.app.home import data_home
-from interlock.app.policy import remarks
 from interlock.app.refusals import NotOptedIn, SeveralSessions
-from interlock.app.trust import trust
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
@@ -46,7 +47,7 @@ def only_user(what: str) -> None:
 def init(profile: str, *, as_json: bool) -> None:
     """Opt this project in: agents in it get a session and a gate"""
     only_user("Opting a project in")
-    made = projects.opt_in(Path.cwd(), profile)
+    made = opt_in.opt_in(Path.cwd(), profile)
     if made.is_new:
         # The user has just chosen it; a config that came with the project is another matter.
         trust(data_home(), made.root, at_ms=SystemClock().now_ms())
@@ -74,7 +75,7 @@ def mode(
     """Show or change what the agent may do here"""
     if force:
         only_user("Switching the gate off")
-        gate.break_glass(data_home())
+        tool_calls.break_glass(data_home())
         print("The gate is off for an hour, in every project.", file=sys.stderr)
         if wanted is None:
             return
@@ -201,7 +202,7 @@ def refuse_caller(
 
 
 def _root(*, as_json: bool) -> Path:
-    root = projects.root_of(Path.cwd())
+    root = opt_in.root_of(Path.cwd())
     if root is None:
         refuse(explain(NotOptedIn(str(Path.cwd()))), as_json=as_json)
     return root

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from interlock.app import gate as use
 from interlock.app.context import SystemClock
+from interlock.app.gate import tool_calls as use
+from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.policy import remarks
 from interlock.app.home import data_home
-from interlock.app.policy import remarks
-from interlock.app.projects import root_of
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.call import call_of

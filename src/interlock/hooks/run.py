@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from interlock.app import gate
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.projects import root_of
+from interlock.app.gate import tool_calls
+from interlock.app.gate.opt_in import root_of
 from interlock.core.gate.call import call_of
 from interlock.core.gate.tools import Host
 from interlock.hooks import claude
@@ -103,7 +103,7 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
             reason = telling.still_open(home, host, payload)
             return Outcome(0, claude.held(reason)) if reason else Outcome()
         case _:
-            gate.note(home, host, event, payload.session_id, payload.tool_name)
+            tool_calls.note(home, host, event, payload.session_id, payload.tool_name)
             return Outcome()
 
 
@@ -111,10 +111,10 @@ def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
     call = call_of(host, payload.tool_name, payload.tool_input, payload.cwd)
-    judged = gate.judge(
+    judged = tool_calls.judge(
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )
-    notice = gate.journal(home, judged, call, payload.session_id)
+    notice = tool_calls.journal(home, judged, call, payload.session_id)
     return Outcome(0, claude.decided(judged.decision, judged.id, notice))
 
 

@@ -8,8 +8,8 @@ from interlock.app.bootstrap import MEANING, tell
 from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
+from interlock.app.gate.policy import remarks
 from interlock.app.notes.publish import catch_up
-from interlock.app.policy import remarks
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId

@@ -12,8 +12,8 @@ from interlock.app.bootstrap import bootstrap, summary
 from interlock.app.callers.caller import NOBODYS, Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
-from interlock.app.policy import remarks
-from interlock.app.projects import root_of
+from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.policy import remarks
 from interlock.app.refusals import NoSuchDirectory, NotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode

@@ -8,9 +8,9 @@ import pytest
 from interlock.app import attend, deletion
 from interlock.app.bootstrap import bootstrap, tell
 from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust
 from interlock.app.notes.opened import BUDGET
-from interlock.app.projects import opt_in
-from interlock.app.trust import trust
 from interlock.core.notes.budget import tokens
 from interlock.core.session.attend import Conversation, Work
 from interlock.core.session.state import SessionState

@@ -9,12 +9,12 @@ from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.notes.opened import open_notes
 from interlock.app.notes.projects import known_projects, newest_project
 from interlock.app.notes.refusals import NoProject
 from interlock.app.notes.watch import look, state_of
-from interlock.app.projects import opt_in
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.ids import SessionId

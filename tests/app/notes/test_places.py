@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
+from interlock.app.gate.trust import trust
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import (
     OPENED_MAX,
@@ -19,7 +20,6 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
-from interlock.app.trust import trust
 from interlock.core.notes import edits
 from tests.app.notes.desk import Desk
 

@@ -8,6 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
+from interlock.app.gate.trust import trust
 from interlock.app.notes.opened import INDEXES, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
     LOOKED_MAX,
@@ -16,7 +17,6 @@ from interlock.app.notes.projects import (
     newest_project,
 )
 from interlock.app.sessions.known_workspaces import known_workspaces
-from interlock.app.trust import trust
 from tests.app.notes.desk import Desk
 from tests.scenes import started
 

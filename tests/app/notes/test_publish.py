@@ -8,9 +8,9 @@ import pytest
 from interlock.app import attend
 from interlock.app.bootstrap import tell
 from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.publish import catch_up, publish_session
 from interlock.app.notes.refusals import NotOurs
-from interlock.app.projects import opt_in
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId

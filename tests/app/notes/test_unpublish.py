@@ -9,9 +9,9 @@ import pytest
 from interlock.app import attend, deletion
 from interlock.app.context import App, open_app
 from interlock.app.deletion import Deleted
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.publish import publish, publish_session
 from interlock.app.notes.results import Done
-from interlock.app.projects import opt_in
 from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.gate.policy import is_trusted_now
 from interlock.app.notes.refusals import FolderNotTrusted, FolderOutside, NoProject, Unsettled
 from interlock.app.notes.sync import Synced, sync
-from interlock.app.policy import is_trusted_now
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import Stamp
 from interlock.store.failures import StoreFailure

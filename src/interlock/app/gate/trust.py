@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.policy import is_trusted_now
+from interlock.app.gate.policy import is_trusted_now
 from interlock.core.gate import trust as core
 from interlock.core.gate.trust import Asked
 from interlock.store.failures import StoreUnusable

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.trust import changing
+from interlock.app.gate.trust import changing
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
 from interlock.workspace import opened
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import policy
-from interlock.app.policy import Standing
+from interlock.app.gate import policy
+from interlock.app.gate.policy import Standing
 from interlock.core.gate import notice
 from interlock.core.gate.call import Call
 from interlock.core.gate.decide import Decision, decide
