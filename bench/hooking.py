@@ -12,7 +12,7 @@ from interlock.agents import claude
 from interlock.app import attend
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.install import find_program
+from interlock.app.hosts.install import find_program
 from interlock.core.session.attend import Conversation
 
 ROUNDS = 40

@@ -7,8 +7,8 @@ import pytest
 
 from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
-from interlock.app import install as use
-from interlock.app.install import Refused
+from interlock.app.hosts import install as use
+from interlock.app.hosts.install import Refused
 from interlock.workspace import manifest
 from tests.app.configurations import REFUSED, SERVERS, SETTINGS
 from tests.app.test_install import CONFIG, program, put, read, root, settings_of, take, tree, write

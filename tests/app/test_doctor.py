@@ -14,11 +14,11 @@ import pytest
 import interlock.hooks
 from interlock.agents import claude
 from interlock.agents.claude import FAST, Program
-from interlock.app import doctor
 from interlock.app.context import SystemClock, open_app
-from interlock.app.doctor import Check
 from interlock.app.gate import tool_calls
-from interlock.app.install import Done, install
+from interlock.app.hosts import doctor
+from interlock.app.hosts.doctor import Check
+from interlock.app.hosts.install import Done, install
 from interlock.workspace import manifest
 from tests.scenes import started
 

@@ -10,8 +10,8 @@ import pytest
 
 from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
-from interlock.app import install as use
-from interlock.app.install import Done, InstallFailed, Refused
+from interlock.app.hosts import install as use
+from interlock.app.hosts.install import Done, InstallFailed, Refused
 from interlock.workspace import manifest
 from tests.app.configurations import SERVERS, SETTINGS
 

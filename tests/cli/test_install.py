@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from interlock.agents import claude
-from interlock.app import install as use
 from interlock.app.callers import agent_detection
+from interlock.app.hosts import install as use
 from tests.app.configurations import SETTINGS
 from tests.app.test_install import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.claude import Program
-from interlock.app import attend, install, kept
+from interlock.app import attend, kept
 from interlock.app.access import secret_in
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.hosts import install
 from interlock.core.session.attend import Conversation
 from interlock.server.pages.absent import ABSENT, Absent
 from tests.scenes import started

@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import click
 
-from interlock.app import doctor as examining
-from interlock.app import install as use
 from interlock.app.context import SystemClock
 from interlock.app.home import data_home
-from interlock.app.install import Change, Done, InstallFailed, Refused, Scope
+from interlock.app.hosts import doctor as examining
+from interlock.app.hosts import install as use
+from interlock.app.hosts.install import Change, Done, InstallFailed, Refused, Scope
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 

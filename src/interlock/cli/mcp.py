@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from interlock.app.context import open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.home import data_home
-from interlock.app.toolsets import toolsets_wanted
+from interlock.app.hosts.toolsets import toolsets_wanted
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, complain
 from interlock.mcp.stdio import serve as serve_stdio
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of

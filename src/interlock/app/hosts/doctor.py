@@ -13,8 +13,8 @@ from interlock.app.context import Clock, has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import policy, tool_calls
 from interlock.app.gate.opt_in import root_of
-from interlock.app.install import HOST
-from interlock.app.trial import Ran, last, run
+from interlock.app.hosts.install import HOST
+from interlock.app.hosts.probe import Ran, last, run
 from interlock.core.canonical import Json
 from interlock.workspace import manifest, project, rewrite, spool, surgery
 from interlock.workspace.surgery import NotUsable

@@ -12,7 +12,8 @@ import msgspec
 import interlock
 from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
-from interlock.app.fitting import (
+from interlock.app.gate import opt_in
+from interlock.app.hosts.install_plan import (
     MENDING,
     Change,
     Job,
@@ -24,7 +25,6 @@ from interlock.app.fitting import (
     take_json,
     take_text,
 )
-from interlock.app.gate import opt_in
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
 from interlock.workspace import manifest, project, rewrite
