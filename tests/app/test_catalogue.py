@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.catalogue import (
+from interlock.app.catalogue.workflow_files import (
     WorkflowFile,
     find_workflow,
     handle,

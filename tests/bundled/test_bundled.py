@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app.catalogue import Entry, find_workflow, list_workflows
+from interlock.app.catalogue.workflow_files import Entry, find_workflow, list_workflows
 from interlock.app.context import App
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import conditions

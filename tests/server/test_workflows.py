@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from interlock.app.catalogue import handle, list_workflows
+from interlock.app.catalogue.workflow_files import handle, list_workflows
 from interlock.app.context import App
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.workflow import operators, packs

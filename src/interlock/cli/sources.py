@@ -6,9 +6,7 @@ from typing import NoReturn
 
 import click
 
-from interlock.app.context import SystemClock
-from interlock.app.home import data_home
-from interlock.app.sources import (
+from interlock.app.catalogue.sources import (
     NoSuchSource,
     Outcome,
     Row,
@@ -20,6 +18,8 @@ from interlock.app.sources import (
     remove_source,
     sync_sources,
 )
+from interlock.app.context import SystemClock
+from interlock.app.home import data_home
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.views.ages import ago

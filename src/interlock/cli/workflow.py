@@ -7,8 +7,14 @@ from typing import Any
 import click
 import msgspec
 
-from interlock.app import authoring
-from interlock.app.catalogue import Entry, Place, check_file, find_workflow, list_workflows
+from interlock.app.catalogue import authoring
+from interlock.app.catalogue.workflow_files import (
+    Entry,
+    Place,
+    check_file,
+    find_workflow,
+    list_workflows,
+)
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.home import data_home

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app import catalogue
+from interlock.app.catalogue import workflow_files
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
@@ -51,7 +51,7 @@ class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _list(app: App, arguments: ListArguments) -> ToolResult:
-    listing = catalogue.list_workflows(
+    listing = workflow_files.list_workflows(
         app,
         workspace_of(arguments.workspace_path),
         tags=arguments.tags or (),
@@ -69,7 +69,7 @@ def _list(app: App, arguments: ListArguments) -> ToolResult:
     return ToolResult(answer, _list_text(answer, is_short=is_short))
 
 
-def _listed(entry: catalogue.Entry, *, is_short: bool) -> ListedWorkflow:
+def _listed(entry: workflow_files.Entry, *, is_short: bool) -> ListedWorkflow:
     workflow = entry.workflow
     if is_short:
         return ListedWorkflow(workflow.id, workflow.name)
@@ -157,7 +157,7 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    entry = catalogue.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
+    entry = workflow_files.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         return refused(explain(entry), INSPECT.corrected({"workflowId": closest(entry)}))
     mode = arguments.mode or "preview"

@@ -8,7 +8,7 @@ import msgspec
 from interlock.app.callers import request_key
 from interlock.app.callers.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
 from interlock.app.callers.request_key import Asked
-from interlock.app.catalogue import find_workflow
+from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
 from interlock.app.refusals import (
     GoalMissing,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app.catalogue import (
+from interlock.app.catalogue.workflow_files import (
     Entry,
     Place,
     check_content,

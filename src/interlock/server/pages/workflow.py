@@ -8,8 +8,14 @@ from typing import Any, TypeAlias
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.catalogue import WorkflowFile, content_of, find_workflow, look_up, pinned_form
-from interlock.app.catalogue import usage as usage_of_all
+from interlock.app.catalogue.workflow_files import (
+    WorkflowFile,
+    content_of,
+    find_workflow,
+    look_up,
+    pinned_form,
+)
+from interlock.app.catalogue.workflow_files import usage as usage_of_all
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure

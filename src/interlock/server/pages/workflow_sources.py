@@ -5,7 +5,7 @@ Nothing is fetched unless somebody presses a button that says so.
 
 from starlette.routing import Route
 
-from interlock.app.sources import (
+from interlock.app.catalogue.sources import (
     Outcome,
     Row,
     SourceFailure,

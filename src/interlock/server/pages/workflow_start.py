@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.catalogue import WorkflowFile, look_up
+from interlock.app.catalogue.workflow_files import WorkflowFile, look_up
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow

@@ -6,7 +6,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.catalogue import (
+from interlock.app.catalogue.sources import list_sources
+from interlock.app.catalogue.workflow_files import (
     Broken,
     Entry,
     Place,
@@ -18,7 +19,6 @@ from interlock.app.catalogue import (
 )
 from interlock.app.explanation import Explanation
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
-from interlock.app.sources import list_sources
 from interlock.core.canonical import Json
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
