@@ -9,10 +9,10 @@ import msgspec
 
 from bench.measure import Row
 from interlock.agents import claude
-from interlock.app import attend
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.install import find_program
+from interlock.app.protocol import gated_sessions
 from interlock.core.session.attend import Conversation
 
 ROUNDS = 40
@@ -25,8 +25,8 @@ def hooking(base: Path) -> list[Row]:
     project.mkdir()
     opt_in(project, "standard")
     app = open_app(home)
-    session = attend.begin(app, project, Conversation(claude.HOST, "host-1")).session
-    attend.change_mode(app, session, "coding", by="user", task="bench")
+    session = gated_sessions.begin(app, project, Conversation(claude.HOST, "host-1")).session
+    gated_sessions.change_mode(app, session, "coding", by="user", task="bench")
     app.close()
     program, _ = find_program(home)
     words = {hook.name: shlex.split(claude.hook_command(program, hook)) for hook in claude.HOOKS}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs.start import Start, start
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId
@@ -27,9 +27,9 @@ def talk(name: str, source: str = "startup") -> Conversation:
 
 
 def begun(app: App, root: Path, name: str, mode: Mode | None = None) -> SessionId:
-    session = attend.begin(app, root, talk(name)).session
+    session = gated_sessions.begin(app, root, talk(name)).session
     if mode:
-        attend.change_mode(app, session, mode, by="user")
+        gated_sessions.change_mode(app, session, mode, by="user")
     return session
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
@@ -313,7 +313,7 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
 
 def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
-    session = attend.begin(app, tmp_path, Conversation("claude-code", "one")).session
+    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "one")).session
     done = bundle.export(app, session)
     assert isinstance(done, Exported)
 
@@ -321,6 +321,6 @@ def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path
 
     assert isinstance(imported, str)
     assert app.reader.of_host("claude-code", "one") == session
-    state = attend.state_of(app, imported)
-    assert isinstance(state, attend.SessionState)
+    state = gated_sessions.state_of(app, imported)
+    assert isinstance(state, gated_sessions.SessionState)
     assert [found.session for found in state.host_sessions] == ["one"], "it is told all the same"

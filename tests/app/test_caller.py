@@ -7,8 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.app import attend
-from interlock.app.attend import Begun
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
     NOBODYS,
@@ -21,9 +19,11 @@ from interlock.app.callers.caller import (
     session_to_show,
 )
 from interlock.app.context import App
-from interlock.app.deletion import delete
 from interlock.app.explain import explain
 from interlock.app.gate import tool_calls
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.deletion import delete
+from interlock.app.protocol.gated_sessions import Begun
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
@@ -132,7 +132,7 @@ def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
 def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root: Path) -> None:
     first = begun(app, root, "one")
     second = begun(app, root, "two", "planning")
-    attend.change_work(app, second, attend.Work(task="T-7"))
+    gated_sessions.change_work(app, second, gated_sessions.Work(task="T-7"))
 
     found = resolve_caller(app, Caller(root))
 
@@ -153,10 +153,10 @@ def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root
 
 def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: Path) -> None:
     first, second = begun(app, root, "one"), begun(app, root, "two")
-    attend.change_status(app, first, "paused", "for now")
+    gated_sessions.change_status(app, first, "paused", "for now")
 
     assert resolve_caller(app, Caller(root)) == second
-    attend.change_status(app, second, "ended", "done")
+    gated_sessions.change_status(app, second, "ended", "done")
     assert resolve_caller(app, Caller(root)) == first
 
 
@@ -200,10 +200,10 @@ def test_the_client_counts_only_where_it_works(
 def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -> None:
     session = begun(app, root, "held")
     app = in_client(app, child, "held")
-    attend.change_status(app, session, "ended", "done")
+    gated_sessions.change_status(app, session, "ended", "done")
 
     assert resolve_caller(app, Caller(root)) == NOBODYS
-    fresh = attend.start(app, root)
+    fresh = gated_sessions.start(app, root)
     assert isinstance(fresh, Begun)
     assert fresh.is_new
     assert app.reader.of_host("claude-code", "held") == fresh.session, "the gate knows it again"
@@ -302,7 +302,7 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     told = run("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
 
     assert b"No session is bound" in told.out
-    state = attend.state_of(app, session)
-    assert not isinstance(state, attend.attend.NotAttended)
+    state = gated_sessions.state_of(app, session)
+    assert not isinstance(state, gated_sessions.attend.NotAttended)
     assert state.current_mode == "analysis"
     assert tool_calls.journaled(home) == []

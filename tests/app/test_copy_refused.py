@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import deletion
 from interlock.app.context import App, open_app
 from interlock.app.copy_refusals import (
     CopyUnlike,
@@ -17,6 +16,7 @@ from interlock.app.copy_refusals import (
     TargetTaken,
 )
 from interlock.app.copying import Copied, copy
+from interlock.app.protocol import deletion
 from interlock.core.ids import SessionId
 from interlock.store.failures import StoreFailure, StoreUnusable
 from tests.app.copies import contents, contents_at, copied, opened, quiet, to

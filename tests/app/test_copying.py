@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend, deletion
 from interlock.app.context import App, open_app
 from interlock.app.copying import Copied, copy
 from interlock.app.gate import opt_in
+from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.start import Start, start
@@ -121,7 +121,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     project = tmp_path / "gated"
     project.mkdir()
     opt_in.opt_in(project, "standard")
-    session = attend.begin(app, project, Conversation("claude-code", "talk")).session
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "talk")).session
     runs: list[Answered] = []
     for number in range(3):
         time.sleep(0.002)

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import deletion
 from interlock.app.context import App, open_app
+from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NothingToUnblock
 from interlock.app.runs import resume, user_actions
 from interlock.app.runs.advance import advance

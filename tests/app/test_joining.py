@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
-from interlock.app.attend import Begun
 from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.gated_sessions import Begun
 from interlock.core.gate.state import Mode, Row
 from interlock.core.session.attend import NotAllowed
 from interlock.store import gate as rows
@@ -26,21 +26,21 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 ) -> None:
     old, new = begun(app, root, "before", "planning"), begun(app, root, "now")
     app = in_client(app, child, "now")
-    assert attend.moves(app, root, (old, new)) == {old}
+    assert gated_sessions.moves(app, root, (old, new)) == {old}
 
-    taken = attend.take_up(app, root, old)
+    taken = gated_sessions.take_up(app, root, old)
 
     assert isinstance(taken, Begun)
     assert mode_at_gate(home, "now") == f"{old} planning"
     assert resolve_caller(app, Caller(root)) == old
-    attend.change_mode(app, new, "coding", by="user")
+    gated_sessions.change_mode(app, new, "coding", by="user")
     assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
-    attend.change_mode(app, old, "analysis", by="user")
+    gated_sessions.change_mode(app, old, "analysis", by="user")
     assert mode_at_gate(home, "now") == f"{old} analysis"
-    assert attend.take_up(app, root, old) is None, "it is there already"
-    assert isinstance(attend.take_up(app, root, new), NotAllowed)
-    attend.change_mode(app, new, "analysis", by="user")
-    assert isinstance(attend.take_up(app, root, new), Begun)
+    assert gated_sessions.take_up(app, root, old) is None, "it is there already"
+    assert isinstance(gated_sessions.take_up(app, root, new), NotAllowed)
+    gated_sessions.change_mode(app, new, "analysis", by="user")
+    assert isinstance(gated_sessions.take_up(app, root, new), Begun)
     assert mode_at_gate(home, "now") == f"{new} analysis", "and back again"
 
 
@@ -49,7 +49,7 @@ def test_a_session_that_was_left_does_not_go_on(app: App, root: Path, child: int
     in_client(app, child, "now")
     assert resolve_caller(app, Caller(root)) == new
 
-    attend.join(app, root, talk("now"), old)
+    gated_sessions.join(app, root, talk("now"), old)
 
     assert resolve_caller(app, Caller(root)) == old
 
@@ -71,15 +71,15 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
 ) -> None:
     before, there, task, may = case
     old = begun(app, root, "before", there)
-    attend.change_work(app, old, attend.Work(task=task))
+    gated_sessions.change_work(app, old, gated_sessions.Work(task=task))
     new = begun(app, root, "now", before)
     app = in_client(app, child, "now")
 
-    taken = attend.take_up(app, root, old)
+    taken = gated_sessions.take_up(app, root, old)
 
     assert isinstance(taken, Begun if may else NotAllowed)
     assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
-    started_there = attend.start(app, root, old)
+    started_there = gated_sessions.start(app, root, old)
     assert isinstance(started_there, Begun if may else NotAllowed), "nor does starting it"
 
 
@@ -90,9 +90,9 @@ def test_a_session_of_another_project_is_not_joined(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert attend.moves(app, root, (elsewhere,)) == set()
-    assert attend.take_up(app, root, elsewhere) is None
-    refused = attend.start(app, root, elsewhere)
+    assert gated_sessions.moves(app, root, (elsewhere,)) == set()
+    assert gated_sessions.take_up(app, root, elsewhere) is None
+    refused = gated_sessions.start(app, root, elsewhere)
     assert isinstance(refused, NotAllowed)
     assert str(tmp_path / "elsewhere") in refused.why
 
@@ -104,6 +104,6 @@ def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert isinstance(attend.take_up(app, root, old), Begun)
+    assert isinstance(gated_sessions.take_up(app, root, old), Begun)
 
     assert mode_at_gate(home, "now") == f"{old} analysis"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust
+from interlock.app.protocol import gated_sessions
 from interlock.core.session import logbook
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
@@ -19,7 +19,7 @@ TALK = Conversation("claude-code", "one")
 
 
 def begun(app: App, root: Path, conversation: Conversation = TALK) -> SessionState:
-    return attend.begin(app, root, conversation).state
+    return gated_sessions.begin(app, root, conversation).state
 
 
 def test_a_session_that_begins_opens_one_and_says_where(app: App, tmp_path: Path) -> None:
@@ -88,7 +88,9 @@ def test_sessions_that_begin_at_once_have_a_logbook_each(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("branch", ["main", "a|b"])
 def test_the_branch_is_a_cell_and_the_main_one_is_warned_about(branch: str) -> None:
-    text = logbook.opened(attend.SessionId("ses_1"), 1, branch=branch, profile="strict", at_ms=0)
+    text = logbook.opened(
+        gated_sessions.SessionId("ses_1"), 1, branch=branch, profile="strict", at_ms=0
+    )
     rows = [line for line in text.splitlines() if line.startswith("| ")]
 
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}

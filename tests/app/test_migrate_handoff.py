@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
-from interlock.app.bootstrap import bootstrap
 from interlock.app.context import App, open_app
 from interlock.app.handoff import hand_off
 from interlock.app.migrate import Migrated, migrate
@@ -15,6 +13,8 @@ from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
 from interlock.app.notes.results import Checked
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.bootstrap import bootstrap
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.handoff import Step, parse_handoff
@@ -70,7 +70,7 @@ def note(root: Path, path: str) -> Note:
 
 def state(app: App, session: str | None) -> SessionState:
     assert session is not None
-    found = attend.state_of(app, session)  # pyright: ignore[reportArgumentType]
+    found = gated_sessions.state_of(app, session)  # pyright: ignore[reportArgumentType]
     assert isinstance(found, SessionState)
     return found
 
@@ -211,7 +211,7 @@ def test_a_session_goes_on_with_the_work(app: App, root: Path) -> None:
 
 def test_a_session_that_is_about_something_is_not_moved(app: App, root: Path) -> None:
     session = begun(app, root, "one")
-    attend.change_work(app, session, Work("Other", "T-1"))
+    gated_sessions.change_work(app, session, Work("Other", "T-1"))
 
     done = taken_over(app, root)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.write import Draft, write
+from interlock.app.protocol import gated_sessions
 from interlock.core.session.attend import Conversation
 from tests.app.copies import copied
 from tests.scenes import started
@@ -53,7 +53,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
     opt_in.opt_in(project, "standard")
     with closing(open_app(shared)) as app:
         started(app, project)
-        attend.begin(app, project, Conversation("claude-code", "conversation-1"))
+        gated_sessions.begin(app, project, Conversation("claude-code", "conversation-1"))
         notes = open_notes(app, project)
         assert isinstance(notes, OpenedNotes)
         write(app, notes, Draft("A note", "text"), project)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import (
     BadToken,
     GoalMissing,
@@ -304,7 +304,7 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
 
 def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_path: Path) -> None:
     opt_in.opt_in(tmp_path, "standard")
-    session = attend.begin(app, tmp_path, Conversation("claude-code", "talk")).session
+    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk")).session
     assert [(found, health.state) for found, health in verify_all(app)] == [(session, "healthy")]
 
     place_of(home).run("DELETE FROM event WHERE seq = 1")

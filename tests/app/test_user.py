@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend, deletion
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
@@ -127,8 +127,8 @@ def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_pat
 
 def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
-    session = attend.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
-    attend.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
+    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
+    gated_sessions.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
     assert isinstance(gate.read(home, "claude-code", "talk-1"), Row)
 
     deletion.delete(app, session)

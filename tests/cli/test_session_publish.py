@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
@@ -25,7 +25,7 @@ from tests.unprivileged import nobody, place_of_nobody
 
 def attended(app: App, root: Path, name: str = "one") -> SessionId:
     opt_in(root, "standard")
-    return attend.begin(app, root, Conversation("claude-code", name)).session
+    return gated_sessions.begin(app, root, Conversation("claude-code", name)).session
 
 
 def note_of(root: Path, session: str) -> Path:
@@ -56,7 +56,7 @@ def test_a_session_is_published_and_its_path_printed(
 def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = attended(app, tmp_path)
     before = published(tmp_path, session).front.values
-    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
     after = published(tmp_path, session).front.values
 
     assert "feature" not in before
@@ -78,7 +78,7 @@ def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> 
     assert "2 of 3 steps done" in note.body
     assert "> Half done." in note.body
     assert [(said.category, said.text) for said in note.observations] == [("gap", "No tests")]
-    attend.change_status(app, session, "ended", "by the test")
+    gated_sessions.change_status(app, session, "ended", "by the test")
     assert published(tmp_path, session).front.values["status"] == "ended"
 
 
@@ -92,7 +92,7 @@ def test_what_a_person_wrote_below_the_line_stays(
     path.write_bytes(path.read_bytes().rstrip(b"\n") + mine.encode())
     path.write_bytes(path.read_bytes().replace(b"# Session", b"# Mine, not kept"))
 
-    attend.change_work(app, session, Work("Dark mode"))
+    gated_sessions.change_work(app, session, Work("Dark mode"))
     assert typed("session", "publish").code == 0
 
     text = path.read_bytes().decode()
@@ -189,8 +189,8 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         told = Desk(place / "home", project).begin()
         app = open_app(place / "home")
         (session,) = app.reader.attended_in(str(project))
-        state = attend.state_of(app, session)
-        changed = attend.change_work(app, session, Work("Dark mode"))
+        state = gated_sessions.state_of(app, session)
+        changed = gated_sessions.change_work(app, session, Work("Dark mode"))
         written_while_closed = list(folder.rglob("*"))
 
         folder.chmod(0o755)
@@ -200,9 +200,9 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         ]
         app.close()
 
-    assert isinstance(state, attend.SessionState)
+    assert isinstance(state, gated_sessions.SessionState)
     assert state.protocol_start_complete
-    assert isinstance(changed, attend.SessionState)
+    assert isinstance(changed, gated_sessions.SessionState)
     assert written_while_closed == []
     for said in (told["systemMessage"], told["hookSpecificOutput"]["additionalContext"]):
         assert "The note of the session was not written: " in said
@@ -238,7 +238,7 @@ def test_the_command_says_why_it_could_not_be_written(
 
 def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = attended(app, tmp_path)
-    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
     first = started(app, tmp_path)
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     assert isinstance(advance(app, first.answer.continue_token, output("Begun.", gap)), Answered)
@@ -282,7 +282,7 @@ def test_what_was_handed_off_can_be_taken_over_elsewhere(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = attended(app, tmp_path)
-    attend.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
     other = tmp_path / "other"
     other.mkdir()
     opt_in(other, "standard")

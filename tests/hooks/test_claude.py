@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app import attend
 from interlock.app.access import publish_agent_bearer, secret_in
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.session.attend import Conversation
 from interlock.hooks.run import BLOCKS, Event, Outcome, run
@@ -94,8 +94,8 @@ ASKED: dict[str, set[str]] = {
 def test_the_mode_decides_about_every_class_of_tool(
     app: App, hook: Hook, project: Path, mode: Mode, kind: str
 ) -> None:
-    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
-    attend.change_mode(app, session, mode, by="user", task="T-1")
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    gated_sessions.change_mode(app, session, mode, by="user", task="T-1")
     name, given_ = CALLS[kind]
 
     found = answer(hook(tool(name, project, **given_)))
@@ -133,8 +133,8 @@ def missing(home: Path) -> None:
 def test_whatever_keeps_the_state_from_being_known_denies_all_but_reading(
     app: App, hook: Hook, home: Path, project: Path, harm: Callable[[Path], None]
 ) -> None:
-    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
-    attend.change_mode(app, session, "coding", by="user")
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    gated_sessions.change_mode(app, session, "coding", by="user")
     harm(home)
 
     for kind, (name, given_) in CALLS.items():
@@ -165,7 +165,7 @@ def test_where_nobody_opted_in_the_hook_is_silent(hook: Hook, tmp_path: Path) ->
 
 
 def test_a_broken_project_config_denies(app: App, hook: Hook, project: Path) -> None:
-    attend.begin(app, project, Conversation("claude-code", "host-1"))
+    gated_sessions.begin(app, project, Conversation("claude-code", "host-1"))
     (project / ".interlock" / "config.toml").write_text("[project\n")
 
     assert answer(hook(tool("Write", project, file_path="a"))) == "deny"
@@ -197,13 +197,13 @@ def test_a_session_start_tells_where_the_session_stands(hook: Hook, project: Pat
 
 
 def test_what_the_user_types_changes_the_mode(app: App, hook: Hook, project: Path) -> None:
-    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
 
     told = hook(recorded("UserPromptSubmit", project, prompt="/mode coding --task T-9"))
 
     assert b"coding" in told.out
-    state = attend.state_of(app, session)
-    assert not isinstance(state, attend.attend.NotAttended)
+    state = gated_sessions.state_of(app, session)
+    assert not isinstance(state, gated_sessions.attend.NotAttended)
     assert (state.current_mode, state.active_task) == ("coding", "T-9")
     quoted = "Please read this: /mode disabled"
     assert hook(recorded("UserPromptSubmit", project, prompt=quoted)).out == b""
@@ -257,9 +257,9 @@ def test_any_bytes_before_a_tool_call_are_denied(
 def test_an_agent_does_not_change_its_own_rules(
     app: App, hook: Hook, project: Path, command: str
 ) -> None:
-    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
     for mode in ("analysis", "planning", "coding"):
-        attend.change_mode(app, session, mode, by="user", task="T")
+        gated_sessions.change_mode(app, session, mode, by="user", task="T")
 
         assert answer(hook(tool("Bash", project, command=command))) == "deny", mode
 
@@ -268,22 +268,22 @@ def test_an_agent_does_not_change_its_own_rules(
 def test_an_agent_reads_no_secret_of_the_server(
     app: App, hook: Hook, home: Path, project: Path, kept_in: str
 ) -> None:
-    session = attend.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
     publish_agent_bearer(home, secret_in(home))
     for mode in ("analysis", "planning", "coding"):
-        attend.change_mode(app, session, mode, by="user", task="T")
+        gated_sessions.change_mode(app, session, mode, by="user", task="T")
         for file in (home / "secret", home / "agent-secret", home / "keyring"):
             assert file.exists() or kept_in == "postgres"
             assert answer(hook(tool("Read", project, file_path=str(file)))) == "deny", mode
             assert answer(hook(tool("Bash", project, command=f"cat {file}"))) == "deny", mode
         assert answer(hook(tool("Grep", project, pattern=".", path=str(home)))) == "deny", mode
 
-    attend.change_mode(app, session, "disabled", by="user")
+    gated_sessions.change_mode(app, session, "disabled", by="user")
     assert answer(hook(tool("Read", project, file_path=str(home / "secret")))) == "allow"
 
 
 def test_an_agent_goes_where_the_policy_lets_it(app: App, hook: Hook, project: Path) -> None:
-    attend.begin(app, project, Conversation("claude-code", "host-1"))
+    gated_sessions.begin(app, project, Conversation("claude-code", "host-1"))
 
     def said(command: str) -> str:
         return answer(hook(tool("Bash", project, command=command)))

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.gate.paths import ALWAYS
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
@@ -52,10 +52,10 @@ class Scene:
         self.cwd: Path | str = self.project
         opt_in(self.project, "standard")
         self.config = self.project / ".interlock" / "config.toml"
-        self.session = attend.begin(app, self.project, Conversation(HOST, "host-1")).session
+        self.session = gated_sessions.begin(app, self.project, Conversation(HOST, "host-1")).session
 
     def goes_to(self, mode: Mode) -> None:
-        attend.change_mode(self.app, self.session, mode, by="user", task="T-1")
+        gated_sessions.change_mode(self.app, self.session, mode, by="user", task="T-1")
 
     def payload(self, tool: str, given: object = None, **more: object) -> bytes:
         text = json.dumps(given).replace("<PROJECT>", str(self.project))
@@ -84,8 +84,8 @@ class Scene:
     def asks(self, text: str) -> None:
         """The config says so now, and the gate was told."""
         self.config.write_text(text)
-        attend.change_status(self.app, self.session, "paused", "")
-        attend.change_status(self.app, self.session, "active", "")
+        gated_sessions.change_status(self.app, self.session, "paused", "")
+        gated_sessions.change_status(self.app, self.session, "active", "")
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
 from interlock.mcp.callers import YOURS
@@ -193,7 +193,7 @@ def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_sam
     first = launch()
     old = first.hook("one")
     run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
-    attend.change_mode(app, SessionId(old), "disabled", by="user")
+    gated_sessions.change_mode(app, SessionId(old), "disabled", by="user")
     later = launch()
     new = later.hook("two")
 
@@ -240,8 +240,8 @@ def test_a_run_says_whose_session_is_meant(agent: Agent, app: App) -> None:
     root = Path.cwd()
     opt_in(root, "standard")
     for name in ("one", "two"):
-        attend.begin(app, root, Conversation("claude-code", name))
-    wanted = attend.begin(app, root, Conversation("claude-code", "three")).session
+        gated_sessions.begin(app, root, Conversation("claude-code", name))
+    wanted = gated_sessions.begin(app, root, Conversation("claude-code", "three")).session
     run = agent.ok("start_workflow", workflowId="line", goal="Named", sessionId=wanted)
 
     assert agent.ok("session", token=f"`{run['continueToken']}`")["session"] == wanted

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs import approvals
 from interlock.cli import commands
 from interlock.core.session.approve import Verdict
@@ -162,14 +162,14 @@ def test_a_session_of_another_project_is_not_changed(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     opt_in(elsewhere, "standard")
-    session = attend.begin(app, elsewhere, Conversation("claude-code", "another")).session
+    session = gated_sessions.begin(app, elsewhere, Conversation("claude-code", "another")).session
 
     problem = attended.refused(
         "session", {"sessionId": session, "mode": "coding", "task": "hijack", "action": "set"}
     )
 
     assert problem["code"] == "not_allowed"
-    state = attend.state_of(app, session)
+    state = gated_sessions.state_of(app, session)
     assert isinstance(state, SessionState)
     assert (state.current_mode, state.active_task) == ("analysis", None)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
 from interlock.core.session.attend import Conversation
 from interlock.mcp.protocol import Protocol
@@ -169,5 +169,5 @@ def perform(app: App, project: Path) -> dict[str, str]:
     gated = project.with_name("gated")
     gated.mkdir()
     opt_in.opt_in(gated, "standard")
-    seen["attended"] = attend.begin(app, gated, Conversation("claude-code", "talk")).session
+    seen["attended"] = gated_sessions.begin(app, gated, Conversation("claude-code", "talk")).session
     return seen

@@ -11,11 +11,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from interlock.app import attend
 from interlock.app.access import secret_in
 from interlock.app.context import SystemClock, open_app
-from interlock.app.notes.publish import file_of, publish_session
 from interlock.app.notes.results import Done
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.publish import file_of, publish_session
 from interlock.app.runs.user_actions import open_gaps
 from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.core.ids import RunId, SessionId
@@ -193,7 +193,9 @@ def test_a_config_that_cannot_be_read_is_said(
     (tmp_path / ".interlock").mkdir()
     config = tmp_path / ".interlock" / "config.toml"
     config.write_text("[project]\nprofile = 'standard'\n")
-    session = attend.begin(here.app, tmp_path, Conversation("claude-code", "another")).session
+    session = gated_sessions.begin(
+        here.app, tmp_path, Conversation("claude-code", "another")
+    ).session
     config.write_text("not toml")
 
     page = refused(signed_in, f"/sessions/{session}/mode", 409, mode="coding")

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.claude import Program
-from interlock.app import attend, kept
+from interlock.app import kept
 from interlock.app.access import secret_in
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
+from interlock.app.protocol import gated_sessions
 from interlock.core.session.attend import Conversation
 from interlock.server.pages.absent import ABSENT, Absent
 from tests.scenes import started
@@ -137,7 +138,7 @@ def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     trust.trust(home, tmp_path, at_ms=1)
     install.install(home, "project", tmp_path, Program(sys.executable, (), str(home)), at_ms=1)
     app = open_app(home)
-    attend.begin(app, tmp_path, Conversation("claude-code", "talk"))
+    gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk"))
     app.close()
     assert served.get("/settings").status == 200
 

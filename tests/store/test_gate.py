@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.session.attend import Conversation
 from interlock.store import gate
@@ -97,12 +97,12 @@ def test_the_next_session_start_makes_it_anew(
 ) -> None:
     opt_in(tmp_path, "standard")
     conversation = Conversation("claude-code", "host-1")
-    begun = attend.begin(app, tmp_path, conversation)
-    attend.change_mode(app, begun.session, "coding", by="user")
+    begun = gated_sessions.begin(app, tmp_path, conversation)
+    gated_sessions.change_mode(app, begun.session, "coding", by="user")
     harm(home / gate.FILE)
     assert isinstance(gate.read(home, "claude-code", "host-1"), Unknown)
 
-    attend.begin(app, tmp_path, conversation)
+    gated_sessions.begin(app, tmp_path, conversation)
 
     found = gate.read(home, "claude-code", "host-1")
     assert isinstance(found, Row)

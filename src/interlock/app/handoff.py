@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from interlock.app import attend
 from interlock.app.context import App
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.handoff import Handoff
@@ -16,7 +16,7 @@ def hand_off(app: App, session: SessionId) -> Handoff:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    state = attend.state_of(app, session)
+    state = gated_sessions.state_of(app, session)
     # Here and not above: the notes cost more to import than all the rest of this.
     from interlock.app.notes.handed_over import handed_over  # noqa: PLC0415
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 import msgspec
 
-from interlock.app import attend
 from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
@@ -27,6 +26,7 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.app.notes.write import Draft, Planned, plan, write
+from interlock.app.protocol import gated_sessions
 from interlock.core.notes import front
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.handoff import parse_handoff
@@ -176,12 +176,12 @@ def _session(app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run
         here = resolve_caller(app, Caller(root))
         known = here if isinstance(here, str) else None
         return _Session(known, f"A session would go on with {_work(found)}.")
-    begun = attend.start(app, root)
-    if not isinstance(begun, attend.Begun):
+    begun = gated_sessions.start(app, root)
+    if not isinstance(begun, gated_sessions.Begun):
         return _no_session(explain(begun))
     if begun.state.active_feature or begun.state.active_task:
         return _Session(begun.session, "The session is about other work already, and stays so.")
-    changed = attend.change_work(app, begun.session, Work(found.feature, found.task))
+    changed = gated_sessions.change_work(app, begun.session, Work(found.feature, found.task))
     if not isinstance(changed, SessionState):  # somebody was faster and ended it
         return _no_session(explain(changed))
     return _Session(begun.session, f"The session goes on with {_work(found)}.")

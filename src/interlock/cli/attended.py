@@ -8,7 +8,6 @@ from typing import NoReturn, get_args
 
 import click
 
-from interlock.app import attend
 from interlock.app.callers.agent_detection import agent_around
 from interlock.app.callers.caller import Caller, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
@@ -18,6 +17,7 @@ from interlock.app.gate import opt_in, tool_calls
 from interlock.app.gate.policy import remarks
 from interlock.app.gate.trust import trust
 from interlock.app.home import data_home
+from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
@@ -90,11 +90,11 @@ def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_js
     app = open_app(data_home())
     session = _session(app, session_id, as_json=as_json)
     if wanted is None:
-        found = attend.state_of(app, session)
+        found = gated_sessions.state_of(app, session)
     else:
         chosen = mode_named(wanted)
         assert chosen is not None, "click has checked it"
-        found = attend.change_mode(app, session, chosen, by=caller(), task=task)
+        found = gated_sessions.change_mode(app, session, chosen, by=caller(), task=task)
     _show(found, as_json=as_json)
 
 
@@ -103,7 +103,7 @@ def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_js
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    found = attend.state_of(app, _session(app, session_id, as_json=True))
+    found = gated_sessions.state_of(app, _session(app, session_id, as_json=True))
     if not isinstance(found, SessionState):
         refuse(explain(found), as_json=True)
     print_json(found)
@@ -129,11 +129,11 @@ def set_state(
     app = open_app(data_home())
     session = _session(app, session_id, as_json=as_json)
     chosen: Phase | None = next((known for known in PHASES if known == phase), None)
-    found = attend.change_work(app, session, Work(feature, task, chosen))
+    found = gated_sessions.change_work(app, session, Work(feature, task, chosen))
     if wanted is not None and isinstance(found, SessionState):
         chosen_mode = mode_named(wanted)
         assert chosen_mode is not None, "click has checked it"
-        found = attend.change_mode(app, session, chosen_mode, by=caller())
+        found = gated_sessions.change_mode(app, session, chosen_mode, by=caller())
     _show(found, as_json=as_json)
 
 
@@ -143,8 +143,8 @@ def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
     root = _root(as_json=as_json)
-    begun = attend.start(app, root)
-    if not isinstance(begun, attend.Begun):
+    begun = gated_sessions.start(app, root)
+    if not isinstance(begun, gated_sessions.Begun):
         refuse_caller(begun, as_json=as_json)
     _show(begun.state, as_json=as_json)
 
@@ -158,7 +158,7 @@ def _status(name: str, status: str, help_text: str) -> click.Command:
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
         session = _session(app, session_id, as_json=as_json)
-        found = attend.change_status(app, session, status, f"by `interlock session {name}`")  # pyright: ignore[reportArgumentType]
+        found = gated_sessions.change_status(app, session, status, f"by `interlock session {name}`")  # pyright: ignore[reportArgumentType]
         _show(found, as_json=as_json)
 
     return command

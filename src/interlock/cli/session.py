@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from interlock.app import deletion
 from interlock.app.callers.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.handoff import hand_off
 from interlock.app.home import data_home
+from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
@@ -206,8 +206,8 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     """Write the note of a session into its project now, and print its path"""
     # Here and not above: the notes cost more to import than all the rest of this.
     from interlock.app.notes.explain import explain_note  # noqa: PLC0415
-    from interlock.app.notes.publish import file_of, publish_session  # noqa: PLC0415
     from interlock.app.notes.results import Done  # noqa: PLC0415
+    from interlock.app.protocol.publish import file_of, publish_session
 
     app = open_app(data_home())
     found = _found(app, session_id, as_json=as_json)

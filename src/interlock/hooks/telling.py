@@ -3,13 +3,13 @@
 import hashlib
 from pathlib import Path
 
-from interlock.app import attend
-from interlock.app.bootstrap import MEANING, tell
 from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.gate.policy import remarks
-from interlock.app.notes.publish import catch_up
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.bootstrap import MEANING, tell
+from interlock.app.protocol.publish import catch_up
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
@@ -24,7 +24,7 @@ def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str,
     try:
         source = payload.source or "startup"
         conversation = Conversation(host, payload.session_id, source)
-        begun = attend.begin(app, root, conversation)
+        begun = gated_sessions.begin(app, root, conversation)
         remember_client(app, conversation)
         said = (*remarks(home, root, at_ms=app.clock.now_ms()), *catch_up(app, root))
         to_user = "\n".join(f"Interlock: {remark}" for remark in said)
@@ -43,7 +43,7 @@ def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | 
         session = _session(app, host, payload)
         if session is None:
             return "No session is bound to this conversation; `interlock session start` begins one."
-        changed = attend.change_mode(app, session, wanted, by="user", task=task)
+        changed = gated_sessions.change_mode(app, session, wanted, by="user", task=task)
     finally:
         app.close()
     if not isinstance(changed, SessionState):

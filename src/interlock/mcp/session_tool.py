@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app import attend
-from interlock.app.bootstrap import bootstrap, summary
 from interlock.app.callers.caller import NOBODYS, Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import remarks
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.bootstrap import bootstrap, summary
 from interlock.app.refusals import NoSuchDirectory, NotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
@@ -77,7 +77,7 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
         return unknown_caller(session, SESSION, given)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
-    found = attend.state_of(app, session)
+    found = gated_sessions.state_of(app, session)
     if action == "set" and isinstance(found, SessionState):
         found = _changed(app, found, root_of(workspace), arguments)
     if isinstance(found, SessionState):
@@ -97,10 +97,12 @@ def _changed(
         return NotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
     found: SessionState | Refusal = state
     if arguments.mode:
-        found = attend.change_mode(app, session, arguments.mode, by="agent", task=arguments.task)
+        found = gated_sessions.change_mode(
+            app, session, arguments.mode, by="agent", task=arguments.task
+        )
     if isinstance(found, SessionState):
         work = Work(arguments.feature, arguments.task, arguments.phase)
-        found = attend.change_work(app, session, work)
+        found = gated_sessions.change_work(app, session, work)
     return found
 
 
@@ -108,8 +110,8 @@ def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | 
     root = root_of(workspace)
     if root is None:
         return refused(explain(NotOptedIn(str(workspace))), None)
-    begun = attend.start(app, root, session_id)
-    if isinstance(begun, attend.Begun):
+    begun = gated_sessions.start(app, root, session_id)
+    if isinstance(begun, gated_sessions.Begun):
         said = _remarks(app, begun.state)
         return _answer(begun.state, bootstrap(app, begun.state, said).text)
     if isinstance(begun, NotAllowed):

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.app import attend, deletion
-from interlock.app.bootstrap import bootstrap, tell
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust
 from interlock.app.notes.opened import BUDGET
+from interlock.app.protocol import deletion, gated_sessions
+from interlock.app.protocol.bootstrap import bootstrap, tell
 from interlock.core.notes.budget import tokens
 from interlock.core.session.attend import Conversation, Work
 from interlock.core.session.state import SessionState
@@ -22,7 +22,7 @@ CLAUDE = Conversation("claude-code", "c1", "startup")
 @pytest.fixture
 def state(app: App, desk: Desk) -> SessionState:
     opt_in(desk.root, "standard")
-    return attend.begin(app, desk.root, CLAUDE).state
+    return gated_sessions.begin(app, desk.root, CLAUDE).state
 
 
 def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
@@ -95,8 +95,8 @@ def test_what_the_session_is_about_comes_with_its_note(
     app: App, desk: Desk, state: SessionState
 ) -> None:
     desk.file("planning/FEATURE-001-log.md", "---\ntype: feature\ntitle: The log\n---\ntext")
-    session = attend.SessionId(state.session_id)
-    changed = attend.change_work(app, session, Work("The log", "Write it", None))
+    session = gated_sessions.SessionId(state.session_id)
+    changed = gated_sessions.change_work(app, session, Work("The log", "Write it", None))
     assert isinstance(changed, SessionState)
 
     text = bootstrap(app, changed).text
@@ -120,7 +120,7 @@ def test_a_broken_config_takes_the_notes_away_and_nothing_else(
 def test_the_session_itself_is_a_note_that_follows_the_log(
     app: App, desk: Desk, state: SessionState
 ) -> None:
-    session = attend.SessionId(state.session_id)
+    session = gated_sessions.SessionId(state.session_id)
     path = desk.folder / "sessions" / f"session-{session}.md"
     assert "mode: analysis" in path.read_text()
     excluded = (desk.root / ".git" / "info" / "exclude").read_text()
@@ -131,7 +131,7 @@ def test_the_session_itself_is_a_note_that_follows_the_log(
     )
     path.write_text(path.read_text() + "\nwhat a person wrote\n")
 
-    attend.change_mode(app, session, "coding", by="user", task="Write it")
+    gated_sessions.change_mode(app, session, "coding", by="user", task="Write it")
 
     text = path.read_text()
     assert "mode: coding" in text
@@ -157,7 +157,7 @@ def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path)
     opt_in(root, "light")
     trust(app.home, root, at_ms=1)
 
-    attend.begin(app, root, CLAUDE)
+    gated_sessions.begin(app, root, CLAUDE)
 
     assert not (root / ".interlock" / "notes").exists()
 
@@ -165,8 +165,8 @@ def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path)
 def test_what_was_published_of_a_session_goes_with_it(
     app: App, desk: Desk, state: SessionState
 ) -> None:
-    session = attend.SessionId(state.session_id)
-    attend.change_mode(app, session, "coding", by="user", task="kestrel business")
+    session = gated_sessions.SessionId(state.session_id)
+    gated_sessions.change_mode(app, session, "coding", by="user", task="kestrel business")
     path = desk.folder / "sessions" / f"session-{session}.md"
     assert "kestrel" in path.read_text()
 
@@ -182,7 +182,7 @@ def test_what_was_published_of_a_session_goes_with_it(
 def test_a_note_into_which_a_person_wrote_outlives_its_session(
     app: App, desk: Desk, state: SessionState
 ) -> None:
-    session = attend.SessionId(state.session_id)
+    session = gated_sessions.SessionId(state.session_id)
     path = desk.folder / "sessions" / f"session-{session}.md"
     path.write_text(path.read_text() + "\nmine\n")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App, open_app
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
@@ -15,6 +14,7 @@ from interlock.app.notes.opened import open_notes
 from interlock.app.notes.projects import known_projects, newest_project
 from interlock.app.notes.refusals import NoProject
 from interlock.app.notes.watch import look, state_of
+from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.ids import SessionId
@@ -72,17 +72,17 @@ def test_whoever_listens_is_told_that_there_are_no_notes(shut: Closed) -> None:
 
 def test_a_config_that_may_not_be_read_is_not_taken_for_none(app: App, desk: Desk) -> None:
     opt_in(desk.root, "strict")
-    attend.begin(app, desk.root, Conversation("claude-code", "c1"))
+    gated_sessions.begin(app, desk.root, Conversation("claude-code", "c1"))
     with place_of_nobody() as place, nobody():
         project = place / "project"
         project.mkdir()
         opt_in(project, "strict")
         theirs = open_app(place / "home")
-        session = attend.begin(theirs, project, Conversation("claude-code", "c1")).session
+        session = gated_sessions.begin(theirs, project, Conversation("claude-code", "c1")).session
         project.chmod(0)
 
         with pytest.raises(SettingsBroken, match="Permission denied"):
-            attend.change_mode(theirs, session, "coding", by="user")
+            gated_sessions.change_mode(theirs, session, "coding", by="user")
 
         project.chmod(0o755)
         theirs.close()

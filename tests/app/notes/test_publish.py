@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app import attend
-from interlock.app.bootstrap import tell
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.publish import catch_up, publish_session
 from interlock.app.notes.refusals import NotOurs
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.bootstrap import tell
+from interlock.app.protocol.publish import catch_up, publish_session
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
@@ -27,7 +27,7 @@ CLAUDE = Conversation("claude-code", "c1", "startup")
 @pytest.fixture
 def session(app: App, desk: Desk) -> SessionId:
     opt_in(desk.root, "standard")
-    return attend.begin(app, desk.root, CLAUDE).session
+    return gated_sessions.begin(app, desk.root, CLAUDE).session
 
 
 def page(desk: Desk, session: SessionId) -> Path:
@@ -40,7 +40,7 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     opt_in(desk.root, "standard")
     mine = desk.file("sessions/current-session.md", "# My own\n\nprecious")
 
-    session = attend.begin(app, desk.root, CLAUDE).session
+    session = gated_sessions.begin(app, desk.root, CLAUDE).session
 
     assert mine.read_text() == "# My own\n\nprecious"
     other = page(desk, session)
@@ -60,7 +60,7 @@ def test_what_a_person_wrote_outlives_publishing_however_the_line_looks(
     path.write_text(text.replace(KEPT_BELOW, line) + "\nprecious\n")
 
     for mode in ("planning", "analysis"):
-        attend.change_mode(app, session, mode, by="user")
+        gated_sessions.change_mode(app, session, mode, by="user")
 
     assert path.read_text().count("precious") == 1
     assert "mode: analysis" in path.read_text()
@@ -70,7 +70,7 @@ def test_a_directory_whose_name_has_several_lines_stands_in_one(app: App, desk: 
     odd = Desk(app, desk.root.parent / "odd\n# Heading\n- [fact] said")
     opt_in(odd.root, "standard")
 
-    session = attend.begin(app, odd.root, CLAUDE).session
+    session = gated_sessions.begin(app, odd.root, CLAUDE).session
 
     lines = page(odd, session).read_text().splitlines()
     assert [line for line in lines if "# Heading" in line] == [
@@ -84,8 +84,8 @@ def test_a_lock_that_somebody_holds_changes_no_answer(
     (lock,) = (app.home / "notes").glob("*.lock")
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        changed = attend.change_mode(app, session, "planning", by="user")
-        begun = attend.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+        changed = gated_sessions.change_mode(app, session, "planning", by="user")
+        begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
         told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
 
     assert isinstance(changed, SessionState)
@@ -118,7 +118,7 @@ def test_a_damaged_index_heals_when_a_session_begins(app: App, desk: Desk) -> No
     index.write_bytes(content)
 
     said = catch_up(app, desk.root)
-    begun = attend.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+    begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
     told = tell(app, begun.state, said, Conversation("claude-code", "c2", "startup"))
 
     assert said == ()
@@ -129,7 +129,7 @@ def test_where_the_index_cannot_be_a_session_begins_all_the_same(app: App, desk:
     opt_in(desk.root, "standard")
     (app.home / "notes").write_text("a file")
 
-    begun = attend.begin(app, desk.root, CLAUDE)
+    begun = gated_sessions.begin(app, desk.root, CLAUDE)
     told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
 
     assert "Mode: analysis" in told

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from interlock.app import attend, deletion
 from interlock.app.context import App, open_app
-from interlock.app.deletion import Deleted
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.publish import publish, publish_session
 from interlock.app.notes.results import Done
+from interlock.app.protocol import deletion, gated_sessions
+from interlock.app.protocol.deletion import Deleted
+from interlock.app.protocol.publish import publish, publish_session
 from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata
@@ -25,7 +25,7 @@ from tests.unprivileged import nobody, place_of_nobody
 
 def begun(app: App, root: Path, name: str = "c1") -> SessionId:
     opt_in(root, "standard")
-    return attend.begin(app, root, Conversation("claude-code", name)).session
+    return gated_sessions.begin(app, root, Conversation("claude-code", name)).session
 
 
 def note_of(desk: Desk, session: SessionId) -> Path:
@@ -185,7 +185,7 @@ def test_a_note_with_other_line_ends_neither_grows_nor_outlives_its_session(
     path = note_of(desk, session)
     for mode in ("planning", "analysis", "planning"):
         crlf(path)
-        attend.change_mode(app, session, mode, by="user")
+        gated_sessions.change_mode(app, session, mode, by="user")
         assert path.read_text().count("# Session") == 1
         assert path.read_text().count(KEPT_BELOW) == 1
     crlf(path)
@@ -201,7 +201,7 @@ def test_what_a_person_wrote_with_other_line_ends_is_kept_once(app: App, desk: D
     path.write_text(path.read_text() + "\nprecious\n")
     for mode in ("planning", "analysis"):
         crlf(path)
-        attend.change_mode(app, session, mode, by="user")
+        gated_sessions.change_mode(app, session, mode, by="user")
 
     assert path.read_text().count("precious") == path.read_text().count("# Session") == 1
     assert len(deleted(app, session)) == 1

@@ -6,9 +6,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlock.app import attend
 from interlock.app.context import App
 from interlock.app.gate import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
 from interlock.core.session.attend import Conversation
 from interlock.core.session.head import Attended, Head, RunHead
@@ -124,7 +124,7 @@ def test_an_archived_session_is_archived_whatever_its_run_is(run: Driven) -> Non
 
 def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path: Path) -> None:
     opt_in.opt_in(tmp_path, "standard")
-    session = attend.begin(app, tmp_path, Conversation("claude-code", "c1")).session
+    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "c1")).session
 
     def now() -> str:
         stream = app.reader.stream(session)
@@ -134,7 +134,7 @@ def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path:
 
     words = [now()]
     for wanted in ("paused", "active", "ended"):
-        attend.change_status(app, session, wanted, "the user says so")
+        gated_sessions.change_status(app, session, wanted, "the user says so")
         words.append(now())
 
     assert words == ["attended", "paused", "attended", "ended"]

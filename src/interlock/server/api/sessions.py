@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app import attend, deletion
 from interlock.app.context import App
+from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
@@ -171,7 +171,7 @@ def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
 
 
 def _state(app: App, session: SessionId, _: OneSession) -> SessionState | NotAttended:
-    return attend.state_of(app, session)
+    return gated_sessions.state_of(app, session)
 
 
 def _exported(app: App, at: OneSession) -> Download | NoSuchSession | Unhealthy:
@@ -218,7 +218,7 @@ def _mode(app: App, at: OneSession, wanted: ModeWanted) -> SessionState | Refusa
     if isinstance(session, NoSuchSession):
         return session
     task = None if wanted.task is UNSET else wanted.task
-    return attend.change_mode(app, session, wanted.mode, by="user", task=task)
+    return gated_sessions.change_mode(app, session, wanted.mode, by="user", task=task)
 
 
 OPERATIONS = (

@@ -7,9 +7,9 @@ from typing import TypeVar
 import msgspec
 from starlette.routing import Route
 
-from interlock.app import attend, deletion
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
+from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
 from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions.lookup import find_session
@@ -104,7 +104,7 @@ def change_mode(asked: Asked, found: Found) -> GoTo | Explanation:
     if mode is None:
         return _no_such("mode", asked.word("mode"), MODES)
     task = asked.word("task").strip()[:TASK_CHARS_MAX] if "task" in asked.form else None
-    done = attend.change_mode(asked.app, found.session, mode, by="user", task=task)
+    done = gated_sessions.change_mode(asked.app, found.session, mode, by="user", task=task)
     return GoTo(found.path, "mode") if isinstance(done, SessionState) else explain(done)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.publish import unpublish
+from interlock.app.protocol.publish import unpublish
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import SessionId
