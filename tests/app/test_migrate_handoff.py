@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.handoff import hand_off
-from interlock.app.migrate import Migrated, migrate
+from interlock.app.handoff.export import hand_off
+from interlock.app.handoff.migrate import Migrated, migrate
 from interlock.app.notes.check import check
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.opened import OpenedNotes, open_notes

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from interlock.app.migrate import Migrated
-from interlock.app.migrate import migrate as take_over
+from interlock.app.handoff.migrate import Migrated
+from interlock.app.handoff.migrate import migrate as take_over
 from interlock.cli.note import as_json_option, done_or_stop, opened
 from interlock.cli.terminal import print_json
 

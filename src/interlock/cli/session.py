@@ -9,7 +9,7 @@ import click
 from interlock.app.callers.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
-from interlock.app.handoff import hand_off
+from interlock.app.handoff.export import hand_off
 from interlock.app.home import data_home
 from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NoSuchSession
