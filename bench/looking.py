@@ -8,7 +8,7 @@ from playwright.sync_api import sync_playwright
 from bench.measure import Row
 from bench.runs import advance_in, begin, prepared
 from bench.serving import serving
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from interlock.app.context import open_app
 
 STEPS, FORKS = 200, 4

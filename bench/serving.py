@@ -14,8 +14,8 @@ import msgspec
 from bench.agents import Played
 from bench.measure import Row
 from bench.runs import prepared
-from interlock.app.access import secret_in
-from interlock.app.serving import Running, running
+from interlock.app.admin.access import secret_in
+from interlock.app.admin.server_process import Running, running
 
 STARTS = 5
 AGENTS = ((1, 300), (8, 100), (32, 100))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from interlock.app.admin.store_copy import Copied, copy
 from interlock.app.context import App, open_app
-from interlock.app.copying import Copied, copy
 from interlock.core.session.events import HostBound, decode_envelope, refs_of
 from interlock.store.log import Wanted
 from tests.stores import Place

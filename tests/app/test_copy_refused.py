@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.context import App, open_app
-from interlock.app.copy_refusals import (
+from interlock.app.admin.store_copy import Copied, copy
+from interlock.app.admin.store_copy_refusals import (
     CopyUnlike,
     NoTarget,
     SameStore,
@@ -15,7 +15,7 @@ from interlock.app.copy_refusals import (
     Strange,
     TargetTaken,
 )
-from interlock.app.copying import Copied, copy
+from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
 from interlock.core.ids import SessionId
 from interlock.store.failures import StoreFailure, StoreUnusable

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.app.admin.store_copy import Copied, copy
 from interlock.app.context import App, open_app
-from interlock.app.copying import Copied, copy
 from interlock.app.gate import opt_in
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.runs import user_actions
@@ -331,7 +331,7 @@ COPY = """
 import sys
 from pathlib import Path
 from interlock.app.context import open_app
-from interlock.app.copying import copy
+from interlock.app.admin.store_copy import copy
 def tell(what, done, total):
     print(what, done, flush=True)
 copy(open_app(Path(sys.argv[1])), sys.argv[2], tell)

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.app import copying
+from interlock.app.admin import store_copy
+from interlock.app.admin.store_copy import copy
 from interlock.app.context import App
-from interlock.app.copying import copy
 from interlock.app.runs.advance import advance
 from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef
@@ -42,7 +42,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
     app: App, url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the server throws out who reads for too long, and all begins from the start."""
-    monkeypatch.setattr(copying, "BYTES_MAX", 200_000)
+    monkeypatch.setattr(store_copy, "BYTES_MAX", 200_000)
     answer = started(app, tmp_path, steps=50)
     for number in range(45):
         content = output("done", context={"content": f"{number} " + "x" * 50_000})

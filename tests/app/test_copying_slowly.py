@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.copying import Copied, copy
+from interlock.app.admin.store_copy import Copied, copy
 from tests.app.copies import contents, contents_at, opened
 from tests.postgres import Cluster, connected
 from tests.scenes import handed_in, started

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.app.access import publish_agent_bearer, secret_in
+from interlock.app.admin.access import publish_agent_bearer, secret_in
 from interlock.core.gate.tools import HOSTS, Host
 from interlock.mcp.hosts import SECRET, http_config
 from tests.cli.conftest import Terminal

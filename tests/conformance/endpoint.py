@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from interlock.app.context import App, SystemClock, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, Protocol, RpcError
 from interlock.server.guard import Guard

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.access import publish_agent_bearer, secret_in
+from interlock.app.admin.access import publish_agent_bearer, secret_in
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in

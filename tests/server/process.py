@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from interlock.app.access import Secret, secret_in
+from interlock.app.admin.access import Secret, secret_in
 from interlock.app.context import SystemClock
 from tests.server.serving import Answer, Server
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from interlock.app.context import SystemClock
 
 START_SECONDS = 30

@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from interlock.app.access import Secret
+from interlock.app.admin.access import Secret
 from interlock.app.context import SystemClock, open_app
 from interlock.server import site
 from interlock.server.console import Console, Download

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from interlock.app.context import SystemClock, open_app
 from interlock.app.notes.results import Done
 from interlock.app.protocol import gated_sessions

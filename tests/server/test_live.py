@@ -17,7 +17,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from interlock.app.context import App, open_app
 from interlock.app.sessions.store_changes import News, Seen
 from interlock.core.session.plan import Plan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.access import CODE_MS, COOKIE_MS, Secret, secret_in
+from interlock.app.admin.access import CODE_MS, COOKIE_MS, Secret, secret_in
 from interlock.app.context import SystemClock
 from interlock.app.failures import StoreFailure
 from interlock.server.guard import CONTENT_POLICY

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.claude import Program
-from interlock.app import kept
-from interlock.app.access import secret_in
+from interlock.app.admin import data_inventory
+from interlock.app.admin.access import secret_in
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
@@ -118,7 +118,7 @@ def test_every_kind_of_thing_is_told_with_its_place_and_its_end(
     page = served.get("/settings/data").text
 
     assert "Nothing is sent anywhere" in page
-    for kind in kept.KINDS:
+    for kind in data_inventory.KINDS:
         assert kind.name in page
         assert html.escape(kind.holds, quote=False)[:40] in page.replace("&#39;", "'")
     assert "2.0 KB" in page
@@ -142,14 +142,18 @@ def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     app.close()
     assert served.get("/settings").status == 200
 
-    assert {entry.name for entry in kept.entries(home) if entry.kind == kept.OTHER.name} == set()
+    assert {
+        entry.name
+        for entry in data_inventory.entries(home)
+        if entry.kind == data_inventory.OTHER.name
+    } == set()
 
 
 def test_a_command_is_right_for_a_home_with_a_space_in_it(tmp_path: Path) -> None:
     home = tmp_path / "Application Support"
     home.mkdir()
     (home / "logs").mkdir()
-    (log,) = [one for one in kept.kept(home, "") if one.kind.name == "Logs"]
+    (log,) = [one for one in data_inventory.kept(home, "") if one.kind.name == "Logs"]
 
     subprocess.run(["/bin/sh", "-c", log.command], check=True)
 
@@ -167,9 +171,9 @@ def test_what_was_put_into_a_client_is_named_and_the_command_takes_all_of_it_awa
     assert settings.exists()
     with Server(home) as server:
         page = html.unescape(SignedIn(server).get("/settings/data").text)
-        found = kept.elsewhere(home)
+        found = data_inventory.elsewhere(home)
         assert isinstance(found, list)
-        command = kept.forget_all(home, found)
+        command = data_inventory.forget_all(home, found)
         assert str(settings) in page
         assert command in page
         # The name of a command is what differs between here and a user's shell.

@@ -3,7 +3,7 @@
 import json
 from stat import S_IMODE
 
-from interlock.app.access import secret_in
+from interlock.app.admin.access import secret_in
 from tests.server.serving import Server
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from interlock.app.admin.store_copy import Copied
+from interlock.app.admin.store_copy import copy as copy_store
+from interlock.app.admin.store_copy_refusals import explain_copy
 from interlock.app.context import open_app
-from interlock.app.copy_refusals import explain_copy
-from interlock.app.copying import Copied
-from interlock.app.copying import copy as copy_store
 from interlock.app.home import data_home
 from interlock.app.sessions.lookup import verify_all
 from interlock.cli.attended import only_user

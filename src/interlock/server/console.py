@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from interlock.app.access import Secret
+from interlock.app.admin.access import Secret
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.server import words

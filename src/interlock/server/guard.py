@@ -15,7 +15,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from interlock.app.access import Secret
+from interlock.app.admin.access import Secret
 from interlock.app.context import Clock
 from interlock.server.refused import Refused, told
 

@@ -13,9 +13,9 @@ import uvicorn
 import uvloop
 
 from interlock import __version__
-from interlock.app.access import publish_agent_bearer, secret_in
+from interlock.app.admin.access import publish_agent_bearer, secret_in
+from interlock.app.admin.server_process import Running, Served, Starting, become_server
 from interlock.app.context import SystemClock
-from interlock.app.serving import Running, Served, Starting, become_server
 from interlock.server.site import Site, site
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from interlock.app.access import COOKIE_MS, Secret
+from interlock.app.admin.access import COOKIE_MS, Secret
 from interlock.app.context import App, Clock, open_app
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.server import assets, pages

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.app.access import AGENT_FILE, FILE
+from interlock.app.admin.access import AGENT_FILE, FILE
 from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass

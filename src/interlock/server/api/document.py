@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock import __version__
-from interlock.app.serving import PORT
+from interlock.app.admin.server_process import PORT
 from interlock.server.api.operation import Operation, Schema
 from interlock.server.refused import AnyCode, Refused, status_of
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from starlette.routing import Route
 
-from interlock.app.about import about, diagnostics
-from interlock.app.access import COOKIE_MS
-from interlock.app.kept import elsewhere, forget_all, is_private, is_shared, kept
+from interlock.app.admin.access import COOKIE_MS
+from interlock.app.admin.data_inventory import elsewhere, forget_all, is_private, is_shared, kept
+from interlock.app.admin.diagnostics import about, diagnostics
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.server.console import Asked, Console, Shown
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 
 from interlock import __version__
-from interlock.app import kept
+from interlock.app.admin import data_inventory
+from interlock.app.admin.data_inventory import Entry
+from interlock.app.admin.server_process import Running, running
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.tool_calls import Glass
-from interlock.app.kept import Entry
-from interlock.app.serving import Running, running
 from interlock.core.preferences import Preferences, granted
 from interlock.store.log import Stats
 from interlock.workspace.failures import SettingsBroken
@@ -63,8 +63,8 @@ def about(app: App) -> About:
         python=platform.python_version(),
         system=platform.platform(),
         home=app.home,
-        is_private=kept.is_private(app.home),
-        entries=tuple(kept.entries(app.home)),
+        is_private=data_inventory.is_private(app.home),
+        entries=tuple(data_inventory.entries(app.home)),
         place=app.place,
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.context import App
-from interlock.app.copy_refusals import (
+from interlock.app.admin.store_copy_refusals import (
     CopyRefusal,
     CopyUnlike,
     NoTarget,
@@ -23,6 +22,7 @@ from interlock.app.copy_refusals import (
     Strange,
     TargetTaken,
 )
+from interlock.app.context import App
 from interlock.app.sessions.lookup import check_stream, checked
 from interlock.core.ids import BlobRef, RunId, SessionId
 from interlock.core.session.chain import Link
