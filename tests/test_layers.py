@@ -18,8 +18,8 @@ BREACHES = {
         "import interlock.store.keyring",
     ),
     "No cycles between siblings": (
-        "app/home.py",
-        "import interlock.app.runs.start, interlock.app.home",
+        "app/data_home.py",
+        "import interlock.app.runs.start, interlock.app.data_home",
     ),
 }
 
@@ -50,7 +50,7 @@ def test_a_breach_is_seen(tree: Path, contract: str) -> None:
     path = tree / "src" / "interlock" / where
     if contract.startswith("No cycles"):
         start = tree / "src" / "interlock" / "app" / "start.py"
-        start.write_text(start.read_text() + "\nimport interlock.app.home\n")
+        start.write_text(start.read_text() + "\nimport interlock.app.data_home\n")
     path.write_text(path.read_text() + f"\n{line}\n")
 
     assert f"{contract} BROKEN" in lint(tree)

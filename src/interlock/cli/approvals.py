@@ -6,8 +6,8 @@ from textwrap import indent
 import click
 
 from interlock.app.context import open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
-from interlock.app.home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
 from interlock.cli.attended import only_user

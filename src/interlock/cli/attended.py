@@ -11,12 +11,12 @@ import click
 from interlock.app.callers.agent_detection import agent_around
 from interlock.app.callers.caller import Caller, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.gate import opt_in, tool_calls
 from interlock.app.gate.policy import remarks
 from interlock.app.gate.trust import trust
-from interlock.app.home import data_home
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse

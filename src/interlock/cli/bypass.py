@@ -7,10 +7,10 @@ from typing import NoReturn
 import click
 
 from interlock.app.context import SystemClock
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
-from interlock.app.home import data_home
 from interlock.app.refusals import NotOptedIn
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse

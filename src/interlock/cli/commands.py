@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from interlock import __version__
+from interlock.app.data_home import data_home
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
-from interlock.app.home import data_home
 from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, tell
 
 _COMMANDS = {

@@ -4,7 +4,7 @@ import click
 
 from interlock.app.admin.access import agent_file
 from interlock.app.admin.server_process import Running, running
-from interlock.app.home import data_home
+from interlock.app.data_home import data_home
 from interlock.cli.mcp import named, serve, tools_named
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
 from interlock.core.gate.tools import HOSTS, Host

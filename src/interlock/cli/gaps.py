@@ -3,8 +3,8 @@
 import click
 
 from interlock.app.context import App, open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
-from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions

@@ -7,10 +7,10 @@ import click
 import msgspec
 
 from interlock.app.context import SystemClock
+from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import remarks
-from interlock.app.home import data_home
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.call import call_of

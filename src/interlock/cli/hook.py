@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app.home import data_home
+from interlock.app.data_home import data_home
 from interlock.cli.terminal import Stop
 from interlock.core.gate.tools import HOSTS
 from interlock.hooks.run import EVENTS, Event, run

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from interlock.app.context import SystemClock
-from interlock.app.home import data_home
+from interlock.app.data_home import data_home
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Change, Done, InstallFailed, Refused, Scope

@@ -4,8 +4,8 @@ import signal
 from collections.abc import Sequence
 
 from interlock.app.context import open_app
+from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.home import data_home
 from interlock.app.hosts.toolsets import toolsets_wanted
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, complain
 from interlock.mcp.stdio import serve as serve_stdio

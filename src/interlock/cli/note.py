@@ -9,8 +9,8 @@ import click
 from msgspec import structs
 
 from interlock.app.context import App, open_app
+from interlock.app.data_home import data_home
 from interlock.app.explanation import Explanation
-from interlock.app.home import data_home
 from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.read import read

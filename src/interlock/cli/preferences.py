@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from interlock.app.context import open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
-from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences

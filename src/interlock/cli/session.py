@@ -8,9 +8,9 @@ import click
 
 from interlock.app.callers.caller import Caller, session_to_show
 from interlock.app.context import App, open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.handoff.export import hand_off
-from interlock.app.home import data_home
 from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions

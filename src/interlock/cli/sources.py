@@ -19,7 +19,7 @@ from interlock.app.catalogue.sources import (
     sync_sources,
 )
 from interlock.app.context import SystemClock
-from interlock.app.home import data_home
+from interlock.app.data_home import data_home
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.views.ages import ago

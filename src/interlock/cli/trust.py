@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from interlock.app.context import SystemClock
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
-from interlock.app.home import data_home
 from interlock.app.refusals import NotOptedIn
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, print_table, refuse

@@ -16,8 +16,8 @@ from interlock.app.catalogue.workflow_files import (
     list_workflows,
 )
 from interlock.app.context import App, open_app
+from interlock.app.data_home import data_home
 from interlock.app.explain import explain
-from interlock.app.home import data_home
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
 from interlock.core.ids import WorkflowId

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from interlock.app.append_loop import record
 from interlock.app.context import App
-from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, Unhealthy
 from interlock.app.runs import token_target
 from interlock.app.runs.submission import Taken

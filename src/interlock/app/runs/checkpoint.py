@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from interlock.app.append_loop import record
 from interlock.app.context import App
-from interlock.app.record import record
 from interlock.app.refusals import BadToken, NodeGone, NoSuchDirectory, NotesWanted, Unhealthy
 from interlock.app.runs import token_target
 from interlock.app.runs.advance import replay

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
+from interlock.app.append_loop import record
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
 from interlock.app.context import App
-from interlock.app.record import record
 from interlock.app.refusals import RequestReused
 from interlock.app.runs.advance import replay
 from interlock.core.ids import NodeId
