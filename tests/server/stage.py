@@ -130,8 +130,8 @@ def perform(app: App, project: Path) -> dict[str, str]:
     first = waits
     waits = stage.go_on(
         waits,
-        "The bundle is read whole in `app/sessions/bundle.py`. **Streaming** needs a reader that checks"
-        " digests as it goes.\n\n1. `unpack` splits\n2. `adopt` takes an iterator",
+        "The bundle is read whole in `app/sessions/bundle.py`. **Streaming** needs a reader"
+        " that checks digests as it goes.\n\n1. `unpack` splits\n2. `adopt` takes an iterator",
     )
     stage.go_on(
         first, "Another reading: the size is fine, the *time* is the problem. Start from a profile."

@@ -207,7 +207,7 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     # Here and not above: the notes cost more to import than all the rest of this.
     from interlock.app.notes.explain import explain_note  # noqa: PLC0415
     from interlock.app.notes.results import Done  # noqa: PLC0415
-    from interlock.app.protocol.publish import file_of, publish_session
+    from interlock.app.protocol.publish import file_of, publish_session  # noqa: PLC0415
 
     app = open_app(data_home())
     found = _found(app, session_id, as_json=as_json)

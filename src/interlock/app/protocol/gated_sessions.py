@@ -278,7 +278,7 @@ def _change(
 def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
     publish(app, session, standing)
     if standing.policy.profile != "light":
-        from interlock.app.protocol.publish import publish_session
+        from interlock.app.protocol.publish import publish_session  # noqa: PLC0415 (10 ms)
 
         # Where that fails it is done, and said, when the next session starts. What was asked for
         # is recorded already.
