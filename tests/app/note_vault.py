@@ -11,8 +11,8 @@ from interlock.app.notes.sync import Synced, sync
 from interlock.core.notes.stamp import Stamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
+from interlock.workspace.files.atomic_file import Found, Written
 from interlock.workspace.notes import Folder, Scan
-from interlock.workspace.whole_file import Found, Written
 from tests.unprivileged import nobody
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from interlock.workspace.files.atomic_file import Found, Written
 from interlock.workspace.notes import Folder
-from interlock.workspace.whole_file import Found, Written
 
 
 def written(folder: Folder, path: str, text: str, expected: str | None = None) -> Written:

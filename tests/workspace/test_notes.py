@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from interlock.core.notes.stamp import Stamp
-from interlock.workspace import confined, whole_file
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
+from interlock.workspace.files import atomic_file, sandboxed_path
+from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
 from interlock.workspace.notes import Deleted, Folder, Twin
-from interlock.workspace.whole_file import BYTES_MAX, Found, Moved, Written
 from tests.unprivileged import nobody
 from tests.workspace.note_files import found, tree, written
 
@@ -293,7 +293,7 @@ import sys
 from pathlib import Path
 from interlock.store.lock import WriteLock
 from interlock.workspace.notes import Folder
-from interlock.workspace.whole_file import Written
+from interlock.workspace.files.atomic_file import Written
 
 folder, lock = Folder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
 for number in range(25):
@@ -370,8 +370,8 @@ def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: Folde
 
 
 def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: Folder) -> None:
-    with confined.directory(folder.root, ()) as place:
-        with whole_file.drafted(place, b"text", None) as (draft, _):
+    with sandboxed_path.directory(folder.root, ()) as place:
+        with atomic_file.drafted(place, b"text", None) as (draft, _):
             assert folder.scan().drafts == (draft,)
             assert folder.sweep((draft,)) == 0
             assert tree(folder.root) == {draft}

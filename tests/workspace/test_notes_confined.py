@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
+from interlock.workspace.files.atomic_file import Found, Moved, Written
+from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.notes import Folder
-from interlock.workspace.whole_file import Found, Moved, Written
 from tests.workspace.note_files import found, tree, written
 
 SECRET = "what lies outside"

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
-from interlock.workspace import rewrite, surgery
-from interlock.workspace.rewrite import FileMoved
-from interlock.workspace.surgery import BOM, Edit, NotUsable, Splice
+from interlock.workspace.files import file_replacement, json_patch
+from interlock.workspace.files.file_replacement import FileMoved
+from interlock.workspace.files.json_patch import BOM, Edit, NotUsable, Splice
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just(0.5)
 values = st.recursive(
@@ -74,7 +74,7 @@ def joined(found: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, A
 
 
 def grafted(text: str, addition: Mapping[str, Json]) -> Edit:
-    edit = surgery.graft(text, addition)
+    edit = json_patch.graft(text, addition)
     assert isinstance(edit, Edit)
     return edit
 
@@ -90,13 +90,13 @@ def meaning(text: str) -> Any:
 def test_what_is_put_in_means_what_was_meant_and_cut_out_again_it_leaves_no_trace(
     text: str, addition: dict[str, Json]
 ) -> None:
-    edit = surgery.graft(text, addition)
+    edit = json_patch.graft(text, addition)
     wanted = joined(meaning(text), addition)
 
     assert isinstance(edit, NotUsable) == (wanted is None)
     if isinstance(edit, Edit):
         assert meaning(edit.text) == wanted
-        assert surgery.cut(edit.text, edit.splices) == text
+        assert json_patch.cut(edit.text, edit.splices) == text
         assert len(edit.text) == len(text) + sum(len(splice.text) for splice in edit.splices)
 
 
@@ -115,7 +115,7 @@ def test_what_is_removed_is_gone_and_nothing_else_is(text: str, data: st.DataObj
     else:
         del found[name]
 
-    rest = surgery.remove(text, [path], made=())
+    rest = json_patch.remove(text, [path], made=())
 
     assert meaning(rest) == found
     assert len(rest) < len(text)
@@ -166,14 +166,14 @@ def test_what_is_put_in_looks_like_what_is_around_it(text: str, wanted: str) -> 
     ],
 )
 def test_what_cannot_be_operated_on_is_left_alone_with_the_reason(text: str, what: str) -> None:
-    refused = surgery.graft(text, {"m": {"x": [1]}})
+    refused = json_patch.graft(text, {"m": {"x": [1]}})
 
     assert isinstance(refused, NotUsable)
     assert refused.what.startswith(what)
 
 
 def test_a_text_that_is_not_utf8_is_told_where() -> None:
-    assert surgery.decode(b'{"a": "\xff"}') == NotUsable("is not UTF-8 (byte 7)")
+    assert json_patch.decode(b'{"a": "\xff"}') == NotUsable("is not UTF-8 (byte 7)")
 
 
 def test_large_and_odd_texts_are_no_trouble() -> None:
@@ -183,14 +183,14 @@ def test_large_and_odd_texts_are_no_trouble() -> None:
     edit = grafted(text, {"m": {"x": [1]}})
 
     assert edit.text == text[:-1] + ', "m": {"x": [1]}}'
-    assert surgery.cut(edit.text, edit.splices) == text
+    assert json_patch.cut(edit.text, edit.splices) == text
 
 
 def test_a_splice_is_found_again_wherever_it_went() -> None:
     edit = grafted('{\n  "a": 1\n}\n', {"m": {"x": [1]}})
     moved = edit.text.replace('"a": 1', '"before": [1, 2, 3],\n  "a": 1')
 
-    assert surgery.cut(moved, edit.splices) == '{\n  "before": [1, 2, 3],\n  "a": 1\n}\n'
+    assert json_patch.cut(moved, edit.splices) == '{\n  "before": [1, 2, 3],\n  "a": 1\n}\n'
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,14 @@ def test_a_splice_that_was_touched_is_not_cut(before: str, after: str) -> None:
     touched = edit.text.replace(before, after)
     assert touched != edit.text
 
-    assert surgery.cut(touched, edit.splices) is None
+    assert json_patch.cut(touched, edit.splices) is None
 
 
 def test_a_splice_that_is_there_twice_is_not_cut() -> None:
-    assert surgery.cut('{"a": 1, "b": {"q": 0, "b": 2}, "b": 2}', [Splice(0, ', "b": 2')]) is None
-    assert surgery.cut('{"a": 1, "b": 2}', [Splice(0, ', "b": 2')]) == '{"a": 1}'
+    assert (
+        json_patch.cut('{"a": 1, "b": {"q": 0, "b": 2}, "b": 2}', [Splice(0, ', "b": 2')]) is None
+    )
+    assert json_patch.cut('{"a": 1, "b": 2}', [Splice(0, ', "b": 2')]) == '{"a": 1}'
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_what_becomes_empty_goes_only_if_it_came_with_us(
     made: tuple[tuple[str, ...], ...] | None, wanted: str
 ) -> None:
     assert (
-        surgery.remove('{"m": {"x": [1, 2]}, "z": 0}', [("m", "x", 0), ("m", "x", 1)], made)
+        json_patch.remove('{"m": {"x": [1, 2]}, "z": 0}', [("m", "x", 0), ("m", "x", 1)], made)
         == wanted
     )
 
@@ -235,8 +237,8 @@ def test_what_becomes_empty_goes_only_if_it_came_with_us(
 def test_a_document_that_came_with_us_goes_as_a_whole() -> None:
     text = '{ "m": {"x": [1]} }'
 
-    assert surgery.remove(text, [("m", "x", 0)], made=((),)) == ""
-    assert surgery.remove(text, [("m", "x", 0)], made=None) == "{}"
+    assert json_patch.remove(text, [("m", "x", 0)], made=((),)) == ""
+    assert json_patch.remove(text, [("m", "x", 0)], made=None) == "{}"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_items_go_with_one_of_their_commas(doomed: list[int], wanted: str) -> No
 
     paths = [("a", place) for place in doomed]
 
-    assert surgery.remove(text, paths, made=()) == f'{{"a": {wanted}}}'
+    assert json_patch.remove(text, paths, made=()) == f'{{"a": {wanted}}}'
 
 
 def test_a_file_keeps_its_mode_and_owner_and_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ def test_a_file_keeps_its_mode_and_owner_and_a_link_stays_a_link(tmp_path: Path)
     owner = (file.stat().st_uid, file.stat().st_gid)
     link.symlink_to("real.json")
 
-    rewrite.replace(link, b"old", b"new")
+    file_replacement.replace(link, b"old", b"new")
 
     assert link.is_symlink()
     assert file.read_bytes() == b"new"
@@ -283,11 +285,11 @@ def test_a_file_that_somebody_else_wrote_meanwhile_is_left_alone(tmp_path: Path)
     file.write_bytes(b"theirs")
 
     with pytest.raises(FileMoved):
-        rewrite.replace(file, b"read before", b"ours")
+        file_replacement.replace(file, b"read before", b"ours")
     with pytest.raises(FileMoved):
-        rewrite.replace(file, None, b"ours")
+        file_replacement.replace(file, None, b"ours")
     with pytest.raises(FileMoved):
-        rewrite.delete(file, b"read before")
+        file_replacement.delete(file, b"read before")
 
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [
         ("a.json", b"theirs")
@@ -305,7 +307,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        rewrite.replace(file, b"old", b"new")
+        file_replacement.replace(file, b"old", b"new")
 
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.json", b"old")]
 
@@ -317,11 +319,11 @@ def test_what_stands_in_the_way_of_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "loop").symlink_to("loop")
 
-    assert rewrite.obstacle(tmp_path / "new" / "file") == ""
-    assert rewrite.obstacle(tmp_path / "fixed") == "is read-only"
-    assert rewrite.obstacle(tmp_path / "nowhere") == "is a link to nothing"
-    assert rewrite.obstacle(tmp_path / "directory") == "is not a file"
-    assert "cannot be read" in rewrite.obstacle(tmp_path / "loop")
-    assert rewrite.obstacle(tmp_path / "fixed" / "file") == (
+    assert file_replacement.obstacle(tmp_path / "new" / "file") == ""
+    assert file_replacement.obstacle(tmp_path / "fixed") == "is read-only"
+    assert file_replacement.obstacle(tmp_path / "nowhere") == "is a link to nothing"
+    assert file_replacement.obstacle(tmp_path / "directory") == "is not a file"
+    assert "cannot be read" in file_replacement.obstacle(tmp_path / "loop")
+    assert file_replacement.obstacle(tmp_path / "fixed" / "file") == (
         f"cannot be made: `{tmp_path / 'fixed'}` is not a directory"
     )

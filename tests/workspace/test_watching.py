@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.workspace.watching import Watch
+from interlock.workspace.files.folder_watch import Watch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from interlock.workspace import rewrite
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.surgery import Splice
+from interlock.workspace.files import file_replacement
+from interlock.workspace.files.json_patch import Splice
 
 FILE = "installed.json"
 
@@ -54,7 +54,7 @@ def load(home: Path) -> tuple[Install, ...]:
     """
     path = home / FILE
     try:
-        content = rewrite.content_of(path)
+        content = file_replacement.content_of(path)
         return () if content is None else msgspec.json.decode(content, type=_Stored).installs
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
@@ -72,12 +72,12 @@ def save(home: Path, installs: tuple[Install, ...]) -> None:
         OSError: it cannot be written.
     """
     path = home / FILE
-    before = rewrite.content_of(path)
+    before = file_replacement.content_of(path)
     if installs:
         after = msgspec.json.format(msgspec.json.encode(_Stored(1, installs)), indent=2) + b"\n"
-        rewrite.replace(path, before, after)
+        file_replacement.replace(path, before, after)
     elif before is not None:
-        rewrite.delete(path, before)
+        file_replacement.delete(path, before)
 
 
 def digest(content: bytes) -> str:

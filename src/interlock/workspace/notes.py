@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.notes.stamp import Stamp
-from interlock.workspace import confined, whole_file
-from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.whole_file import Found, Moved, Written
+from interlock.workspace.files import atomic_file, sandboxed_path
+from interlock.workspace.files.atomic_file import Found, Moved, Written
+from interlock.workspace.files.sandboxed_path import Outside
 
 SUFFIX = ".md"
 
@@ -57,19 +57,19 @@ class Folder:
 
     def located(self, path: str) -> Path | Outside:
         """Where the note lies, or would. The file is opened part by part all the same."""
-        if fault := confined.path_fault(path, suffix=SUFFIX):
+        if fault := sandboxed_path.path_fault(path, suffix=SUFFIX):
             return Outside(path, fault)
-        if link := confined.link_among(self.root, path.split("/")):
+        if link := sandboxed_path.link_among(self.root, path.split("/")):
             return Outside(path, f"`{link}` is a link")
         return self.root / path
 
     def skipped_because(self, path: str) -> str:
         """Why a scan has passed over it, whether it is a file or a directory."""
         parts = path.split("/")
-        for fault in map(confined.name_fault, parts):
+        for fault in map(sandboxed_path.name_fault, parts):
             if fault:
                 return fault
-        if link := confined.link_among(self.root, parts):
+        if link := sandboxed_path.link_among(self.root, parts):
             return f"`{link}` is a link"
         if path.lower().endswith(SUFFIX) and not path.endswith(SUFFIX):
             return f"its name ends with `{path[-len(SUFFIX) :]}` and not with `{SUFFIX}`"
@@ -84,7 +84,7 @@ class Folder:
         if isinstance(located := self.located(path), Outside):
             return located
         with _saying(located, "read"), self._place_or_none(path) as place:
-            return None if place is None else whole_file.found_in(place, _name(path), located)
+            return None if place is None else atomic_file.found_in(place, _name(path), located)
 
     def write(
         self, path: str, text: str, *, expected: str | None
@@ -97,17 +97,17 @@ class Folder:
         """
         if isinstance(located := self.located(path), Outside):
             return located
-        content = whole_file.encoded(text, located)
+        content = atomic_file.encoded(text, located)
         with _saying(located, "written"):
             if expected is None:
                 if twin := self._twin(path):
                     return Twin(twin)
-                with confined.directory(self.root, _parts(path), is_made=True) as place:
-                    return whole_file.replaced(place, _name(path), content, None, located)
+                with sandboxed_path.directory(self.root, _parts(path), is_made=True) as place:
+                    return atomic_file.replaced(place, _name(path), content, None, located)
             with self._place_or_none(path) as place:
                 if place is None:
                     return Moved(None)
-                return whole_file.replaced(place, _name(path), content, expected, located)
+                return atomic_file.replaced(place, _name(path), content, expected, located)
 
     def move(self, path: str, to: str, *, expected: str) -> Written | Moved | Twin | Outside:
         """Give the note another path; what has that path already is `Moved`.
@@ -120,22 +120,22 @@ class Folder:
             if isinstance(located := self.located(asked), Outside):
                 return located
         with _saying(self.root / path, "moved"), self._place_or_none(path) as old:
-            found = old is not None and whole_file.found_in(old, _name(path), self.root / path)
+            found = old is not None and atomic_file.found_in(old, _name(path), self.root / path)
             if old is None or not found or found.digest != expected:
                 return Moved(found or None)
             twin = self._twin(to)
             if twin and twin != path:
                 return Twin(twin)
-            with confined.directory(self.root, _parts(to), is_made=True) as new:
+            with sandboxed_path.directory(self.root, _parts(to), is_made=True) as new:
                 if twin:  # only the case changes; on some disks that is one file already
                     os.rename(_name(path), _name(to), src_dir_fd=old, dst_dir_fd=new)
-                elif not whole_file.claimed(old, _name(path), new, _name(to)):
-                    return Moved(whole_file.found_in(new, _name(to), self.root / to))
+                elif not atomic_file.claimed(old, _name(path), new, _name(to)):
+                    return Moved(atomic_file.found_in(new, _name(to), self.root / to))
                 os.fsync(new)
                 os.fsync(old)
                 seen = os.stat(_name(to), dir_fd=new, follow_symlinks=False)
-        confined.remove_empty(self.root, _parts(path))
-        return Written(expected, whole_file.stamp(seen))
+        sandboxed_path.remove_empty(self.root, _parts(path))
+        return Written(expected, atomic_file.stamp(seen))
 
     def delete(self, path: str, *, expected: str) -> Deleted | Moved | Outside:
         """
@@ -145,12 +145,12 @@ class Folder:
         if isinstance(located := self.located(path), Outside):
             return located
         with _saying(located, "deleted"), self._place_or_none(path) as place:
-            found = place is not None and whole_file.found_in(place, _name(path), located)
+            found = place is not None and atomic_file.found_in(place, _name(path), located)
             if place is None or not found or found.digest != expected:
                 return Moved(found or None)
             os.unlink(_name(path), dir_fd=place)
             os.fsync(place)
-        confined.remove_empty(self.root, _parts(path))
+        sandboxed_path.remove_empty(self.root, _parts(path))
         return Deleted(expected)
 
     def scan(self) -> Scan:
@@ -161,7 +161,9 @@ class Folder:
             place = waiting.pop()
             try:
                 with (
-                    confined.directory(self.root, place.split("/") if place else ()) as opened,
+                    sandboxed_path.directory(
+                        self.root, place.split("/") if place else ()
+                    ) as opened,
                     os.scandir(opened) as entries,
                 ):
                     for entry in entries:
@@ -171,7 +173,7 @@ class Folder:
                 if not place and error.errno == errno.ENOENT:
                     return Scan({}, () if self._is_surely_absent() else ("",), is_absent=True)
                 # A directory that has become something else meanwhile is no directory of notes.
-                if not place or not confined.is_absence(error):
+                if not place or not sandboxed_path.is_absence(error):
                     found.unreadable.append(place)
         return found.scan()
 
@@ -180,18 +182,18 @@ class Folder:
         with suppress(OSError), self._place_or_none(path) as place:
             if place is not None:
                 seen = os.stat(_name(path), dir_fd=place, follow_symlinks=False)
-                return whole_file.stamp(seen) if stat.S_ISREG(seen.st_mode) else None
+                return atomic_file.stamp(seen) if stat.S_ISREG(seen.st_mode) else None
         return None
 
     def lacks(self, path: str) -> bool:
         """Whether there is surely no such note: what cannot be looked at may well be there."""
         try:
-            with confined.directory(self.root, _parts(path)) as place:
+            with sandboxed_path.directory(self.root, _parts(path)) as place:
                 seen = os.stat(_name(path), dir_fd=place, follow_symlinks=False)
                 # A disk that does not tell cases apart finds it under the name it had before.
                 return not stat.S_ISREG(seen.st_mode) or _name(path) not in os.listdir(place)
         except OSError as error:
-            if not confined.is_absence(error):
+            if not sandboxed_path.is_absence(error):
                 return False
             return os.path.isdir(self.root) or self._is_surely_absent()
 
@@ -200,8 +202,8 @@ class Folder:
         return sum(self._swept(path) for path in drafts)
 
     def _swept(self, path: str) -> bool:
-        with suppress(OSError), confined.directory(self.root, _parts(path)) as place:
-            file = os.open(_name(path), whole_file.READ, dir_fd=place)
+        with suppress(OSError), sandboxed_path.directory(self.root, _parts(path)) as place:
+            file = os.open(_name(path), atomic_file.READ, dir_fd=place)
             try:
                 # A writer holds it for as long as it lives, on whichever side of a container.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -223,7 +225,7 @@ class Folder:
     def _place_or_none(self, path: str) -> Generator[int | None]:
         """The directory of the note."""
         try:
-            place = confined.opened(self.root, _parts(path))
+            place = sandboxed_path.opened(self.root, _parts(path))
         except (FileNotFoundError, NotADirectoryError):
             yield None
             return
@@ -237,7 +239,7 @@ class Folder:
         parts = path.split("/")
         for depth, part in enumerate(parts):
             try:
-                with confined.directory(self.root, parts[:depth]) as place:
+                with sandboxed_path.directory(self.root, parts[:depth]) as place:
                     names = os.listdir(place)
             except (FileNotFoundError, NotADirectoryError):
                 return ""
@@ -261,22 +263,24 @@ class _Findings:
         """Take the entry down; whether it is a directory to look into."""
         name = entry.name
         if name.startswith("."):
-            if name.startswith(whole_file.DRAFT) and name.endswith(whole_file.DRAFT_SUFFIX):
+            if name.startswith(atomic_file.DRAFT) and name.endswith(atomic_file.DRAFT_SUFFIX):
                 self.drafts.append(path)
             return False
         try:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not name.lower().endswith(SUFFIX):
                 return False
-            is_foul = bool(confined.name_fault(name)) or not (is_directory or name.endswith(SUFFIX))
+            is_foul = bool(sandboxed_path.name_fault(name)) or not (
+                is_directory or name.endswith(SUFFIX)
+            )
             if is_foul or entry.is_symlink():
                 self.skipped.append(path)
             elif is_directory:
-                if path.count("/") < confined.PARTS_MAX - 2:
+                if path.count("/") < sandboxed_path.PARTS_MAX - 2:
                     return True
                 self.skipped.append(path)
             elif entry.is_file(follow_symlinks=False):
-                self.files[path] = whole_file.stamp(entry.stat(follow_symlinks=False))
+                self.files[path] = atomic_file.stamp(entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             pass  # gone since it was listed
         except OSError:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from interlock.core.gate.rules import OPENABLE, Bypass
-from interlock.workspace import rewrite
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files import file_replacement
 
 TRUSTED = "trusted.json"
 BYPASSES = "bypasses.json"
@@ -76,7 +76,7 @@ def keep_bypasses(home: Path, all_of_them: tuple[Bypass, ...]) -> None:
 
 def _load(path: Path, kind: Any) -> Any:
     try:
-        content = rewrite.content_of(path)
+        content = file_replacement.content_of(path)
         return None if content is None else msgspec.json.decode(content, type=kind)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
@@ -84,9 +84,9 @@ def _load(path: Path, kind: Any) -> Any:
 
 def _save(path: Path, value: msgspec.Struct | None) -> None:
     """No file is left where there is nothing to remember."""
-    before = rewrite.content_of(path)
+    before = file_replacement.content_of(path)
     if value is not None:
         after = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-        rewrite.replace(path, before, after)
+        file_replacement.replace(path, before, after)
     elif before is not None:
-        rewrite.delete(path, before)
+        file_replacement.delete(path, before)

@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import open_app
 from interlock.app.notes.check import check
 from interlock.app.notes.results import Checked, Finding
-from interlock.workspace.whole_file import BYTES_MAX
+from interlock.workspace.files.atomic_file import BYTES_MAX
 from tests.app.notes.desk import Desk
 from tests.unprivileged import nobody, place_of_nobody
 

@@ -11,9 +11,9 @@ from interlock.app.notes import opened
 from interlock.app.notes.opened import LOOK_SECONDS
 from interlock.core.notes import edits
 from interlock.store.failures import StoreBusy
-from interlock.workspace import whole_file
+from interlock.workspace.files import atomic_file
+from interlock.workspace.files.folder_watch import Watch
 from interlock.workspace.notes import Folder
-from interlock.workspace.watching import Watch
 from tests.app.notes.desk import Desk
 
 
@@ -44,7 +44,7 @@ def test_who_saves_a_file_in_the_moment_of_our_change_is_noticed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = desk.file("n.md", "text\n")
-    whole = whole_file.replaced
+    whole = atomic_file.replaced
 
     def an_editor_comes_after(*arguments: Any) -> Any:
         written = whole(*arguments)
@@ -52,7 +52,7 @@ def test_who_saves_a_file_in_the_moment_of_our_change_is_noticed(
         return written
 
     with monkeypatch.context() as moment:
-        moment.setattr(whole_file, "replaced", an_editor_comes_after)
+        moment.setattr(atomic_file, "replaced", an_editor_comes_after)
         desk.edit("n", edits.Append("line"))
 
     assert desk.found("editor") == ["n.md"]
@@ -104,7 +104,7 @@ def test_what_nobody_told_of_is_noticed_after_a_while(
 def test_a_writer_at_work_keeps_no_reader_waiting(app: App, desk: Desk) -> None:
     desk.file("n.md", "text\n")
     assert desk.found("text") == ["n.md"]
-    draft = desk.file(f"{whole_file.DRAFT}0123{whole_file.DRAFT_SUFFIX}", "half")
+    draft = desk.file(f"{atomic_file.DRAFT}0123{atomic_file.DRAFT_SUFFIX}", "half")
     (lock,) = (app.home / "notes").glob("*.lock")
 
     def waits(_: float) -> None:

@@ -18,7 +18,7 @@ from interlock.app.refusals import RequestReused
 from interlock.core.notes import edits
 from interlock.store.failures import StoreDamaged, StoreFailure, StoreFull, StoreUnusable
 from interlock.store.notes.index import NoteIndex
-from interlock.workspace import whole_file
+from interlock.workspace.files import atomic_file
 from tests.app.notes.desk import Desk
 from tests.scenes import SettableClock
 
@@ -75,14 +75,14 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
 ) -> None:
     path = desk.file("n.md", "text\n")
     call = asked("edit_note", "somebody", ["n"], None)
-    whole = whole_file.replaced
+    whole = atomic_file.replaced
 
     def an_editor_was_faster(*arguments: Any) -> Any:
         path.write_text("by an editor\n")
         return whole(*arguments)
 
     with monkeypatch.context() as moment:
-        moment.setattr(whole_file, "replaced", an_editor_was_faster)
+        moment.setattr(atomic_file, "replaced", an_editor_was_faster)
         assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
 
     assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
@@ -125,7 +125,7 @@ def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk
         raise OSError(28, "No space left on device")
 
     with pytest.MonkeyPatch.context() as disk:
-        disk.setattr(whole_file, "replaced", fails)
+        disk.setattr(atomic_file, "replaced", fails)
         assert isinstance(desk.edit("n", edits.Append("line"), call), NotWritten)
     path.write_text("text\nby a person\n")
 
@@ -144,7 +144,7 @@ def test_who_died_before_the_file_was_written_is_not_told_that_it_was(desk: Desk
         raise Killed
 
     with pytest.MonkeyPatch.context() as moment:
-        moment.setattr(whole_file, "replaced", dies)
+        moment.setattr(atomic_file, "replaced", dies)
         with pytest.raises(Killed):
             desk.edit("n", edits.Append("line"), call)
     desk.edit("n", edits.Append("by another"))

@@ -12,8 +12,8 @@ from interlock.core.gate.trust import Asked
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.workspace import opened, project, settings
+from interlock.workspace.files.file_replacement import FileMoved
 from interlock.workspace.opened import Trusted
-from interlock.workspace.rewrite import FileMoved
 
 
 class Loosening(msgspec.Struct, frozen=True):

@@ -37,7 +37,7 @@ from interlock.core.session.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.workspace import handoffs, project
 from interlock.workspace.failures import FileUnreadable
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
 
 NAME = "handoff"
 NAMES_MAX = 1_000

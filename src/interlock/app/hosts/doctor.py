@@ -16,8 +16,9 @@ from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import Ran, last, run
 from interlock.core.canonical import Json
-from interlock.workspace import manifest, project, rewrite, spool, surgery
-from interlock.workspace.surgery import NotUsable
+from interlock.workspace import manifest, project, spool
+from interlock.workspace.files import file_replacement, json_patch
+from interlock.workspace.files.json_patch import NotUsable
 
 HOOK_SECONDS = 10
 SERVER_SECONDS = 20
@@ -115,13 +116,13 @@ def _settings_files(around: Path) -> tuple[Path, ...]:
 def _read(path: Path) -> dict[str, Json] | Check | None:
     """What a file of the client holds; None if there is none."""
     try:
-        content = rewrite.content_of(path)
+        content = file_replacement.content_of(path)
     except OSError as error:
         return Check("settings", f"`{path}` cannot be read: {error.strerror}", "Mend that.")
     if content is None:
         return None
-    text = surgery.decode(content)
-    found = text if isinstance(text, NotUsable) else surgery.read(text)
+    text = json_patch.decode(content)
+    found = text if isinstance(text, NotUsable) else json_patch.read(text)
     if isinstance(found, NotUsable):
         hint = "Correct the file: Claude Code takes nothing from it as it is."
         return Check("settings", f"`{path}` {found.what}", hint)
@@ -340,7 +341,7 @@ class _Glass(msgspec.Struct, frozen=True, rename="camel"):
 def _glass(home: Path, now_ms: int) -> Check:
     path = home / tool_calls.GLASS
     try:
-        content = rewrite.content_of(path)
+        content = file_replacement.content_of(path)
         glass = msgspec.json.decode(content, type=_Glass) if content is not None else None
     except (OSError, msgspec.MsgspecError):
         what = f"`{path}` cannot be read; the gate is on as if it were not there"

@@ -27,9 +27,10 @@ from interlock.app.hosts.install_plan import (
 )
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
-from interlock.workspace import manifest, project, rewrite
+from interlock.workspace import manifest, project
+from interlock.workspace.files import file_replacement
+from interlock.workspace.files.file_replacement import FileMoved
 from interlock.workspace.manifest import Entry, Install
-from interlock.workspace.rewrite import FileMoved
 
 HOST = claude.HOST
 LOOK_SECONDS = 30
@@ -156,13 +157,13 @@ def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> 
     }
     steps: list[Step | Refused] = []
     try:
-        about = rewrite.content_of(directory / ".claude-plugin" / "plugin.json")
+        about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
         is_ours = about is not None and _name_in(about) == claude.NAME
         if directory.exists() and not is_ours and any(directory.iterdir()):
             what = f"`{directory}` is not empty, and is not Interlock's plugin"
             return Refused(what, "Name a directory that is not there yet.")
         for path, text in files.items():
-            content = rewrite.content_of(path)
+            content = file_replacement.content_of(path)
             if content != text.encode():
                 steps.append(Step(Change(path, content, text.encode(), "part of the plugin")))
     except OSError as error:
@@ -224,7 +225,7 @@ def _done(root: Path, steps: Sequence[Step | Refused]) -> Done | Refused:
     for step in steps:
         if isinstance(step, Refused):
             return step
-        if step.change and (why := rewrite.obstacle(step.change.path)):
+        if step.change and (why := file_replacement.obstacle(step.change.path)):
             return Refused(f"`{step.change.path}` {why}", MENDING)
         changes += [step.change] if step.change else []
         notes += [step.note] if step.note else []
@@ -235,9 +236,9 @@ def _carry_out(changes: Sequence[Change]) -> None:
     for change in changes:
         try:
             if change.after is not None:
-                rewrite.replace(change.path, change.before, change.after)
+                file_replacement.replace(change.path, change.before, change.after)
             elif change.before is not None:
-                rewrite.delete(change.path, change.before)
+                file_replacement.delete(change.path, change.before)
         except FileMoved:
             raise InstallFailed(
                 f"Somebody else wrote `{change.path}` at the same moment",

@@ -9,9 +9,10 @@ import msgspec
 from interlock.agents import claude
 from interlock.agents.claude import JsonPath, Program
 from interlock.core.canonical import Json
-from interlock.workspace import manifest, rewrite, surgery
+from interlock.workspace import manifest
+from interlock.workspace.files import file_replacement, json_patch
+from interlock.workspace.files.json_patch import NotUsable
 from interlock.workspace.manifest import Entry, Install
-from interlock.workspace.surgery import NotUsable
 
 MENDING = "Nothing was written. Correct the file or move it away, and repeat."
 
@@ -80,12 +81,12 @@ def _put(
 ) -> Step | Refused:
     known = old.entry(job.path) if old else None
     base, _ = _without_ours(job, file, known)
-    edit = surgery.graft(base, addition)
+    edit = json_patch.graft(base, addition)
     if isinstance(edit, NotUsable):
         return _unusable(job.path, edit)
     existed = file.content is not None and (known is None or known.existed)
     after = edit.text.encode()
-    made = [str(directory) for directory in rewrite.missing_directories(job.path)]
+    made = [str(directory) for directory in file_replacement.missing_directories(job.path)]
     return Step(
         Change(job.path, file.content, after, what),
         Entry(
@@ -106,7 +107,7 @@ def put_text(path: Path, text: str, old: Install | None) -> Step | Refused:
     if isinstance(content, Refused):
         return content
     after = text.encode()
-    made = [str(directory) for directory in rewrite.missing_directories(path)]
+    made = [str(directory) for directory in file_replacement.missing_directories(path)]
     entry = Entry(
         path=str(path),
         existed=False,
@@ -132,7 +133,7 @@ def take_json(job: Job, old: Install | None) -> Step | Refused:
     rest, is_by_name = _without_ours(job, file, known)
     if rest == file.text:
         return Step()
-    if known and not known.existed and surgery.is_blank(rest):
+    if known and not known.existed and json_patch.is_blank(rest):
         return Step(Change(job.path, file.content, None, "removed: it was not there before"))
     after = rest.encode()
     what = "ours was taken out, and what was changed since stays"
@@ -157,30 +158,30 @@ def take_text(path: Path, text: str, old: Install | None) -> Step | Refused:
 
 def _without_ours(job: Job, file: _File, known: Entry | None) -> tuple[str, bool]:
     """The text without us, and whether we had to be looked for by what our entries say."""
-    rest = surgery.cut(file.text, known.splices) if known and known.splices else None
+    rest = json_patch.cut(file.text, known.splices) if known and known.splices else None
     is_by_name = rest is None
     rest = file.text if rest is None else rest
-    found = surgery.read(rest)
+    found = json_patch.read(rest)
     assert not isinstance(found, NotUsable), "it could be read with us in it"
     if not (doomed := job.ours(found)):
         return rest, False
-    return surgery.remove(rest, doomed, known.made if known else None), is_by_name
+    return json_patch.remove(rest, doomed, known.made if known else None), is_by_name
 
 
 def _open(path: Path) -> _File | Refused:
     content = _read(path)
     if isinstance(content, Refused):
         return content
-    text = surgery.decode(content or b"")
+    text = json_patch.decode(content or b"")
     if isinstance(text, NotUsable):
         return _unusable(path, text)
-    found = surgery.read(text)
+    found = json_patch.read(text)
     return _unusable(path, found) if isinstance(found, NotUsable) else _File(content, text, found)
 
 
 def _read(path: Path) -> bytes | Refused | None:
     try:
-        return rewrite.content_of(path)
+        return file_replacement.content_of(path)
     except OSError as error:
         return Refused(f"`{path}` cannot be read: {error.strerror}", MENDING)
 

@@ -19,10 +19,10 @@ from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.core.notes.words import label
 from interlock.store.failures import StoreDamaged, StoreFailure
-from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
+from interlock.workspace.files.atomic_file import Found, Moved, Written
+from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.notes import Twin
-from interlock.workspace.whole_file import Found, Moved, Written
 
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300

@@ -13,8 +13,8 @@ from interlock.core.notes.problems import is_published, problems
 from interlock.core.notes.typed import Number, number_of
 from interlock.core.notes.words import NOT_UTF_8, one_line
 from interlock.workspace.failures import FolderFailure
+from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.notes import SUFFIX
-from interlock.workspace.whole_file import Found
 
 LINKS_MAX = 10_000
 _GRAVITY = {"error": 0, "warning": 1, "hint": 2}

@@ -10,8 +10,8 @@ from interlock.core.notes.address import Address, NoAddress, address
 from interlock.core.notes.keys import keys_of
 from interlock.core.notes.words import expression
 from interlock.store.notes.rows import Filter, Row
-from interlock.workspace.confined import Outside
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.sandboxed_path import Outside
 
 CLOSE_MAX = 5
 COMPARED_MAX = 2_000  # notes, each by a few names: a hint must not take long

@@ -17,7 +17,7 @@ from interlock.core.notes.note import Note
 from interlock.core.notes.words import one_line
 from interlock.store.notes.rows import Row
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
 
 NOTES_MAX = 100
 _WORK = ("feature", "task")

@@ -15,7 +15,7 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import TYPES as PUBLISHED
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
 
 START_SECONDS_MAX = 1.0  # a client waits for its hook; what is not read by then is read later
 MANDATORY = ("usage-mandatory", "project-constraints")

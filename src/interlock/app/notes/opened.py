@@ -22,9 +22,9 @@ from interlock.store.notes.index import NoteIndex
 from interlock.store.private import make_directory
 from interlock.workspace import git, project
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files.folder_watch import Watch
 from interlock.workspace.notes import Folder
 from interlock.workspace.settings import notes_in
-from interlock.workspace.watching import Watch
 
 BUDGET = 1_500
 LOOK_SECONDS = 30.0  # the kernel tells what is written here, but not what a disk elsewhere is told

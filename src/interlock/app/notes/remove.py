@@ -20,8 +20,8 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.core.notes.versions import is_version, version_of
-from interlock.workspace.confined import Outside
-from interlock.workspace.whole_file import Moved
+from interlock.workspace.files.atomic_file import Moved
+from interlock.workspace.files.sandboxed_path import Outside
 
 LINKS_MAX = 100
 LINKS_SHOWN_MAX = 5

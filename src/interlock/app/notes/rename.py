@@ -24,9 +24,9 @@ from interlock.app.notes.results import Done
 from interlock.app.notes.sync import parsed
 from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
-from interlock.workspace.confined import Outside
+from interlock.workspace.files.atomic_file import Found, Moved
+from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.notes import Twin
-from interlock.workspace.whole_file import Found, Moved
 
 LINKS_MAX = 20
 

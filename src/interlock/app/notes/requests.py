@@ -9,7 +9,7 @@ from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.core.notes.versions import version_of
 from interlock.store.notes.rows import Request
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
 
 KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 

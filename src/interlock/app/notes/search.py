@@ -12,7 +12,7 @@ from interlock.core.notes.plain import plain
 from interlock.core.notes.ranking import Ranked
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
 
 LIMIT_MAX = 50
 PAGE_MAX = 1_000

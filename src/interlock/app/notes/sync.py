@@ -16,8 +16,8 @@ from interlock.store.failures import StoreBusy, StoreDamaged
 from interlock.store.lock import WAIT_SECONDS_MAX, WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import Known
-from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
+from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.notes import Folder, Scan
 
 WAIT_SECONDS_MIN = 0.2

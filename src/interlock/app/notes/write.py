@@ -35,8 +35,8 @@ from interlock.core.session.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
 from interlock.store.notes.rows import Filter
-from interlock.workspace.confined import Outside
-from interlock.workspace.whole_file import Found
+from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.sandboxed_path import Outside
 
 ALIKE_MAX = 1_000
 TAKEN_MAX = 10_000

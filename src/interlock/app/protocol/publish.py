@@ -34,10 +34,10 @@ from interlock.core.views.session_note import (
 )
 from interlock.store.failures import StoreFailure
 from interlock.workspace import project
-from interlock.workspace.confined import Outside
 from interlock.workspace.failures import FolderFailure
+from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.notes import Deleted, Folder
-from interlock.workspace.whole_file import Found
 
 CATCH_UP_MAX = 10
 WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
