@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from interlock.workspace import checkout
-from interlock.workspace.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
+from interlock.workspace.git import checkout
+from interlock.workspace.git.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
 from interlock.workspace.sources import Source, fetch
 from tests.workspace.test_git import run
 from tests.workspace.test_sources import COMMIT, commit_of, fetched, made_home, remote, team, write

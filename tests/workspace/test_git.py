@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.workspace import git
-from interlock.workspace.git import GitState
+from interlock.workspace.git import state
+from interlock.workspace.git.state import GitState
 
 
 def run(directory: Path, *arguments: str) -> str:
@@ -31,7 +31,7 @@ def test_branch_and_commit_are_those_that_git_says(repository: Path) -> None:
     (repository / "deep" / "down").mkdir(parents=True)
     run(repository, "checkout", "-q", "-b", "feature/x")
 
-    seen = git.observe(repository / "deep" / "down")
+    seen = state.observe(repository / "deep" / "down")
 
     assert seen == GitState("feature/x", run(repository, "rev-parse", "HEAD"))
 
@@ -39,41 +39,41 @@ def test_branch_and_commit_are_those_that_git_says(repository: Path) -> None:
 def test_packed_refs_are_read(repository: Path) -> None:
     run(repository, "pack-refs", "--all")
 
-    assert git.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
+    assert state.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(repository: Path, tmp_path: Path) -> None:
     run(repository, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
     run(tmp_path / "linked", "commit", "-q", "--allow-empty", "-m", "two")
 
-    seen = git.observe(tmp_path / "linked")
+    seen = state.observe(tmp_path / "linked")
 
     assert seen == GitState("other", run(tmp_path / "linked", "rev-parse", "HEAD"))
-    assert git.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
+    assert state.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
 
 
 def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
     run(repository, "checkout", "-q", "--detach")
 
-    assert git.observe(repository) == GitState(None, run(repository, "rev-parse", "HEAD"))
+    assert state.observe(repository) == GitState(None, run(repository, "rev-parse", "HEAD"))
 
 
 def test_a_new_repository_has_a_branch_and_no_commit(tmp_path: Path) -> None:
     run(tmp_path, "init", "-q", "-b", "main")
 
-    assert git.observe(tmp_path) == GitState("main", None)
+    assert state.observe(tmp_path) == GitState("main", None)
 
 
 def test_outside_of_git_there_is_nothing_to_see(tmp_path: Path) -> None:
-    assert git.observe(tmp_path) is None
-    assert git.since(tmp_path, "c0ffee") == ()
+    assert state.observe(tmp_path) is None
+    assert state.since(tmp_path, "c0ffee") == ()
 
 
 def test_a_broken_repository_is_no_catastrophe(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: /no/such/place")
 
-    assert git.observe(tmp_path) is None
+    assert state.observe(tmp_path) is None
 
 
 def test_a_commit_that_git_does_not_know_says_nothing(repository: Path) -> None:
-    assert git.since(repository, "0" * 40) == ()
+    assert state.since(repository, "0" * 40) == ()

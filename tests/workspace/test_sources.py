@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.workspace import sources
-from interlock.workspace.checkout import SourceFailure
+from interlock.workspace.git.checkout import SourceFailure
 from interlock.workspace.sources import Checkout, Source, SourcesBroken, directories, fetch
 from tests.workspace.test_git import run
 

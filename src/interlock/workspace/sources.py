@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from interlock.workspace.checkout import (
+from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.git.checkout import (
     COMMIT,
     SourceFailure,
     check_out,
@@ -15,7 +16,6 @@ from interlock.workspace.checkout import (
     ref_is_sound,
     url_fault,
 )
-from interlock.workspace.failures import SettingsBroken
 
 Kind = Literal["directory", "git"]
 FILES_MAX = 500  # workflow files in one directory

@@ -13,7 +13,7 @@ from interlock.app.context import Clock
 from interlock.store.failures import StoreBusy
 from interlock.store.lock import WriteLock
 from interlock.workspace import sources
-from interlock.workspace.checkout import (
+from interlock.workspace.git.checkout import (
     SourceFailure,
     UrlFault,
     leads_below,

@@ -20,9 +20,10 @@ from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
 from interlock.store.private import make_directory
-from interlock.workspace import git, project
+from interlock.workspace import project
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.folder_watch import Watch
+from interlock.workspace.git import state
 from interlock.workspace.notes import Folder
 from interlock.workspace.settings import notes_in
 
@@ -157,7 +158,7 @@ def place_of(home: Path, workspace: Path) -> Place | NoPlace:
 
 def root_of(workspace: Path) -> Path | None:
     """Of the project around a directory."""
-    return project.root_of(workspace) or git.root_of(workspace)
+    return project.root_of(workspace) or state.root_of(workspace)
 
 
 def _chosen(folders: Mapping[str, str], root: Path) -> str:

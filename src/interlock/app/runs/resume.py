@@ -13,7 +13,7 @@ from interlock.core.session.resume import Known, Match, Query
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader, ResumeRow
-from interlock.workspace import git
+from interlock.workspace.git import state
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
 
@@ -113,5 +113,5 @@ def _candidate(
     stream = reader.stream(row.session)
     if is_first and stream and stream.head and row.git_head:
         workspace = Path(row.workspace)
-        changes = (*to_verify(stream.head, workspace), *git.since(workspace, row.git_head))
+        changes = (*to_verify(stream.head, workspace), *state.since(workspace, row.git_head))
     return Candidate(match, row, token, changes)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from interlock.core.session.events import ObservationRecorded
 from interlock.core.session.head import Head
-from interlock.workspace import git
+from interlock.workspace.git import state
 
 
 def seen_in(workspace: Path) -> ObservationRecorded | None:
-    state = git.observe(workspace)
+    state = state.observe(workspace)
     return ObservationRecorded(state.branch, state.head) if state else None
 
 
