@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.measure import Row
 from interlock.core.workflow.compiler import Compiled, load
-from interlock.workspace.catalogue import BUNDLED, Catalogue
+from interlock.workspace.projects.catalogue import BUNDLED, Catalogue
 
 STEPS = 100
 FILES = 100

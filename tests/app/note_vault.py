@@ -12,7 +12,7 @@ from interlock.core.notes.stamp import Stamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.notes import Folder, Scan
+from interlock.workspace.projects.notes_folder import Folder, Scan
 from tests.unprivileged import nobody
 
 

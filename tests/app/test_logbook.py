@@ -13,7 +13,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.session import logbook
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
-from interlock.workspace import logbooks
+from interlock.workspace.projects import logbooks
 
 TALK = Conversation("claude-code", "one")
 

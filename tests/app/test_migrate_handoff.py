@@ -22,7 +22,7 @@ from interlock.core.notes.note import Note
 from interlock.core.session.attend import Work
 from interlock.core.session.state import SessionState
 from interlock.core.views.handoff_page import handoff_page
-from interlock.workspace.handoffs import BYTES_MAX
+from interlock.workspace.projects.handoff_files import BYTES_MAX
 from tests.app.callers import begun
 from tests.unprivileged import nobody, place_of_nobody
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from interlock.core.notes import grammar
 from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from tests.app.note_vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
 
 EXAMPLES = int(os.environ.get("INTERLOCK_SYNC_EXAMPLES", "40"))

@@ -19,7 +19,7 @@ from interlock.core.notes import stamp as stamps
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import Filter
 from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from tests.app.note_vault import Coarse, Unprivileged, Vault, now_ms
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")

@@ -17,7 +17,7 @@ from interlock.core.workflow import conditions
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
-from interlock.workspace.catalogue import BUNDLED
+from interlock.workspace.projects.catalogue import BUNDLED
 from tests.bundled.driver import Answer, Driver, Params, asked_context, offered
 from tests.mcp.agent import Agent
 

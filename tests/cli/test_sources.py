@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from interlock.store import lock
 from interlock.store.lock import WriteLock
-from interlock.workspace import sources
+from interlock.workspace.projects import sources
 from tests.cli.conftest import Said, Terminal
 from tests.workspace.test_git import run
 from tests.workspace.test_sources import remote, write

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 
 
 def written(folder: Folder, path: str, text: str, expected: str | None = None) -> Written:

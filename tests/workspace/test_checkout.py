@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from interlock.workspace.git import checkout
 from interlock.workspace.git.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
-from interlock.workspace.sources import Source, fetch
+from interlock.workspace.projects.sources import Source, fetch
 from tests.workspace.test_git import run
 from tests.workspace.test_sources import COMMIT, commit_of, fetched, made_home, remote, team, write
 

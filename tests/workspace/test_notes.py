@@ -17,7 +17,7 @@ from interlock.core.notes.stamp import Stamp
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files import atomic_file, sandboxed_path
 from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
-from interlock.workspace.notes import Deleted, Folder, Twin
+from interlock.workspace.projects.notes_folder import Deleted, Folder, Twin
 from tests.unprivileged import nobody
 from tests.workspace.note_files import found, tree, written
 
@@ -292,7 +292,7 @@ APPEND = """
 import sys
 from pathlib import Path
 from interlock.store.lock import WriteLock
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from interlock.workspace.files.atomic_file import Written
 
 folder, lock = Folder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
@@ -329,7 +329,7 @@ def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
 WRITE = """
 import sys
 from pathlib import Path
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 
 folder = Folder(Path(sys.argv[1]))
 digest = folder.read("n.md").digest

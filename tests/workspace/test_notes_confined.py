@@ -11,7 +11,7 @@ import pytest
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found, Moved, Written
 from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from tests.workspace.note_files import found, tree, written
 
 SECRET = "what lies outside"

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.workspace import sources
 from interlock.workspace.git.checkout import SourceFailure
-from interlock.workspace.sources import Checkout, Source, SourcesBroken, directories, fetch
+from interlock.workspace.projects import sources
+from interlock.workspace.projects.sources import Checkout, Source, SourcesBroken, directories, fetch
 from tests.workspace.test_git import run
 
 COMMIT = "c0ffee" * 6 + "c0de"

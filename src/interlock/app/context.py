@@ -15,9 +15,9 @@ from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
 from interlock.store.opening import FILE, open_store
 from interlock.store.private import make_directory
-from interlock.workspace.catalogue import Catalogue
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.settings import store_in
+from interlock.workspace.projects.catalogue import Catalogue
+from interlock.workspace.projects.settings import store_in
 
 
 class Clock(Protocol):

@@ -8,7 +8,7 @@ from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
 from interlock.core.session import attend, decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
-from interlock.workspace.catalogue import Broken
+from interlock.workspace.projects.catalogue import Broken
 
 
 class NoSuchWorkflow(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from interlock.core.notes import edits
 from interlock.store.failures import StoreBusy
 from interlock.workspace.files import atomic_file
 from interlock.workspace.files.folder_watch import Watch
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from tests.app.notes.desk import Desk
 
 

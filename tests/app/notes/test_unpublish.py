@@ -18,7 +18,7 @@ from interlock.core.notes.note import Metadata
 from interlock.core.session.attend import Conversation
 from interlock.core.views.session_note import CURRENT, KEPT_BELOW, Page
 from interlock.store.failures import StoreFull
-from interlock.workspace.notes import Folder
+from interlock.workspace.projects.notes_folder import Folder
 from tests.app.notes.desk import Desk
 from tests.unprivileged import nobody, place_of_nobody
 

@@ -17,7 +17,7 @@ from interlock.app.gate.tool_calls import Glass
 from interlock.core.preferences import Preferences, granted
 from interlock.store.log import Stats
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.settings import preferences_in
+from interlock.workspace.projects.settings import preferences_in
 
 
 class KeyState(msgspec.Struct, frozen=True):

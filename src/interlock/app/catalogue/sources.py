@@ -12,7 +12,6 @@ import msgspec
 from interlock.app.context import Clock
 from interlock.store.failures import StoreBusy
 from interlock.store.lock import WriteLock
-from interlock.workspace import sources
 from interlock.workspace.git.checkout import (
     SourceFailure,
     UrlFault,
@@ -21,7 +20,8 @@ from interlock.workspace.git.checkout import (
     ref_is_sound,
     url_fault,
 )
-from interlock.workspace.sources import Kind, Source
+from interlock.workspace.projects import sources
+from interlock.workspace.projects.sources import Kind, Source
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
 from interlock.core.workflow.compiled import Pinned, unpack
 from interlock.core.workflow.problems import Invalid, Problem
 from interlock.store.log import Usage
-from interlock.workspace.catalogue import Broken, Entry, Place, content_of, is_routine
+from interlock.workspace.projects.catalogue import Broken, Entry, Place, content_of, is_routine
 
 if TYPE_CHECKING:
     from interlock.core.workflow.compiler import Compiled

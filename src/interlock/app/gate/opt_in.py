@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.gate.state import PROFILES, Profile
-from interlock.workspace import logbooks, project
+from interlock.workspace.projects import logbooks, project
 
 root_of = project.root_of
 

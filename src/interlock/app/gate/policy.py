@@ -9,8 +9,9 @@ from interlock.core.gate.notice import Limit
 from interlock.core.gate.rules import Bypass
 from interlock.core.gate.state import Policy
 from interlock.core.gate.trust import Asked, Chosen
-from interlock.workspace import opened, project, settings, spool
+from interlock.workspace import opened, spool
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.projects import project, settings
 
 NOTICED_MS = 86_400_000  # notices are told for a day
 NOTICES_MAX = 3

@@ -11,9 +11,10 @@ from interlock.core.gate import trust as core
 from interlock.core.gate.trust import Asked
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
-from interlock.workspace import opened, project, settings
+from interlock.workspace import opened
 from interlock.workspace.files.file_replacement import FileMoved
 from interlock.workspace.opened import Trusted
+from interlock.workspace.projects import project, settings
 
 
 class Loosening(msgspec.Struct, frozen=True):

@@ -35,9 +35,9 @@ from interlock.core.notes.words import one_line
 from interlock.core.session.attend import Work
 from interlock.core.session.logbook import day_of
 from interlock.core.session.state import SessionState
-from interlock.workspace import handoffs, project
 from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.projects import handoff_files, project
 
 NAME = "handoff"
 NAMES_MAX = 1_000
@@ -77,7 +77,7 @@ def migrate(
 ) -> Migrated | NoteRefusal:
     """What cannot be done at all is said before anything is written."""
     try:
-        text = handoffs.text_of(path)
+        text = handoff_files.text_of(path)
     except FileUnreadable as unreadable:
         return HandoffUnread(str(path), str(unreadable))
     source = _source(path, notes.root)

@@ -16,9 +16,10 @@ from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import Ran, last, run
 from interlock.core.canonical import Json
-from interlock.workspace import manifest, project, spool
+from interlock.workspace import manifest, spool
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import NotUsable
+from interlock.workspace.projects import project
 
 HOOK_SECONDS = 10
 SERVER_SECONDS = 20

@@ -27,10 +27,11 @@ from interlock.app.hosts.install_plan import (
 )
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
-from interlock.workspace import manifest, project
+from interlock.workspace import manifest
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileMoved
 from interlock.workspace.manifest import Entry, Install
+from interlock.workspace.projects import project
 
 HOST = claude.HOST
 LOOK_SECONDS = 30

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from interlock.workspace.settings import toolsets_in
+from interlock.workspace.projects.settings import toolsets_in
 
 
 def toolsets_wanted(home: Path) -> tuple[str, ...] | None:

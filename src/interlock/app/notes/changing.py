@@ -22,7 +22,7 @@ from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found, Moved, Written
 from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.notes import Twin
+from interlock.workspace.projects.notes_folder import Twin
 
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300

@@ -14,7 +14,7 @@ from interlock.core.notes.typed import Number, number_of
 from interlock.core.notes.words import NOT_UTF_8, one_line
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
-from interlock.workspace.notes import SUFFIX
+from interlock.workspace.projects.notes_folder import SUFFIX
 
 LINKS_MAX = 10_000
 _GRAVITY = {"error": 0, "warning": 1, "hint": 2}

@@ -20,12 +20,12 @@ from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
 from interlock.store.private import make_directory
-from interlock.workspace import project
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.folder_watch import Watch
 from interlock.workspace.git import state
-from interlock.workspace.notes import Folder
-from interlock.workspace.settings import notes_in
+from interlock.workspace.projects import project
+from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.projects.settings import notes_in
 
 BUDGET = 1_500
 LOOK_SECONDS = 30.0  # the kernel tells what is written here, but not what a disk elsewhere is told

@@ -26,7 +26,7 @@ from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.files.atomic_file import Found, Moved
 from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.notes import Twin
+from interlock.workspace.projects.notes_folder import Twin
 
 LINKS_MAX = 20
 

@@ -18,7 +18,7 @@ from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import Known
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.notes import Folder, Scan
+from interlock.workspace.projects.notes_folder import Folder, Scan
 
 WAIT_SECONDS_MIN = 0.2
 BATCH = 200

@@ -31,7 +31,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate
 from interlock.store.failures import StoreFailure, StreamMoved
-from interlock.workspace import logbooks, project
+from interlock.workspace.projects import logbooks, project
 
 SAME_CLIENT = ("compact", "clear")
 """A conversation that begins so goes on in the client that had it, maybe under another name."""

@@ -33,11 +33,11 @@ from interlock.core.views.session_note import (
     with_kept,
 )
 from interlock.store.failures import StoreFailure
-from interlock.workspace import project
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.notes import Deleted, Folder
+from interlock.workspace.projects import project
+from interlock.workspace.projects.notes_folder import Deleted, Folder
 
 CATCH_UP_MAX = 10
 WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later

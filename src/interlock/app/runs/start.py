@@ -30,8 +30,8 @@ from interlock.core.session.context import ContextRefused
 from interlock.core.session.plan import Stream
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.prompt import Resolved
-from interlock.workspace import references
-from interlock.workspace.settings import preferences_in
+from interlock.workspace.projects import references
+from interlock.workspace.projects.settings import preferences_in
 
 GOAL_CHARS_MAX = 2_000  # it is a sentence; what is longer belongs into the context
 

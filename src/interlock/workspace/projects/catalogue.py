@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.problems import Invalid, Problem
-from interlock.workspace.settings import Bindings, bindings_in, bound_to
+from interlock.workspace.projects.settings import Bindings, bindings_in, bound_to
 
 if TYPE_CHECKING:
     # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
@@ -153,7 +153,7 @@ class Catalogue:
 
     def _directories(self, workspace: Path | None) -> Iterator[tuple[str, Path]]:
         # Later ones win: a project may replace what a user or a source brought along.
-        from interlock.workspace import sources  # noqa: PLC0415 (5 ms, for the same reason)
+        from interlock.workspace.projects import sources
 
         yield "bundled", BUNDLED
         yield "user", self._home / "workflows"
