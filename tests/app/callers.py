@@ -12,7 +12,7 @@ from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
-from interlock.workspace import clients, processes
+from interlock.workspace.machine import clients, processes
 from tests.scenes import install, linear
 
 

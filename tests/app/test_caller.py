@@ -31,8 +31,8 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
-from interlock.workspace import clients, processes
-from interlock.workspace.processes import Process
+from interlock.workspace.machine import clients, processes
+from interlock.workspace.machine.processes import Process
 from tests.app.callers import begun, begun_run, in_client, project, talk
 from tests.scenes import started
 

@@ -9,7 +9,7 @@ from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Refused
-from interlock.workspace import manifest
+from interlock.workspace.machine import install_manifest
 from tests.app.configurations import REFUSED, SERVERS, SETTINGS
 from tests.app.test_install import CONFIG, program, put, read, root, settings_of, take, tree, write
 
@@ -48,7 +48,7 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
         "removed: it was not there before",
     }
     assert tree(root) == before
-    assert not (home / manifest.FILE).exists()
+    assert not (home / install_manifest.FILE).exists()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -58,7 +58,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
     path = write(settings_of(root), SETTINGS[name])
     old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
     put(home, root, program)
-    (home / manifest.FILE).unlink()
+    (home / install_manifest.FILE).unlink()
 
     take(home, root)
 
@@ -105,7 +105,7 @@ def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
     assert refused.hint == "Nothing was written. Correct the file or move it away, and repeat."
     assert tree(root) == before
     assert not (root / CONFIG).exists()
-    assert not (home / manifest.FILE).exists()
+    assert not (home / install_manifest.FILE).exists()
 
 
 def test_servers_that_cannot_be_operated_on_are_refused_before_the_settings_are_written(

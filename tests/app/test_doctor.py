@@ -19,7 +19,7 @@ from interlock.app.gate import tool_calls
 from interlock.app.hosts import doctor
 from interlock.app.hosts.doctor import Check
 from interlock.app.hosts.install import Done, install
-from interlock.workspace import manifest
+from interlock.workspace.machine import install_manifest
 from tests.scenes import started
 
 DENIED = (
@@ -208,7 +208,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         {"config"},
     ),
     "notes that are not ours": (
-        lambda s: (s.home / manifest.FILE).write_text("{}"),
+        lambda s: (s.home / install_manifest.FILE).write_text("{}"),
         {"heard"},
     ),
 }

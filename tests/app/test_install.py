@@ -12,7 +12,7 @@ from interlock.agents import claude
 from interlock.agents.claude import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Done, InstallFailed, Refused
-from interlock.workspace import manifest
+from interlock.workspace.machine import install_manifest
 from tests.app.configurations import SERVERS, SETTINGS
 
 CONFIG = ".interlock"
@@ -179,7 +179,7 @@ def test_another_interpreter_replaces_our_entries_without_our_notes(
 ) -> None:
     path = write(settings_of(root), SETTINGS["crlf"])
     put(home, root, program)
-    (home / manifest.FILE).unlink()
+    (home / install_manifest.FILE).unlink()
     newer = Program("/opt/new/bin/python", ("-P",), str(home))
 
     put(home, root, newer)
@@ -342,7 +342,7 @@ def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: 
 
     put(home, root, program)
     put(home, user, program, "user")
-    assert {install.scope for install in manifest.load(home)} == {"project", "user"}
+    assert {install.scope for install in install_manifest.load(home)} == {"project", "user"}
     take(home, root)
     assert claude.has_hooks(read(settings_of(user)), program)
     assert claude.has_server(read(user / ".claude.json"), program)

@@ -15,7 +15,7 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.core.session.answer import Answered
 from interlock.core.session.attend import Conversation
-from interlock.workspace import clients, processes
+from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, output, started
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from interlock.workspace import opened
+from interlock.workspace.machine import grants
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
 
@@ -48,7 +48,7 @@ def test_what_would_be_loosened_is_shown_before_it_is(typed: Terminal, desk: Des
   rules.shell.unknown  advisory                        what it would deny is told, and allowed
 It loosens the above. PROJECT/.interlock/config.toml is not trusted: it does not count.
 """)
-    assert not (desk.home / opened.TRUSTED).exists()
+    assert not (desk.home / grants.TRUSTED).exists()
 
 
 def test_trust_is_given_and_taken_back(typed: Terminal, desk: Desk) -> None:
@@ -181,7 +181,7 @@ def test_a_bypass_can_be_over(typed: Terminal, home: Path) -> None:
     assert made["untilMs"] - made["atMs"] == 2 * 86_400_000
     assert made["project"] == ""
     assert "  until 20" in typed("gate", "bypass", "list").out
-    stored = home / opened.BYPASSES
+    stored = home / grants.BYPASSES
     stored.write_text(stored.read_text().replace(str(made["untilMs"]), "1000"))
 
     assert "over since 1970-01-01 00:00 UTC" in typed("gate", "bypass", "list").out
@@ -195,7 +195,7 @@ def test_what_binds_the_agent_cannot_be_opened(typed: Terminal, home: Path, rule
     assert said.err.startswith(f"error: The rule `{rule}` cannot be opened\n\nhint: These can: ")
     refused = json.loads(typed("gate", "bypass", "add", rule, "--reason", "x", "--json").out)
     assert refused["code"] == "not_bypassed"
-    assert not (home / opened.BYPASSES).exists()
+    assert not (home / grants.BYPASSES).exists()
 
 
 def test_a_bypass_that_makes_no_sense_is_refused(typed: Terminal, tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_a_bypass_that_makes_no_sense_is_refused(typed: Terminal, tmp_path: Path
 def test_lists_that_are_not_ours_are_named_and_kept(typed: Terminal, home: Path) -> None:
     typed("init")
     for name, command in (
-        (opened.BYPASSES, ("gate", "bypass", "add", "shell.unknown", "--reason", "x")),
-        (opened.TRUSTED, ("trust",)),
+        (grants.BYPASSES, ("gate", "bypass", "add", "shell.unknown", "--reason", "x")),
+        (grants.TRUSTED, ("trust",)),
     ):
         (home / name).write_text("not ours")
 

@@ -21,7 +21,7 @@ from interlock.core.gate.tools import CLASSES, HOSTS, Host, class_of
 from interlock.core.session.attend import Conversation
 from interlock.hooks import fast
 from interlock.hooks.run import Event, Outcome, run
-from interlock.workspace import spool
+from interlock.workspace.machine import spool
 
 HOST: Host = "claude-code"
 UNLISTED = (

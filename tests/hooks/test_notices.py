@@ -7,8 +7,8 @@ import pytest
 from interlock.app.context import SystemClock
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
-from interlock.workspace import spool
-from interlock.workspace.spool import Line
+from interlock.workspace.machine import spool
+from interlock.workspace.machine.spool import Line
 from tests.hooks.desk import Desk
 
 NOTICE = "This was denied 5 times in 10 minutes: stop trying, and ask the user."

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from interlock.workspace import clients, processes
-from interlock.workspace.clients import KEPT_MS, Client
-from interlock.workspace.processes import Process
+from interlock.workspace.machine import clients, processes
+from interlock.workspace.machine.clients import KEPT_MS, Client
+from interlock.workspace.machine.processes import Process
 
 NOW_MS = 1_000_000_000_000  # long ago: what is written now is not old then
 

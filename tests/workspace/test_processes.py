@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.workspace import processes
-from interlock.workspace.processes import Process
+from interlock.workspace.machine import processes
+from interlock.workspace.machine.processes import Process
 
 # macOS: the path of a program, which may have spaces; a login shell has a dash.
 PS = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.workspace import manifest
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.machine import install_manifest
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -228,7 +228,7 @@ def is_private(home: Path) -> bool:
 def elsewhere(home: Path) -> list[Elsewhere] | str:
     """What Interlock was put into; or why that is not known."""
     try:
-        installs = manifest.load(home)
+        installs = install_manifest.load(home)
     except SettingsBroken as broken:
         return str(broken)
     return [

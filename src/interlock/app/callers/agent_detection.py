@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from interlock.workspace import processes
-from interlock.workspace.processes import Process
+from interlock.workspace.machine import processes
+from interlock.workspace.machine.processes import Process
 
 VARIABLES = (
     "CLAUDECODE",

@@ -26,7 +26,7 @@ from interlock.core.ids import SessionId
 from interlock.core.session.attend import Conversation
 from interlock.core.session.head import Attended
 from interlock.core.tokens import TokenFault
-from interlock.workspace import clients, processes
+from interlock.workspace.machine import clients, processes
 from interlock.workspace.projects import project
 
 VARIABLE = "INTERLOCK_SESSION"

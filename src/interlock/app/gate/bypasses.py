@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.app.gate.trust import changing
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
-from interlock.workspace import opened
+from interlock.workspace.machine import grants
 
 DAY_MS = 86_400_000
 
@@ -50,8 +50,8 @@ def add(
     made = Bypass(f"byp_{name}", rule, reason, at_ms, where, until_ms)
     with changing(home):
         # What is over is of no use to anybody: the gate's journal says where it was used.
-        still = (known for known in opened.bypasses(home) if not is_over(known, at_ms))
-        opened.keep_bypasses(home, (*still, made))
+        still = (known for known in grants.bypasses(home) if not is_over(known, at_ms))
+        grants.keep_bypasses(home, (*still, made))
     return made
 
 
@@ -61,7 +61,7 @@ def listed(home: Path) -> tuple[Bypass, ...]:
     Raises:
         SettingsBroken: our own list cannot be used.
     """
-    return opened.bypasses(home)
+    return grants.bypasses(home)
 
 
 def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
@@ -72,10 +72,10 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
         StoreFailure: it cannot be kept.
     """
     with changing(home):
-        known = opened.bypasses(home)
+        known = grants.bypasses(home)
         for bypass in known:
             if bypass.id == bypass_id:
-                opened.keep_bypasses(home, tuple(one for one in known if one != bypass))
+                grants.keep_bypasses(home, tuple(one for one in known if one != bypass))
                 return bypass
     return NoSuchBypass(bypass_id)
 

@@ -9,8 +9,8 @@ from interlock.core.gate.notice import Limit
 from interlock.core.gate.rules import Bypass
 from interlock.core.gate.state import Policy
 from interlock.core.gate.trust import Asked, Chosen
-from interlock.workspace import opened, spool
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.machine import grants, spool
 from interlock.workspace.projects import project, settings
 
 NOTICED_MS = 86_400_000  # notices are told for a day
@@ -70,7 +70,7 @@ def is_trusted_now(home: Path, root: Path, asked: Asked) -> bool:
         SettingsBroken: what the user has trusted cannot be read.
     """
     wanted = (str(root), asked.digest)
-    return any((known.root, known.digest) == wanted for known in opened.trusted(home))
+    return any((known.root, known.digest) == wanted for known in grants.trusted(home))
 
 
 def remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
 
 
 def _holding(home: Path, root: Path, at_ms: int) -> tuple[Bypass, ...]:
-    every = opened.bypasses(home)
+    every = grants.bypasses(home)
     return tuple(bypass for bypass in every if bypass.holds(str(root), at_ms=at_ms))
 
 

@@ -15,9 +15,9 @@ from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.state import Policy, Row, State, Unknown
 from interlock.store import gate
 from interlock.store.failures import StoreUnusable
-from interlock.workspace import spool
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.spool import Line
+from interlock.workspace.machine import spool
+from interlock.workspace.machine.spool import Line
 
 GLASS = "gate-off"
 GLASS_MS = 3_600_000  # an hour, then the gate is on again by itself

@@ -11,9 +11,9 @@ from interlock.core.gate import trust as core
 from interlock.core.gate.trust import Asked
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
-from interlock.workspace import opened
 from interlock.workspace.files.file_replacement import FileMoved
-from interlock.workspace.opened import Trusted
+from interlock.workspace.machine import grants
+from interlock.workspace.machine.grants import Trusted
 from interlock.workspace.projects import project, settings
 
 
@@ -51,8 +51,8 @@ def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
     """
     asked = project.policy_in(root)
     with changing(home):
-        others = tuple(known for known in opened.trusted(home) if known.root != str(root))
-        opened.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
+        others = tuple(known for known in grants.trusted(home) if known.root != str(root))
+        grants.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
     return Trust(str(root), is_trusted=True, loosens=_loosened(asked, root))
 
 
@@ -64,9 +64,9 @@ def revoke(home: Path, root: Path) -> bool:
         StoreFailure: it cannot be kept.
     """
     with changing(home):
-        known = opened.trusted(home)
+        known = grants.trusted(home)
         others = tuple(one for one in known if one.root != str(root))
-        opened.keep_trusted(home, others)
+        grants.keep_trusted(home, others)
     return others != known
 
 

@@ -16,9 +16,9 @@ from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import Ran, last, run
 from interlock.core.canonical import Json
-from interlock.workspace import manifest, spool
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import NotUsable
+from interlock.workspace.machine import install_manifest, spool
 from interlock.workspace.projects import project
 
 HOOK_SECONDS = 10
@@ -358,9 +358,9 @@ def _heard(home: Path, root: Path, environment: Mapping[str, str], now_ms: int) 
     """Whether the client's hooks are heard of while there is work."""
     since = now_ms - DAY_MS
     try:
-        installs = manifest.load(home)
+        installs = install_manifest.load(home)
         for scope, place in (("project", root), ("user", Path.home())):
-            if known := manifest.find(installs, HOST, scope, place):
+            if known := install_manifest.find(installs, HOST, scope, place):
                 since = max(since, known.at_ms)
         if any(
             line.host == HOST and line.at_ms >= since and not line.host_session.startswith(ASKING)

@@ -27,10 +27,10 @@ from interlock.app.hosts.install_plan import (
 )
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
-from interlock.workspace import manifest
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileMoved
-from interlock.workspace.manifest import Entry, Install
+from interlock.workspace.machine import install_manifest
+from interlock.workspace.machine.install_manifest import Entry, Install
 from interlock.workspace.projects import project
 
 HOST = claude.HOST
@@ -114,8 +114,8 @@ def install(
             return done
         if done.opts_in:
             opt_in.opt_in(root, "standard")
-        known = manifest.load(home)
-        old = manifest.find(known, HOST, scope, root)
+        known = install_manifest.load(home)
+        old = install_manifest.find(known, HOST, scope, root)
         new = Install(HOST, scope, str(root), at_ms, files)
         if done.changes or old is None:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
@@ -138,8 +138,8 @@ def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> 
         if isinstance(done, Refused):
             return done
         _carry_out(done.changes)
-        known = manifest.load(home)
-        old = manifest.find(known, HOST, scope, root)
+        known = install_manifest.load(home)
+        old = install_manifest.find(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
             _remember(home, tuple(x for x in known if x != old))
@@ -195,7 +195,7 @@ def _installed(
     home: Path, scope: Scope, root: Path, program: Program
 ) -> tuple[Done | Refused, tuple[Entry, ...]]:
     places = claude.places(scope, root)
-    old = manifest.find(manifest.load(home), HOST, scope, root)
+    old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
         put_hooks(Job(places.settings, claude.hooks_in), program, old),
         put_server(Job(places.servers, claude.servers_in), program, old),
@@ -211,7 +211,7 @@ def _installed(
 
 def _uninstalled(home: Path, scope: Scope, root: Path) -> Done | Refused:
     places = claude.places(scope, root)
-    old = manifest.find(manifest.load(home), HOST, scope, root)
+    old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
         take_json(Job(places.settings, claude.hooks_in), old),
         take_json(Job(places.servers, claude.servers_in), old),
@@ -255,10 +255,12 @@ def _carry_out(changes: Sequence[Change]) -> None:
 
 def _remember(home: Path, installs: tuple[Install, ...]) -> None:
     try:
-        manifest.save(home, installs)
+        install_manifest.save(home, installs)
     except (OSError, FileMoved) as error:
         hint = "Put that right, and repeat the command."
-        raise InstallFailed(f"`{home / manifest.FILE}` cannot be written: {error}", hint) from error
+        raise InstallFailed(
+            f"`{home / install_manifest.FILE}` cannot be written: {error}", hint
+        ) from error
 
 
 def _remove_directories(old: Install) -> None:

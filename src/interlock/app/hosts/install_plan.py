@@ -9,10 +9,10 @@ import msgspec
 from interlock.agents import claude
 from interlock.agents.claude import JsonPath, Program
 from interlock.core.canonical import Json
-from interlock.workspace import manifest
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import NotUsable
-from interlock.workspace.manifest import Entry, Install
+from interlock.workspace.machine import install_manifest
+from interlock.workspace.machine.install_manifest import Entry, Install
 
 MENDING = "Nothing was written. Correct the file or move it away, and repeat."
 
@@ -92,8 +92,8 @@ def _put(
         Entry(
             path=str(job.path),
             existed=existed,
-            before=manifest.digest(base.encode()) if existed else "",
-            after=manifest.digest(after),
+            before=install_manifest.digest(base.encode()) if existed else "",
+            after=install_manifest.digest(after),
             splices=edit.splices,
             made=edit.made,
             directories=(*(known.directories if known else ()), *made),
@@ -112,12 +112,12 @@ def put_text(path: Path, text: str, old: Install | None) -> Step | Refused:
         path=str(path),
         existed=False,
         before="",
-        after=manifest.digest(after),
+        after=install_manifest.digest(after),
         directories=(*(known.directories if known else ()), *made),
     )
     if content == after:
         return Step(entry=entry)
-    if content is not None and (known is None or known.after != manifest.digest(content)):
+    if content is not None and (known is None or known.after != install_manifest.digest(content)):
         note = f"`{path}` holds a command that Interlock did not put there; it stays as it is."
         return Step(entry=known, note=note)
     return Step(Change(path, content, after, f"the command `/{path.stem}`"), entry)
@@ -137,7 +137,7 @@ def take_json(job: Job, old: Install | None) -> Step | Refused:
         return Step(Change(job.path, file.content, None, "removed: it was not there before"))
     after = rest.encode()
     what = "ours was taken out, and what was changed since stays"
-    if known and manifest.digest(after) == known.before:
+    if known and install_manifest.digest(after) == known.before:
         what = "as it was before"
     elif is_by_name:
         what = "not as it was left, so our entries were found by what they say and taken out"
@@ -151,7 +151,7 @@ def take_text(path: Path, text: str, old: Install | None) -> Step | Refused:
         return content
     if content is None:
         return Step()
-    if content == text.encode() or (known and known.after == manifest.digest(content)):
+    if content == text.encode() or (known and known.after == install_manifest.digest(content)):
         return Step(Change(path, content, None, "removed: it was not there before"))
     return Step(note=f"`{path}` was changed since, so it stays." if known else "")
 
@@ -193,4 +193,4 @@ def _unusable(path: Path, fault: NotUsable) -> Refused:
 def _remembered(path: Path, file: _File, old: Install | None) -> Entry:
     """What is known of a file in which everything is as it should be."""
     known = old.entry(path) if old else None
-    return known or Entry(str(path), True, "", manifest.digest(file.content or b""))  # noqa: FBT003
+    return known or Entry(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003

@@ -13,7 +13,7 @@ from interlock.core.notes.budget import Assembled, Part, assemble
 from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreFailure
-from interlock.workspace import told
+from interlock.workspace.machine import disclosure_log
 
 LOOK_BACK = 50
 SUMMARY_TOKENS_MAX = 1_000
@@ -62,11 +62,11 @@ def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Co
     """The text for a conversation that begins or goes on; empty where it knows all of it."""
     host, name = conversation.host, conversation.id
     is_new = conversation.source in FORGETFUL
-    said = frozenset[str]() if is_new else told.recall(app.home, host, name)
+    said = frozenset[str]() if is_new else disclosure_log.recall(app.home, host, name)
     found = bootstrap(app, state, remarks, said=said)
     with suppress(OSError):  # then it is said once more
         known = (*said, *found.shown)
-        told.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
+        disclosure_log.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
     return found.text
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.workspace import processes
-from interlock.workspace.processes import Process
+from interlock.workspace.machine import processes
+from interlock.workspace.machine.processes import Process
 
 DIRECTORY = "clients"
 KEPT_MS = 7 * 86_400_000  # a process that is not seen from here may run in a container
