@@ -13,7 +13,7 @@ from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.install import find_program
 from interlock.app.protocol import gated_sessions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 
 ROUNDS = 40
 BARE = [sys.executable, "-I", "-S", "-c", "pass"]

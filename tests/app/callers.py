@@ -10,8 +10,8 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.runs.start import Start, start
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.workspace.machine import clients, processes
 from tests.scenes import install, linear
 

@@ -23,10 +23,10 @@ from interlock.app.sessions import bundle
 from interlock.app.sessions.bundle import Checked, Exported
 from interlock.app.sessions.lookup import check_stream, run_view
 from interlock.core.ids import NodeId
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.core.session.bundle import Content
 from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
 from interlock.core.session.plan import Stream

@@ -25,8 +25,8 @@ from interlock.app.runs.start import Start, start
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.core.session.chain import Link
 from interlock.store.failures import StoreUnusable
 from interlock.store.opening import FILE

@@ -9,7 +9,7 @@ from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import Begun
 from interlock.core.gate.state import Mode, Row
-from interlock.core.session.attend import NotAllowed
+from interlock.core.protocol.gated_session import NotAllowed
 from interlock.store import gate as rows
 from tests.app.callers import begun, begun_run, in_client, project, talk
 

@@ -10,8 +10,8 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust
 from interlock.app.protocol import gated_sessions
-from interlock.core.session import logbook
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol import logbook
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects import logbooks
 

@@ -19,7 +19,7 @@ from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.handoff import Step, parse_handoff
 from interlock.core.notes.note import Note
-from interlock.core.session.attend import Work
+from interlock.core.protocol.gated_session import Work
 from interlock.core.session.state import SessionState
 from interlock.core.views.handoff_page import handoff_page
 from interlock.workspace.projects.handoff_files import BYTES_MAX

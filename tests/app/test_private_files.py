@@ -13,7 +13,7 @@ from interlock.app.gate import opt_in
 from interlock.app.notes.opened import OpenedNotes, open_notes
 from interlock.app.notes.write import Draft, write
 from interlock.app.protocol import gated_sessions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from tests.app.copies import copied
 from tests.scenes import started
 

@@ -23,8 +23,8 @@ from interlock.app.runs.start import Start, start
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session, verify_all
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import Mangled, Token
 from interlock.store.keyring import FileKeyring

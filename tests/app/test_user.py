@@ -14,8 +14,8 @@ from interlock.app.sessions.lookup import check_stream, list_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.core.session.decide import RunWaits
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import RevokedKey

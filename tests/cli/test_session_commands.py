@@ -13,8 +13,8 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, output, started

@@ -14,8 +14,8 @@ from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.handoff import Step, parse_handoff
 from interlock.core.notes.note import Note
+from interlock.core.protocol.gated_session import Conversation, Work
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation, Work
 from interlock.core.views.session_note import CURRENT, KEPT_BELOW
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk

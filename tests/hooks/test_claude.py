@@ -15,7 +15,7 @@ from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks.run import BLOCKS, Event, Outcome, run
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"

@@ -18,7 +18,7 @@ from interlock.core.gate.paths import ALWAYS
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import CLASSES, HOSTS, Host, class_of
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
 from interlock.hooks.run import Event, Outcome, run
 from interlock.workspace.machine import spool

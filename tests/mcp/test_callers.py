@@ -13,7 +13,7 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.callers import YOURS
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS

@@ -12,8 +12,8 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import approvals
 from interlock.cli import commands
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import Verdict
-from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from tests.app.test_approvals import Hands, at_approval
 from tests.mcp.agent import Agent

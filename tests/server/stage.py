@@ -11,7 +11,7 @@ from interlock.app.context import App
 from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from tests.app.test_approvals import at_approval
 from tests.scenes import advance, handed_in, output, started

@@ -19,7 +19,7 @@ from interlock.app.protocol.publish import file_of, publish_session
 from interlock.app.runs.user_actions import open_gaps
 from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.core.ids import RunId, SessionId
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.server.guard import Guard

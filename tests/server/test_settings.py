@@ -19,7 +19,7 @@ from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
 from interlock.app.protocol import gated_sessions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.server.pages.absent import ABSENT, Absent
 from tests.scenes import started
 from tests.server.forms import SignedIn

@@ -10,7 +10,7 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Row, Unknown
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate
 from interlock.store.failures import StoreUnusable
 from interlock.store.gate import Published

@@ -26,8 +26,8 @@ from interlock.app.refusals import (
     SeveralSessions,
     Unhealthy,
 )
+from interlock.core.protocol.gated_session import Ended, NotAllowed, NotAttended
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.attend import Ended, NotAllowed, NotAttended
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (

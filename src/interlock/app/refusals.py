@@ -5,7 +5,8 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
-from interlock.core.session import attend, decide
+from interlock.core.protocol import gated_session
+from interlock.core.session import decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import Broken
@@ -140,5 +141,5 @@ Refusal: TypeAlias = (
     | NotOptedIn
     | NoSuchNode
     | decide.Refusal
-    | attend.Refusal
+    | gated_session.Refusal
 )

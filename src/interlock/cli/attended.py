@@ -22,7 +22,7 @@ from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import By, NotAllowed, Refusal, Work
+from interlock.core.protocol.gated_session import By, NotAllowed, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 

@@ -13,7 +13,7 @@ from interlock.app.protocol.publish import catch_up
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.hooks.claude import Payload
 

@@ -18,7 +18,7 @@ from interlock.app.refusals import NoSuchDirectory, NotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import NotAllowed, Refusal, Work
+from interlock.core.protocol.gated_session import NotAllowed, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of

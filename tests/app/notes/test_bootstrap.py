@@ -12,7 +12,7 @@ from interlock.app.notes.opened import BUDGET
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap, tell
 from interlock.core.notes.budget import tokens
-from interlock.core.session.attend import Conversation, Work
+from interlock.core.protocol.gated_session import Conversation, Work
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
 

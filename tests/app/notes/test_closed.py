@@ -18,7 +18,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from tests.app.notes.desk import Desk
 from tests.scenes import started
 from tests.unprivileged import nobody, place_of_nobody

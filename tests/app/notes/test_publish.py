@@ -14,8 +14,8 @@ from interlock.app.protocol.publish import catch_up, publish_session
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
-from interlock.core.session.attend import Conversation
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEPT_BELOW
 from tests.app.notes.desk import Desk

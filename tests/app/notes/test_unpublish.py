@@ -15,7 +15,7 @@ from interlock.app.protocol.publish import publish, publish_session
 from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.views.session_note import CURRENT, KEPT_BELOW, Page
 from interlock.store.failures import StoreFull
 from interlock.workspace.projects.notes_folder import Folder

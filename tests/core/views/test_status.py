@@ -10,7 +10,7 @@ from interlock.app.context import App
 from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.views import status
 from interlock.core.views.status import Code, Status, run_status, session_status

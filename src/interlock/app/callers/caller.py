@@ -23,7 +23,7 @@ from interlock.app.refusals import (
 from interlock.app.sessions.lookup import find_session
 from interlock.core import tokens
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attended
 from interlock.core.tokens import TokenFault
 from interlock.workspace.machine import clients, processes

@@ -32,8 +32,8 @@ from interlock.core.notes.address import glob_of
 from interlock.core.notes.handoff import parse_handoff
 from interlock.core.notes.migration import Migration, Piece, migration
 from interlock.core.notes.words import one_line
-from interlock.core.session.attend import Work
-from interlock.core.session.logbook import day_of
+from interlock.core.protocol.gated_session import Work
+from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import Found

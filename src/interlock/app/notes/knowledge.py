@@ -10,7 +10,7 @@ from interlock.app.notes.search import shown_title
 from interlock.core.notes import front
 from interlock.core.notes.budget import Part
 from interlock.core.notes.words import label
-from interlock.core.session.logbook import day_of
+from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import TYPES as PUBLISHED
 from interlock.store.notes.rows import Filter, Row

@@ -31,7 +31,7 @@ from interlock.core.notes.typed import TYPES, number_of, plain_title, suggest, t
 from interlock.core.notes.values import BadValue
 from interlock.core.notes.versions import is_version, version_of
 from interlock.core.notes.words import expression, one_line
-from interlock.core.session.logbook import day_of
+from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
 from interlock.store.notes.rows import Filter

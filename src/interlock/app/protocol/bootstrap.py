@@ -10,7 +10,7 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.core.notes.budget import Assembled, Part, assemble
-from interlock.core.session.attend import Conversation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import disclosure_log

@@ -23,8 +23,9 @@ from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
 from interlock.core.gate.state import Mode, Policy, Profile, Row, why_not
 from interlock.core.ids import SessionId
-from interlock.core.session import attend, logbook, state
-from interlock.core.session.attend import By, Conversation, NotAllowed, Work
+from interlock.core.protocol import gated_session, logbook
+from interlock.core.protocol.gated_session import By, Conversation, NotAllowed, Work
+from interlock.core.session import state
 from interlock.core.session.events import ObservationRecorded, SessionStatus, decode_envelope
 from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
@@ -119,46 +120,48 @@ def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[Sessi
 
 def change_mode(
     app: App, session: SessionId, mode: Mode, *, by: By, task: str | None = None
-) -> SessionState | attend.Refusal:
+) -> SessionState | gated_session.Refusal:
     standing = _standing_of(app, session)
     return _change(
         app,
         session,
         standing,
-        lambda stream: attend.change_mode(
+        lambda stream: gated_session.change_mode(
             stream, mode, standing.policy, by=by, task=task, at_ms=app.clock.now_ms()
         ),
     )
 
 
-def change_work(app: App, session: SessionId, work: Work) -> SessionState | attend.Refusal:
+def change_work(app: App, session: SessionId, work: Work) -> SessionState | gated_session.Refusal:
     return _change(
         app,
         session,
         _standing_of(app, session),
-        lambda stream: attend.change_work(stream, work, at_ms=app.clock.now_ms()),
+        lambda stream: gated_session.change_work(stream, work, at_ms=app.clock.now_ms()),
     )
 
 
 def change_status(
     app: App, session: SessionId, status: SessionStatus, reason: str
-) -> SessionState | attend.Refusal:
+) -> SessionState | gated_session.Refusal:
     return _change(
         app,
         session,
         _standing_of(app, session),
-        lambda stream: attend.change_status(stream, status, reason, at_ms=app.clock.now_ms()),
+        lambda stream: gated_session.change_status(
+            stream, status, reason, at_ms=app.clock.now_ms()
+        ),
     )
 
 
-def state_of(app: App, session: SessionId) -> SessionState | attend.NotAttended:
+def state_of(app: App, session: SessionId) -> SessionState | gated_session.NotAttended:
     envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = stream.head.workspace
     found = state.fold(envelopes, project=Path(root).name)
-    return found or attend.NotAttended(session)
+    return found or gated_session.NotAttended(session)
 
 
 def publish(app: App, session: SessionId, standing: Standing) -> None:
@@ -208,7 +211,7 @@ def _begin(
         seen = seen_in(root)
         if not (stream.head and stream.head.attended) and not evidence:
             evidence = _evidence(app, root, stream.session, policy.profile, seen)
-        planned = attend.begin(
+        planned = gated_session.begin(
             stream,
             str(root),
             policy.first_mode,
@@ -263,8 +266,8 @@ def _change(
     app: App,
     session: SessionId,
     standing: Standing,
-    decide: Callable[[Stream], Plan | attend.Refusal | None],
-) -> SessionState | attend.Refusal:
+    decide: Callable[[Stream], Plan | gated_session.Refusal | None],
+) -> SessionState | gated_session.Refusal:
     while True:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"

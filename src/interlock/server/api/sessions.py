@@ -17,7 +17,7 @@ from interlock.app.sessions.session_views import Viewed
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.session.attend import NotAttended
+from interlock.core.protocol.gated_session import NotAttended
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
 from interlock.core.session.head import Head, RunStatus
