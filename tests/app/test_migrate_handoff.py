@@ -15,13 +15,13 @@ from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
 from interlock.app.notes.results import Checked
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap
+from interlock.core.handoff.page import handoff_page
+from interlock.core.handoff.parse import Step, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.handoff import Step, parse_handoff
 from interlock.core.notes.note import Note
 from interlock.core.protocol.gated_session import Work
 from interlock.core.session.state import SessionState
-from interlock.core.views.handoff_page import handoff_page
 from interlock.workspace.projects.handoff_files import BYTES_MAX
 from tests.app.callers import begun
 from tests.unprivileged import nobody, place_of_nobody

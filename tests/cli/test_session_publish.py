@@ -10,9 +10,9 @@ from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
+from interlock.core.handoff.parse import Step, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.handoff import Step, parse_handoff
 from interlock.core.notes.note import Note
 from interlock.core.protocol.gated_session import Conversation, Work
 from interlock.core.session.answer import Answered

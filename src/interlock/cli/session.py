@@ -26,10 +26,10 @@ from interlock.cli.terminal import (
     refuse,
 )
 from interlock.core import canonical
+from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
 from interlock.core.views.ages import ago
 from interlock.core.views.events import summary
-from interlock.core.views.handoff_page import handoff_page
 
 LISTED_MAX = 1_000_000
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.notes.handoff import Handoff, Section, Step, parse_handoff
+from interlock.core.handoff.parse import Handoff, Section, Step, parse_handoff
 
 FILES = Path(__file__).parent / "handoffs"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.core.handoff.migration import TITLE_CHARS_MAX, Migration, migration
+from interlock.core.handoff.parse import Handoff, Section, Step, parse_handoff
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.handoff import Handoff, Section, Step, parse_handoff
-from interlock.core.notes.migration import TITLE_CHARS_MAX, Migration, migration
 from interlock.core.notes.naming import canonical
 from interlock.core.notes.status import meaning
 

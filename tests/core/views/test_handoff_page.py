@@ -4,12 +4,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from interlock.core.handoff.page import handoff_of, handoff_page
+from interlock.core.handoff.parse import Handoff, parse_handoff
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowHash, WorkflowId
-from interlock.core.notes.handoff import Handoff, parse_handoff
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import Decision, Orchestration, SessionState
-from interlock.core.views.handoff_page import handoff_of, handoff_page
 
 SESSION = SessionId("ses_0000000000000001")
 AT = "1970-01-01T00:00:00.000Z"

@@ -5,10 +5,10 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.user_actions import open_gaps
+from interlock.core.handoff.page import handoff_of, joined
+from interlock.core.handoff.parse import Handoff
 from interlock.core.ids import SessionId
-from interlock.core.notes.handoff import Handoff
 from interlock.core.session.state import SessionState
-from interlock.core.views.handoff_page import handoff_of, joined
 
 
 def hand_off(app: App, session: SessionId) -> Handoff:

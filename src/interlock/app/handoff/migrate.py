@@ -27,10 +27,10 @@ from interlock.app.notes.refusals import (
 from interlock.app.notes.results import Done
 from interlock.app.notes.write import Draft, Planned, plan, write
 from interlock.app.protocol import gated_sessions
+from interlock.core.handoff.migration import Migration, Piece, migration
+from interlock.core.handoff.parse import parse_handoff
 from interlock.core.notes import front
 from interlock.core.notes.address import glob_of
-from interlock.core.notes.handoff import parse_handoff
-from interlock.core.notes.migration import Migration, Piece, migration
 from interlock.core.notes.words import one_line
 from interlock.core.protocol.gated_session import Work
 from interlock.core.protocol.logbook import day_of

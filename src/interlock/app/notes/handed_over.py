@@ -10,9 +10,9 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.core.handoff.parse import Handoff, Step, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.handoff import Handoff, Step, parse_handoff
 from interlock.core.notes.note import Note
 from interlock.core.notes.words import one_line
 from interlock.store.notes.rows import Row

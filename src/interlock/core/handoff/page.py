@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from interlock.core.handoff.parse import Handoff, Section, Step, is_nothing, unmarked
 from interlock.core.ids import SessionId
-from interlock.core.notes.handoff import Handoff, Section, Step, is_nothing, unmarked
 from interlock.core.notes.words import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead

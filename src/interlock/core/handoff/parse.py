@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from interlock.core.handoff.list_items import BULLET, FENCE, Listed, listed
 from interlock.core.notes import status
-from interlock.core.notes.listed import BULLET, FENCE, Listed, listed
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel"):

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from interlock.core.notes.handoff import Handoff, Section, unmarked
+from interlock.core.handoff.parse import Handoff, Section, unmarked
 from interlock.core.notes.naming import canonical
 from interlock.core.notes.words import one_line
 
