@@ -31,6 +31,7 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
+from interlock.core.protocol.gated_session import NotAttended
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
 from tests.app.callers import begun, begun_run, in_client, project, talk
@@ -303,6 +304,6 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
 
     assert b"No session is bound" in told.out
     state = gated_sessions.state_of(app, session)
-    assert not isinstance(state, gated_sessions.attend.NotAttended)
+    assert not isinstance(state, NotAttended)
     assert state.current_mode == "analysis"
     assert tool_calls.journaled(home) == []

@@ -216,7 +216,7 @@ def _mode(host: str, home: str, session: str, config: str) -> str:
 
 
 def _is_spooled(host: str, event: str, home: str, session: str, tool: str) -> bool:
-    """Leave a line as `workspace/machine/spool.py` does; files are made and moved by the full hook."""
+    """Leave a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 
     at_ms = time.time_ns() // 1_000_000

@@ -8,8 +8,8 @@ from interlock.workspace.git import state
 
 
 def seen_in(workspace: Path) -> ObservationRecorded | None:
-    state = state.observe(workspace)
-    return ObservationRecorded(state.branch, state.head) if state else None
+    seen = state.observe(workspace)
+    return ObservationRecorded(seen.branch, seen.head) if seen else None
 
 
 def changed_since(head: Head, workspace: Path) -> ObservationRecorded | None:
