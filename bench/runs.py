@@ -14,11 +14,11 @@ from interlock.app.runs.submission import Output, Taken, take
 from interlock.core import ids
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Preferences
-from interlock.core.session import begin as beginning
+from interlock.core.session import start_run as beginning
 from interlock.core.session.answer import Answered
-from interlock.core.session.begin import Begin
 from interlock.core.session.decide import Decided
 from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.start_run import Begin
 from interlock.core.tokens import Key
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.definition import Step, Workflow

@@ -12,7 +12,7 @@ from interlock.app.context import open_app
 from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.cli.terminal import print_json
 from interlock.core.ids import RunId
-from interlock.core.views.tree import draw
+from interlock.core.views.text_tree import draw
 from interlock.mcp.client import StdioClient
 
 LOOKED = "It is a small command-line tool; its tests are in `tests/`."

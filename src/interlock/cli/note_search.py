@@ -18,7 +18,7 @@ from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
 from interlock.core.notes.note import Status
 from interlock.core.views.ages import ago
-from interlock.core.views.counts import counted
+from interlock.core.views.counting import counted
 
 since_option = click.option("--since", default="", help="7d, 24h, 2 weeks, or a date")
 limit_option = click.option(

@@ -11,7 +11,7 @@ from interlock.app.sessions.lookup import run_view
 from interlock.cli.attended import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
-from interlock.core.views.tree import draw
+from interlock.core.views.text_tree import draw
 
 
 @click.group()

@@ -40,7 +40,7 @@ from interlock.core.notes.edits import (
     SeveralSections,
 )
 from interlock.core.views.ages import ago
-from interlock.core.views.counts import counted
+from interlock.core.views.counting import counted
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.contract import Tool
 from interlock.mcp.note_tools import (

@@ -9,9 +9,8 @@ from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId
 from interlock.core.preferences import Preferences
-from interlock.core.session import artifacts, begin, decide, head
+from interlock.core.session import artifacts, decide, head, start_run
 from interlock.core.session.answer import NextCall
-from interlock.core.session.begin import Begin
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
@@ -31,6 +30,7 @@ from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import Submission
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.start_run import Begin
 from interlock.core.tokens import Token, read
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.compiler import compile_workflow
@@ -62,7 +62,7 @@ class Play:
             preferences=given.get("preferences", Preferences()),
             seen=None,
         )
-        self.outcome = begin.start(wanted, self.pinned, key=KEY, at_ms=1_000)
+        self.outcome = start_run.start(wanted, self.pinned, key=KEY, at_ms=1_000)
         self.bodies: list[bytes] = []
         self._keep()
 

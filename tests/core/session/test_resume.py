@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.ids import NodeId, RunId, SessionId
-from interlock.core.session.resume import Known, Query, rank, words_of
+from interlock.core.session.resume_ranking import Known, Query, rank, words_of
 
 BASE = Known(
     SessionId("ses_aa"),

@@ -11,7 +11,7 @@ from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.ids import NodeId
 from interlock.core.session.events import Envelope
-from interlock.core.views.node import Change, NodePanel, around, changes, panel
+from interlock.core.views.node_panel import Change, NodePanel, around, changes, panel
 from tests.core.views.driven import GAP, Driven, planned, step
 
 REPORT = {"kind": "report", "value": 1.5}

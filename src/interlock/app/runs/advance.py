@@ -16,8 +16,8 @@ from interlock.core.session import artifacts, context, decide
 from interlock.core.session.answer import Answered, decode_frame
 from interlock.core.session.decide import Around, Handed
 from interlock.core.session.events import AdvanceRecorded, GapRecorded
+from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.nodes import advance_key, introduce
-from interlock.core.session.records import gap_key, gap_resolved_key
 from interlock.core.workflow.packs import GapResolutionArtifact
 from interlock.store.log import LogReader
 

@@ -13,7 +13,7 @@ from interlock.app.runs.submission import Taken
 from interlock.app.runs.token_target import Place
 from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
-from interlock.core.session import decide, mark
+from interlock.core.session import checkpoint, decide
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Handed
 
@@ -35,12 +35,12 @@ def _decide(
     # An approval that was answered is passed, unless the marker was set before that.
     for found in (place, token_target.past_approval(app.log, place)):
         handed = Handed(found.attempt, taken.arguments, taken.output)
-        marker = mark.marker_of(found.node, handed)
+        marker = checkpoint.marker_of(found.node, handed)
         if app.log.locate(marker):
             return replay(app, marker)
         place = found
     workflow = app.pinned(place.run.workflow_hash)
-    return decide.wrong_notes(taken.output) or mark.checkpoint(
+    return decide.wrong_notes(taken.output) or checkpoint.checkpoint(
         place.stream,
         place.node,
         workflow,
@@ -67,13 +67,13 @@ def begin_with_checkpoint(
     begun = begin_run(
         app,
         Start(
-            WorkflowId(mark.checkpoints().workflow.id),
+            WorkflowId(checkpoint.checkpoints().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
             session=session,
             request_id=request_id,
         ),
-        mark.checkpoints(),
+        checkpoint.checkpoints(),
         tool="checkpoint_workflow",
     )
     if not isinstance(begun, Answered):

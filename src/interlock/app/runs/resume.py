@@ -8,8 +8,8 @@ import msgspec
 from interlock.app.runs.workspace_snapshot import seen_in, to_verify
 from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
-from interlock.core.session import resume
-from interlock.core.session.resume import Known, Match, Query
+from interlock.core.session import resume_ranking
+from interlock.core.session.resume_ranking import Known, Match, Query
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader, ResumeRow
@@ -42,14 +42,14 @@ def find(
     seen = seen_in(wanted.workspace)
     query = Query(
         workspace=str(wanted.workspace),
-        words=resume.words_of(wanted.query),
+        words=resume_ranking.words_of(wanted.query),
         session=wanted.session,
         run=wanted.run,
         git_branch=wanted.git_branch or (seen.git_branch if seen else None),
         git_head=wanted.git_head or (seen.git_head if seen else None),
     )
     rows = {row.run: row for row in _pool(reader, query) if row.tip}
-    matches = resume.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
+    matches = resume_ranking.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
     return [
         _candidate(reader, keyring, entropy, match, rows[match.known.run], is_first=index == 0)
         for index, match in enumerate(matches)

@@ -23,11 +23,11 @@ from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, granted, tightened
-from interlock.core.session import begin, decide
+from interlock.core.session import decide, start_run
 from interlock.core.session.answer import Answered
-from interlock.core.session.begin import Begin
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.plan import Stream
+from interlock.core.session.start_run import Begin
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.prompt import Resolved
 from interlock.workspace.projects import references
@@ -86,7 +86,9 @@ def begin_run(
     def attempt() -> decide.Decided | decide.Refusal:
         stream = app.log.stream(session) if session else None
         beginning = _beginning(app, asked, stream, root, resolved)
-        return begin.start(beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
+        return start_run.start(
+            beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms()
+        )
 
     return once(app, call, attempt, root)
 

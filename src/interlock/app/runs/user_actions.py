@@ -18,9 +18,9 @@ from interlock.core.session.events import (
     SessionEvent,
     decode_envelope,
 )
+from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.head import RunHead
 from interlock.core.session.plan import Draft, Stream, plan
-from interlock.core.session.records import gap_key, gap_resolved_key
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 

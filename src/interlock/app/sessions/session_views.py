@@ -16,10 +16,10 @@ from interlock.core.ids import BlobRef, NodeId, SessionId
 from interlock.core.session.answer import NextIntent, decode_frame
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, RunHead
-from interlock.core.views import node as nodes
+from interlock.core.views import node_panel
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.events import EventRow, event_row
-from interlock.core.views.node import NodePanel
+from interlock.core.views.node_panel import NodePanel
 from interlock.core.views.path import Path, path_of
 from interlock.core.views.status import Status, session_status
 from interlock.store.failures import StoreFailure
@@ -83,7 +83,7 @@ def node(
     made = next((e for e in envelopes if e.node == asked and e.run is not None), None)
     if made is None or made.run is None:
         return NoSuchNode(asked, viewed.session)
-    around = nodes.around(made.run, envelopes, NodeId(asked))
+    around = node_panel.around(made.run, envelopes, NodeId(asked))
     if around is None:
         return NoSuchNode(asked, viewed.session)
     blobs: dict[BlobRef, bytes] = {}
@@ -92,7 +92,7 @@ def node(
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
             continue  # shown as not there, which is what is so
-    return nodes.panel(around, blobs, titles=_titles(app, viewed.head.run(made.run)))
+    return node_panel.panel(around, blobs, titles=_titles(app, viewed.head.run(made.run)))
 
 
 def events(

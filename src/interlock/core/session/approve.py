@@ -7,7 +7,7 @@ import msgspec
 from interlock.core import ids
 from interlock.core.ids import NodeId
 from interlock.core.session import context as contexts
-from interlock.core.session import onward
+from interlock.core.session import next_step
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.decide import Decided, run_of
@@ -18,6 +18,7 @@ from interlock.core.session.events import (
     ValidationPerformed,
 )
 from interlock.core.session.head import RunHead, counted
+from interlock.core.session.next_step import Next
 from interlock.core.session.nodes import (
     Made,
     Node,
@@ -27,7 +28,6 @@ from interlock.core.session.nodes import (
     missing_context,
     validation_key,
 )
-from interlock.core.session.onward import Next
 from interlock.core.session.plan import Draft, Stream, plan
 from interlock.core.tokens import Key
 from interlock.core.workflow import interpret
@@ -110,10 +110,10 @@ def _go_on(way: _Way) -> tuple[Made, list[Draft]]:
     asked, workflow, run = way.asked, way.workflow, way.run
     position = asked.node.created.position
     moved = Moved(position, interpret.step_at(workflow, position))
-    found = onward.arrive(workflow, moved, asked.context, run.preferences)
+    found = next_step.arrive(workflow, moved, asked.context, run.preferences)
     if not isinstance(found, Next):
         # It could be shown when it was asked for, and cannot now.
-        return _send_back(way, onward.blockers_of(found, moved, workflow))
+        return _send_back(way, next_step.blockers_of(found, moved, workflow))
     made = make_node(
         _place(asked, way.to, "step"),
         counted(run, "step"),

@@ -9,7 +9,7 @@ from interlock.core import ids
 from interlock.core.ids import ApprovalId, AttemptId, BlobRef, GapId, NodeId, RunId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
-from interlock.core.session import onward
+from interlock.core.session import next_step
 from interlock.core.session.answer import Answered
 from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import WRITE_YOUR_NOTES
@@ -27,8 +27,10 @@ from interlock.core.session.events import (
     TraceAppended,
     ValidationPerformed,
 )
+from interlock.core.session.fact_events import Facts, facts_of
 from interlock.core.session.head import RunHead, counted
 from interlock.core.session.judge import At, Judged, Submission
+from interlock.core.session.next_step import Next
 from interlock.core.session.nodes import (
     Made,
     Node,
@@ -40,9 +42,7 @@ from interlock.core.session.nodes import (
     output_key,
     validation_key,
 )
-from interlock.core.session.onward import Next
 from interlock.core.session.plan import Draft, Plan, Stream, plan
-from interlock.core.session.records import Facts, facts_of
 from interlock.core.tokens import Key
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
@@ -156,7 +156,7 @@ def advance(
     judged = judges.judge(at, handed.output, run)
     found = None
     if not judged.blockers:
-        found = onward.after(at, context, judged, run.preferences)
+        found = next_step.after(at, context, judged, run.preferences)
         if isinstance(found, tuple):
             judged, found = msgspec.structs.replace(judged, blockers=found), None
     judged = _kept(judged, found)

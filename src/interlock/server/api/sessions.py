@@ -22,7 +22,7 @@ from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
 from interlock.core.session.head import Head, RunStatus
 from interlock.core.session.state import SessionState
-from interlock.core.views.node import NodePanel
+from interlock.core.views.node_panel import NodePanel
 from interlock.server.api.operation import (
     Body,
     Download,

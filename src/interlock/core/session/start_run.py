@@ -22,12 +22,12 @@ from interlock.core.session.events import (
     RunStarted,
     SessionCreated,
 )
+from interlock.core.session.fact_events import facts_of
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import Judged
+from interlock.core.session.next_step import Next, arrive, bounded
 from interlock.core.session.nodes import Place, make_node
-from interlock.core.session.onward import Next, arrive, bounded
 from interlock.core.session.plan import Draft, Stream, plan
-from interlock.core.session.records import facts_of
 from interlock.core.tokens import Key
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
