@@ -11,7 +11,7 @@ from interlock.app.explanation import Code
 from interlock.cli.commands import interlock
 from interlock.core.session import state_schema as state
 from interlock.core.workflow import conditions, packs
-from interlock.core.workflow import published as workflow
+from interlock.core.workflow import file_schema as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.mcp.contract import Tool
 from interlock.mcp.tools import TOOLSETS

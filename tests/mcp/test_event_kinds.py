@@ -12,7 +12,7 @@ from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
 from interlock.core.views.events import summary
-from interlock.core.workflow.parts import Assessment, Dimension, UserOnly
+from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
 from interlock.hooks.run import run
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear

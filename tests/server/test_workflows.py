@@ -15,7 +15,7 @@ from interlock.app.context import App
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
-from interlock.core.workflow.published import published_schema
+from interlock.core.workflow.file_schema import published_schema
 from tests.server.flows import HOSTILE_NAME, LINE, Flows, at, flows, server, started, store, write
 from tests.server.serving import Answer, Server
 

@@ -6,7 +6,7 @@ import msgspec
 from interlock.cli.terminal import print_json
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
-from interlock.core.workflow.published import published_schema
+from interlock.core.workflow.file_schema import published_schema
 
 
 @click.command()

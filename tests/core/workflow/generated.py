@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiler import ALONE, Compiled, load
 from interlock.core.workflow.definition import Workflow
-from interlock.core.workflow.ground import Library
+from interlock.core.workflow.parsing import Source, read
 from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.reading import Source, read
 
 Doc: TypeAlias = dict[str, Any]
 SECONDS_MAX = 1.0

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
+from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, Part
 from interlock.core.workflow.compiler import ALONE
-from interlock.core.workflow.ground import Library
 from tests.core.workflow.generated import (
     EVERYTHING,
     KNOWN,

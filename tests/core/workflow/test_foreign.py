@@ -14,13 +14,13 @@ from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import At, Judged, Submission, judge
 from interlock.core.workflow import interpret, packs, prompt
+from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.compiler import Compiled, load
-from interlock.core.workflow.ground import Library
 from interlock.core.workflow.interpret import Moved, Position
+from interlock.core.workflow.parsing import Source, read
 from interlock.core.workflow.problems import Invalid
 from interlock.core.workflow.prompt import Rendered
-from interlock.core.workflow.reading import Source, read
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import Doc, compiled, library, loop, routine, step, workflow

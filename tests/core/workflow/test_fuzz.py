@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from interlock.core.preferences import Preferences
 from interlock.core.session import context as contexts
 from interlock.core.workflow import interpret, outline
+from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import unpack
 from interlock.core.workflow.compiler import ALONE, Compiled, load
-from interlock.core.workflow.ground import Library
 from interlock.core.workflow.interpret import Moved, Stuck
 from interlock.core.workflow.problems import Invalid
 from tests.core.workflow.generated import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import packs, schemas
-from interlock.core.workflow.handoffs import Known
+from interlock.core.workflow.handoff_artifacts import Known
 from interlock.core.workflow.packs import EXAMPLES, Pack, named, plain_kind
 
 STRUCTS: dict[str, Any] = {str(one.__struct_config__.tag): one for one in Known.__subclasses__()}

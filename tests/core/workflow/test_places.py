@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json, escape
-from interlock.core.workflow.places import Spot, locate, repeated_keys
+from interlock.core.workflow.json_locations import Spot, locate, repeated_keys
 
 TEXT = """{
   "id": "x",\t"steps": [

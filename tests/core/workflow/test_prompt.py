@@ -5,8 +5,8 @@ from typing import Any
 from interlock.core.preferences import Preferences
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.holes import holes
 from interlock.core.workflow.interpret import Frame, Stuck
+from interlock.core.workflow.placeholders import holes
 from interlock.core.workflow.prompt import Unset, render
 from tests.core.session.test_decide import changed
 from tests.scenes import pinned

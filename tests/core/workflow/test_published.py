@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from interlock.core.workflow import definition
 from interlock.core.workflow.compiler import Compiled, load
 from interlock.core.workflow.conditions import OPERATORS
+from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.published import published_schema
 from tests.core.workflow.generated import (
     KNOWN,
     OWN,

@@ -6,8 +6,8 @@ import msgspec
 
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow.compiler import load
+from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.published import published_schema
 from interlock.workspace.projects.catalogue import BUNDLED
 
 SCHEMA_NAME = "workflow.schema.json"

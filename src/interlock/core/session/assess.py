@@ -10,7 +10,7 @@ from interlock.core.session.artifacts import Artifact
 from interlock.core.session.blockers import Blocker
 from interlock.core.workflow.compiled import CompiledStep
 from interlock.core.workflow.packs import plain_kind
-from interlock.core.workflow.parts import Assessment
+from interlock.core.workflow.passthrough import Assessment
 from interlock.core.workflow.prompt import assessment_example
 
 

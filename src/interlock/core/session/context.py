@@ -9,7 +9,7 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.workflow import schemas
-from interlock.core.workflow.parts import RESERVED
+from interlock.core.workflow.passthrough import RESERVED
 
 BYTES_MAX = 256 * 1024
 _PATH_MAX = 8  # as deep as a path in a prompt may be

@@ -15,7 +15,13 @@ from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.packs import Capability
-from interlock.core.workflow.parts import Assessment, Consequence, ModelTier, Reference, UserOnly
+from interlock.core.workflow.passthrough import (
+    Assessment,
+    Consequence,
+    ModelTier,
+    Reference,
+    UserOnly,
+)
 
 COMPILER_VERSION = 1
 """Part of every hash: the same file may compile to something else one day."""

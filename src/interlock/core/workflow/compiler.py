@@ -2,13 +2,13 @@
 
 import msgspec
 
-from interlock.core.workflow.blocks import Blocks
+from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import COMPILER_VERSION, CompiledWorkflow, Pinned, pin
 from interlock.core.workflow.definition import Workflow
-from interlock.core.workflow.ground import Library
-from interlock.core.workflow.header import compiled_header
+from interlock.core.workflow.header_compiler import compiled_header
+from interlock.core.workflow.parsing import PROBLEMS_MAX, Source, read, with_places
 from interlock.core.workflow.problems import Invalid, Problem, errors_of
-from interlock.core.workflow.reading import PROBLEMS_MAX, Source, read, with_places
+from interlock.core.workflow.step_compiler import Blocks
 
 
 class Compiled(msgspec.Struct, frozen=True):

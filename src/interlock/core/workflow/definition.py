@@ -7,7 +7,7 @@ from msgspec import Meta
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.workflow.packs import Capability
-from interlock.core.workflow.parts import (
+from interlock.core.workflow.passthrough import (
     Assessment,
     Consequence,
     Line,

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.canonical import Json
-from interlock.core.workflow.handoffs import Confidence, Known, Part, Text, Version, Words
+from interlock.core.workflow.handoff_artifacts import Confidence, Known, Part, Text, Version, Words
 
 Capability = Literal["delegation", "web_browsing"]
 Severity = Literal["info", "warning", "critical"]

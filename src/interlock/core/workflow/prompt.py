@@ -9,9 +9,9 @@ from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions, contracts, criteria, interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.conditions import Trouble
-from interlock.core.workflow.holes import HOLE, holes
 from interlock.core.workflow.interpret import Around, Entry, Position, Stuck
-from interlock.core.workflow.parts import Assessment, Reference
+from interlock.core.workflow.passthrough import Assessment, Reference
+from interlock.core.workflow.placeholders import HOLE, holes
 
 CHARS_MAX = 256 * 1024
 _NOTES_AT_FIRST = """\

@@ -26,7 +26,7 @@ from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
 from interlock.core.views.status import Status, run_status
-from interlock.core.workflow import builtins, outline, packs, places
+from interlock.core.workflow import builtins, json_locations, outline, packs
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
 from interlock.core.workflow.compiler import Compiled
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
@@ -364,7 +364,7 @@ def _lines_of(found: WorkflowFile, pieces: tuple[Piece, ...]) -> dict[str, int]:
     except OSError:
         return {}
     wanted = {piece.id: piece.pointer for piece in _all(pieces)}
-    spots = places.locate(text, set(wanted.values()))
+    spots = json_locations.locate(text, set(wanted.values()))
     return {name: spots[pointer].line for name, pointer in wanted.items()}
 
 

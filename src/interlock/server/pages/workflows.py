@@ -22,8 +22,8 @@ from interlock.app.sessions.known_workspaces import known_workspace, known_works
 from interlock.core.canonical import Json
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
+from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.operators import Operator
-from interlock.core.workflow.published import published_schema
 from interlock.server.console import Asked, Console, Download, Shown
 from interlock.server.words import pretty
 

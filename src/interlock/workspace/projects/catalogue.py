@@ -16,10 +16,10 @@ from interlock.workspace.projects.settings import Bindings, bindings_in, bound_t
 
 if TYPE_CHECKING:
     # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
+    from interlock.core.workflow.compile_context import Library
     from interlock.core.workflow.compiler import Compiled
     from interlock.core.workflow.definition import Workflow
-    from interlock.core.workflow.ground import Library
-    from interlock.core.workflow.reading import Source
+    from interlock.core.workflow.parsing import Source
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
@@ -105,7 +105,7 @@ class Catalogue:
     def check_content(self, workspace: Path, content: bytes) -> "Compiled | Invalid":
         """What would be a file, as it would be in `workspace`."""
         from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
-        from interlock.core.workflow.reading import read  # noqa: PLC0415
+        from interlock.core.workflow.parsing import read
 
         source = read(content)
         if isinstance(source, Invalid):
@@ -205,7 +205,7 @@ def content_of(path: Path) -> bytes:
 
 
 def _read(path: Path) -> "Source | Invalid":
-    from interlock.core.workflow.reading import read  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.parsing import read
 
     return read(content_of(path))
 
@@ -218,7 +218,7 @@ def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
 def _library(
     routines: "dict[WorkflowId, Workflow]", workflow: WorkflowId, bindings: list[Bindings]
 ) -> "Library":
-    from interlock.core.workflow.ground import Library  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.compile_context import Library
 
     bound = {slot: text for file in bindings for slot, text in bound_to(workflow, file).items()}
     return Library(routines, bound)
@@ -235,7 +235,7 @@ def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | I
         return source
     what = f"`{name}` is the id of a workflow that comes with Interlock"
     problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
-    from interlock.core.workflow.reading import with_places  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.parsing import with_places
 
     return Invalid(with_places(source.text, (problem,)))
 

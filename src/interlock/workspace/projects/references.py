@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from interlock.core.workflow.parts import Reference
+from interlock.core.workflow.passthrough import Reference
 from interlock.core.workflow.prompt import Resolved
 
 BYTES_MAX = 64 * 1024 * 1024  # what is larger is not something that an agent reads

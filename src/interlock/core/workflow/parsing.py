@@ -10,10 +10,10 @@ import msgspec
 
 from interlock.core import canonical
 from interlock.core.canonical import NotCanonical, escape
-from interlock.core.workflow import places
+from interlock.core.workflow import json_locations
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
-from interlock.core.workflow.foreign import Folded, fold
 from interlock.core.workflow.problems import Invalid, Problem, nearest
+from interlock.core.workflow.workrail_compat import Folded, fold
 
 PROBLEMS_MAX = 50  # of one file; who has more begins with these
 
@@ -47,7 +47,7 @@ def read(content: bytes) -> Source | Invalid:
     folded = Folded()
     problems = [
         Problem("repeated-key", pointer, "this key stands here twice; only one would count")
-        for pointer in places.repeated_keys(text)
+        for pointer in json_locations.repeated_keys(text)
     ]
     inner = fold(cast("dict[str, Any]", document), folded)
     workflow: Workflow | None = None
@@ -70,7 +70,7 @@ def placed(text: str, problems: tuple[Problem, ...]) -> Invalid:
 def with_places(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     if not problems:
         return ()
-    spots = places.locate(text, {found.pointer for found in problems})
+    spots = json_locations.locate(text, {found.pointer for found in problems})
     found = [
         msgspec.structs.replace(
             problem, line=spots[problem.pointer].line, column=spots[problem.pointer].column

@@ -21,9 +21,9 @@ from interlock.core.workflow.definition import (
     Step,
     Workflow,
 )
-from interlock.core.workflow.holes import holes
+from interlock.core.workflow.parsing import collect
+from interlock.core.workflow.placeholders import holes
 from interlock.core.workflow.problems import Problem, Rule, nearest, warning
-from interlock.core.workflow.reading import collect
 
 Place = Callable[[str], str]
 """From a place inside of a step to its pointer in the file."""

@@ -6,7 +6,8 @@ import msgspec
 
 from interlock.core import canonical
 from interlock.core.ids import StepId
-from interlock.core.workflow import routines, texts
+from interlock.core.workflow import prompt_texts, routines
+from interlock.core.workflow.compile_context import Ground, Library, Scope
 from interlock.core.workflow.compiled import (
     CompiledFragment,
     CompiledLoop,
@@ -25,9 +26,8 @@ from interlock.core.workflow.definition import (
     TemplateCall,
     Workflow,
 )
-from interlock.core.workflow.demands import Demands
-from interlock.core.workflow.ground import Ground, Library, Scope
-from interlock.core.workflow.names import functions_by_name, known_features, known_functions
+from interlock.core.workflow.demand_compiler import Demands
+from interlock.core.workflow.name_checks import functions_by_name, known_features, known_functions
 from interlock.core.workflow.problems import nearest
 
 NESTING_MAX = 5  # of routines in routines, and of loops in loops
@@ -112,18 +112,20 @@ class Blocks(Ground):
         for index, line in enumerate(step.guidance):
             self.check(line, scope.place(f"/guidance/{index}"))
         alone = msgspec.structs.replace(step, guidance=())
-        said = texts.step_text(alone, (), functions, lost)
+        said = prompt_texts.step_text(alone, (), functions, lost)
         self.check(said, scope.place("/prompt" if step.prompt else "/promptBlocks"))
-        text = texts.step_text(step, self._features, functions, lambda _: None)
+        text = prompt_texts.step_text(step, self._features, functions, lambda _: None)
         compiled = self._compiled(step, text, scope)
         by_feature = (Injected("text", f"feature {name}") for name in self._features)
         injected = (*compiled.injected, *by_feature)
         parts = [msgspec.structs.replace(compiled, injected=injected)]
         if step.verification:
-            proof = texts.verification_text(step, step.verification)
+            proof = prompt_texts.verification_text(step, step.verification)
             parts.append(self._behind(step, "verification", proof, scope))
         if step.audit:
-            parts.append(self._behind(step, "audit", texts.audit_text(step, step.audit), scope))
+            parts.append(
+                self._behind(step, "audit", prompt_texts.audit_text(step, step.audit), scope)
+            )
         return self._where(step.run_condition, tuple(parts), step.id, scope)
 
     def _where(
@@ -274,7 +276,7 @@ class Blocks(Ground):
         here = msgspec.structs.replace(
             scope, injected=(*scope.injected, Injected("step", by)), is_elsewhere=True
         )
-        step = self._compiled(decision, texts.DECISION, here)
+        step = self._compiled(decision, prompt_texts.DECISION, here)
         return msgspec.structs.replace(loop, body=(*loop.body, step))
 
     def _call(self, step: TemplateCall, scope: Scope) -> tuple[Part, ...]:
@@ -343,14 +345,16 @@ class Blocks(Ground):
         fragments: list[CompiledFragment] = []
         for number, delegation in enumerate(step.parallel_delegations, start=1):
             at = f"/parallelDelegations/{number - 1}"
-            text = self.text(texts.delegation_text(delegation, number), scope.place(f"{at}/goal"))
+            text = self.text(
+                prompt_texts.delegation_text(delegation, number), scope.place(f"{at}/goal")
+            )
             place = scope.place(f"{at}/runCondition")
             when = self._demands.condition(delegation.run_condition, place)
             if when is None:
                 certain.append(text)
             else:
                 fragments.append(CompiledFragment(f"delegation-{number}", text, when))
-        asked = texts.delegations_text(step, certain)
+        asked = prompt_texts.delegations_text(step, certain)
         [delegating] = self._step(Step(step.id, step.title, asked), here)
         delegating = msgspec.structs.replace(delegating, fragments=tuple(fragments))
         synthesis = Step(

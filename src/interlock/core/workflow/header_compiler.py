@@ -8,7 +8,7 @@ from interlock.core import canonical
 from interlock.core.workflow import schemas
 from interlock.core.workflow.compiled import CompiledInput
 from interlock.core.workflow.definition import Input, Workflow
-from interlock.core.workflow.parts import RESERVED, Reference
+from interlock.core.workflow.passthrough import RESERVED, Reference
 from interlock.core.workflow.problems import Problem
 
 

@@ -19,7 +19,7 @@ from interlock.core.workflow.definition import (
     Verification,
     Words,
 )
-from interlock.core.workflow.holes import HOLE
+from interlock.core.workflow.placeholders import HOLE
 
 BINDING = re.compile(r"\{\{\s*(?:wr\.|interlock\.)?bindings\.([\w-]+)\s*\}\}")
 _BRACES_MAX = 84  # what is longer between two braces was not meant to be computed

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow import texts
+from interlock.core.workflow import prompt_texts
 from interlock.core.workflow.compiled import Injected
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import STEPS_MAX, Function, Workflow
-from interlock.core.workflow.holes import holes
-from interlock.core.workflow.parts import RESERVED
+from interlock.core.workflow.passthrough import RESERVED
+from interlock.core.workflow.placeholders import holes
 from interlock.core.workflow.problems import Problem, Rule, warning
 
 _PART_BYTES = 100  # of a step or loop that says nothing
@@ -73,7 +73,7 @@ class Ground:
         self._bindings = before
 
     def check(self, text: str, at: str) -> None:
-        for found in texts.not_computed(text):
+        for found in prompt_texts.not_computed(text):
             what = f"`{{{{{found}}}}}` is not a path into the context: it is shown as it is written"
             self.warn("prompt", at, what, "Use a plain path, like {{area.name}}.")
 
@@ -81,9 +81,9 @@ class Ground:
         def missing(slot: str) -> None:
             self.error("binding", at, f"nothing is bound to the slot `{slot}`", _SLOT_HINT)
 
-        if self.grown(texts.bound_size(text, self._bindings), at):
+        if self.grown(prompt_texts.bound_size(text, self._bindings), at):
             return ""
-        return texts.bound(text, self._bindings, missing)
+        return prompt_texts.bound(text, self._bindings, missing)
 
     def weighed(self, contract: Contract | None) -> Contract | None:
         size = len(contract.schema) + len(contract.example) if contract else 0
