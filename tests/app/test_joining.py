@@ -10,7 +10,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import Begun
 from interlock.core.gate.state import Mode, Row
 from interlock.core.protocol.gated_session import NotAllowed
-from interlock.store import gate as rows
+from interlock.store import gate_rows as rows
 from tests.app.callers import begun, begun_run, in_client, project, talk
 
 pytestmark = pytest.mark.both_stores

@@ -19,7 +19,7 @@ from interlock.core.session.answer import Answered
 from interlock.core.session.decide import RunWaits
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import RevokedKey
-from interlock.store import gate
+from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
 
@@ -129,11 +129,11 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
     opt_in(tmp_path, "standard")
     session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
-    assert isinstance(gate.read(home, "claude-code", "talk-1"), Row)
+    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), Row)
 
     deletion.delete(app, session)
 
-    assert isinstance(gate.read(home, "claude-code", "talk-1"), Unknown)
+    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), Unknown)
     files = [path for path in home.iterdir() if path.is_file()]
     left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
     assert left == []

@@ -8,11 +8,11 @@ import pytest
 from interlock.app.callers.agent_detection import VARIABLES
 from interlock.app.context import App
 from interlock.cli.commands import interlock
-from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import decide
+from interlock.core.gate.own_commands import verb_of
 from interlock.core.gate.shell import analyse
 from interlock.core.gate.state import MODES, Policy, Row
-from interlock.core.gate.verbs import verb_of
+from interlock.core.gate.tool_call import call_of
 from tests.cli.conftest import Terminal
 from tests.scenes import started
 

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from interlock.core.gate import paths
-from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import decide
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import Policy, Row
+from interlock.core.gate.tool_call import call_of
 from interlock.hooks import fast
 from interlock.hooks.run import Event, Outcome, run
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS

@@ -11,9 +11,9 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Row, Unknown
 from interlock.core.protocol.gated_session import Conversation
-from interlock.store import gate
+from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
-from interlock.store.gate import Published
+from interlock.store.gate_rows import Published
 
 
 @pytest.fixture
@@ -28,28 +28,28 @@ def published(name: str, *, version: int = 1, session: str = "ses_1") -> Publish
 
 
 def columns(place: Path) -> list[tuple[object, ...]]:
-    with sqlite3.connect(place / gate.FILE) as db:
+    with sqlite3.connect(place / gate_rows.FILE) as db:
         found = db.execute("SELECT host_session, version, is_simple, config FROM gate").fetchall()
     db.close()
     return found
 
 
 def test_what_was_published_is_read_until_it_is_withdrawn(place: Path) -> None:
-    gate.write(place, [published("a"), published("b", session="ses_2")])
+    gate_rows.write(place, [published("a"), published("b", session="ses_2")])
 
-    assert gate.read(place, "claude-code", "a") == published("a").row
+    assert gate_rows.read(place, "claude-code", "a") == published("a").row
     assert columns(place) == [("a", 1, 1, "1 2 3 4 5"), ("b", 1, 1, "1 2 3 4 5")]
-    gate.withdraw(place, "ses_1")
-    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
-    assert gate.read(place, "claude-code", "b") == published("b", session="ses_2").row
+    gate_rows.withdraw(place, "ses_1")
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
+    assert gate_rows.read(place, "claude-code", "b") == published("b", session="ses_2").row
 
 
 def test_an_older_version_does_not_replace_a_newer_one(place: Path) -> None:
-    gate.write(place, [published("a", version=2)])
-    gate.write(place, [published("a", version=1)])
+    gate_rows.write(place, [published("a", version=2)])
+    gate_rows.write(place, [published("a", version=1)])
 
     assert columns(place) == [("a", 2, 1, "1 2 3 4 5")]
-    gate.write(place, [published("a", version=1, session="ses_2")])
+    gate_rows.write(place, [published("a", version=1, session="ses_2")])
     assert columns(place) == [("a", 1, 1, "1 2 3 4 5")], "of another session"
 
 
@@ -78,16 +78,16 @@ def torn(path: Path) -> None:
 def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_makes_it_anew(
     place: Path, harm: Callable[[Path], None]
 ) -> None:
-    gate.write(place, [published("a"), published("b")])
-    harm(place / gate.FILE)
-    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
+    gate_rows.write(place, [published("a"), published("b")])
+    harm(place / gate_rows.FILE)
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
 
-    gate.write(place, [published("b")])
+    gate_rows.write(place, [published("b")])
 
-    assert gate.read(place, "claude-code", "b") == published("b").row
-    assert isinstance(gate.read(place, "claude-code", "a"), Unknown)
-    harm(place / gate.FILE)
-    gate.withdraw(place, "ses_1")
+    assert gate_rows.read(place, "claude-code", "b") == published("b").row
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
+    harm(place / gate_rows.FILE)
+    gate_rows.withdraw(place, "ses_1")
     assert columns(place) == []
 
 
@@ -99,21 +99,21 @@ def test_the_next_session_start_makes_it_anew(
     conversation = Conversation("claude-code", "host-1")
     begun = gated_sessions.begin(app, tmp_path, conversation)
     gated_sessions.change_mode(app, begun.session, "coding", by="user")
-    harm(home / gate.FILE)
-    assert isinstance(gate.read(home, "claude-code", "host-1"), Unknown)
+    harm(home / gate_rows.FILE)
+    assert isinstance(gate_rows.read(home, "claude-code", "host-1"), Unknown)
 
     gated_sessions.begin(app, tmp_path, conversation)
 
-    found = gate.read(home, "claude-code", "host-1")
+    found = gate_rows.read(home, "claude-code", "host-1")
     assert isinstance(found, Row)
     assert found.mode == "coding"
 
 
 def test_a_file_that_cannot_be_written_is_named(place: Path) -> None:
     """The store may be elsewhere, and sound: then this is the first that fails."""
-    (place / gate.FILE).mkdir()
+    (place / gate_rows.FILE).mkdir()
 
     with pytest.raises(StoreUnusable, match=r"gate\.db` cannot be written") as failed:
-        gate.write(place, [published("talk-1")])
+        gate_rows.write(place, [published("talk-1")])
 
     assert "repeat the command" in failed.value.hint

@@ -13,7 +13,7 @@ from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import remarks
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
-from interlock.core.gate.call import call_of
+from interlock.core.gate.tool_call import call_of
 from interlock.core.gate.tools import HOSTS
 from interlock.hooks.claude import Payload
 

@@ -10,7 +10,7 @@ import msgspec
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import root_of
-from interlock.core.gate.call import call_of
+from interlock.core.gate.tool_call import call_of
 from interlock.core.gate.tools import Host
 from interlock.hooks import claude
 from interlock.hooks.claude import Payload

@@ -2,9 +2,9 @@
 
 import pytest
 
-from interlock.core.gate.call import Call
 from interlock.core.gate.decide import decide
 from interlock.core.gate.state import Policy, Row
+from interlock.core.gate.tool_call import Call
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.app.admin.access import AGENT_FILE, FILE
-from interlock.core.gate.call import call_of
 from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Policy, Row, State, Unknown
+from interlock.core.gate.tool_call import call_of
 from tests.core.gate.test_shell import COMMANDS
 
 HOME = "/home/me/.local/share/interlock"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.gate.call import Call, call_of
 from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass, Rule, RuleClass, firm_among
 from interlock.core.gate.state import MODES, PROFILES, Policy, Row, State, Unknown, why_not
+from interlock.core.gate.tool_call import Call, call_of
 from interlock.core.gate.trust import Asked, Chosen, in_force, loosening
 
 HOME = "/home/interlock"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.store.claim import Claim
+from interlock.store.process_claim import Claim
 
 PORT = 3100
 """Where it is served if nobody says otherwise."""

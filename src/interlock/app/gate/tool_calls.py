@@ -10,10 +10,10 @@ import msgspec
 from interlock.app.gate import policy
 from interlock.app.gate.policy import Standing
 from interlock.core.gate import notice
-from interlock.core.gate.call import Call
 from interlock.core.gate.decide import Decision, decide
 from interlock.core.gate.state import Policy, Row, State, Unknown
-from interlock.store import gate
+from interlock.core.gate.tool_call import Call
+from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import spool
@@ -40,7 +40,7 @@ class Glass(msgspec.Struct, frozen=True, rename="camel"):
 
 def judge(home: Path, root: Path, call: Call, host_session: str, *, call_id: str) -> Judged:
     """The decision for a call in the project at `root`. Never raises for what is broken."""
-    state = gate.read(home, call.host, host_session)
+    state = gate_rows.read(home, call.host, host_session)
     try:
         found = policy.standing(home, root, at_ms=_now_ms())
     except SettingsBroken as broken:

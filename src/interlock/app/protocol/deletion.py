@@ -9,7 +9,7 @@ from interlock.app.protocol.publish import unpublish
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import SessionId
-from interlock.store import gate
+from interlock.store import gate_rows
 
 
 class Deleted(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ def delete(app: App, asked: str) -> Deleted | NoSuchSession:
         return session
     stream = app.reader.stream(session)
     app.log.delete(session)
-    gate.withdraw(app.home, session)
+    gate_rows.withdraw(app.home, session)
     if stream is None or stream.head is None:
         return Deleted(session)
     return Deleted(session, unpublish(app, session, Path(stream.head.workspace)))

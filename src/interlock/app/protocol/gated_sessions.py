@@ -30,7 +30,7 @@ from interlock.core.session.events import ObservationRecorded, SessionStatus, de
 from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
-from interlock.store import gate
+from interlock.store import gate_rows
 from interlock.store.failures import StoreFailure, StreamMoved
 from interlock.workspace.projects import logbooks, project
 
@@ -173,18 +173,18 @@ def publish(app: App, session: SessionId, standing: Standing) -> None:
     if attended is None:
         return
     if attended.status == "ended":
-        gate.withdraw(app.home, session)
+        gate_rows.withdraw(app.home, session)
         return
     row = Row(session, attended.mode, attended.is_started, attended.task, stream.version)
     rows = [
-        gate.Published(
+        gate_rows.Published(
             host, name, stream.head.workspace, row, standing.policy.is_simple, standing.stamp
         )
         for host, name in attended.hosts
         # A conversation that has gone on to another session is bound by that one.
         if app.reader.of_host(host, name) == session
     ]
-    gate.write(app.home, rows)
+    gate_rows.write(app.home, rows)
 
 
 def _known(app: App, conversation: Conversation) -> SessionId | None:

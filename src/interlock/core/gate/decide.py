@@ -4,11 +4,11 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.gate import paths, secret_files, verbs
-from interlock.core.gate.call import Call
+from interlock.core.gate import own_commands, paths, secret_files
 from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse
 from interlock.core.gate.state import Mode, Policy, Row, State, Unknown, why_not
+from interlock.core.gate.tool_call import Call
 
 ADVISORY = "advisory"
 
@@ -165,10 +165,10 @@ def _patterns(text: str, analysis: Analysis) -> tuple[str, ...]:
 
 def _own_command(analysis: Analysis, state: State, policy: Policy) -> Decision | None:
     """What holds for our own commands, in every mode but disabled."""
-    found = verbs.ours(analysis)
+    found = own_commands.ours(analysis)
     if not found:
         return None
-    kinds = [verbs.verb_of(command) for command in found]
+    kinds = [own_commands.verb_of(command) for command in found]
     alone = found[0] if analysis.is_simple and len(analysis.commands) == 1 else None
     if alone and kinds == ["reads"]:
         return Decision("allow", "own.command")
@@ -184,9 +184,9 @@ def _own_command(analysis: Analysis, state: State, policy: Policy) -> Decision |
 
 
 def _mode_command(
-    found: list[verbs.Command], state: State, policy: Policy, *, is_alone: bool
+    found: list[own_commands.Command], state: State, policy: Policy, *, is_alone: bool
 ) -> Decision:
-    asked = verbs.mode_asked(found[0])
+    asked = own_commands.mode_asked(found[0])
     if not is_alone or asked is None:
         what = "A mode is changed by one plain `interlock mode …` command with nothing around it"
         return Decision("deny", "user.only", what, "Run it alone, or use the `session` tool.")

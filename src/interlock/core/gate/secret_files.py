@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from interlock.core.gate import paths
-from interlock.core.gate.call import Call
 from interlock.core.gate.paths import GLOB, could_be
 from interlock.core.gate.shell import Analysis
+from interlock.core.gate.tool_call import Call
 
 SECRETS = ("secret", "agent-secret", "keyring")
 """With the first, anybody is the user to the server; with the last, anybody signs tokens."""

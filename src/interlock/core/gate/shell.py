@@ -7,11 +7,11 @@ where `PATH` leads, and what a project's settings make git, npm and others run.
 
 import msgspec
 
+from interlock.core.gate.command.ast import Event, Script, Simple, Unreadable
 from interlock.core.gate.command.grammar import Reading
 from interlock.core.gate.command.inline import Effect
 from interlock.core.gate.command.judgement import RANK, Command, is_foreign, judge
-from interlock.core.gate.command.words import FOUND_MAX, NESTING_MAX
-from interlock.core.gate.command.written import Event, Script, Simple, Unreadable
+from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
 
 __all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse"]
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from interlock.core.gate.command import variables
+from interlock.core.gate.command.ast import Word, is_number
 from interlock.core.gate.command.inline import READS, STANDARD, Outcome
 from interlock.core.gate.command.options import known, parse
-from interlock.core.gate.command.written import Word, is_number
 
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprsuwxzGLNOS")
 _STRINGS = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "<", ">"))

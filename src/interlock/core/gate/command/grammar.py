@@ -6,9 +6,9 @@ the rest of the text unreadable: then the commands found so far count, and one t
 
 import re
 
-from interlock.core.gate.command import variables, written
-from interlock.core.gate.command.words import Lexer
-from interlock.core.gate.command.written import Event, Redirect, Simple, Unreadable, Word
+from interlock.core.gate.command import ast, variables
+from interlock.core.gate.command.ast import Event, Redirect, Simple, Unreadable, Word
+from interlock.core.gate.command.lexer import Lexer
 
 COMPOUND_MAX = 16  # deeper than a person writes, and far from Python's own limit
 
@@ -228,7 +228,7 @@ class Reading(Lexer):
                 return
             is_operator = word.raw in _NUMERIC
             wanted = before if is_operator else word if is_number_wanted else None
-            if word.raw in {"-v", "-R", "-t"} or (wanted and not written.is_number(wanted)):
+            if word.raw in {"-v", "-R", "-t"} or (wanted and not ast.is_number(wanted)):
                 self.doubt(f"`{word.raw}` may run what is in a variable")
             before, is_number_wanted = word, is_operator
             if word.raw == "=~":
@@ -275,7 +275,7 @@ class Reading(Lexer):
             word = self.word()
             if not word:
                 break
-            if not words and written.assigned(word):
+            if not words and ast.assigned(word):
                 self.is_plain = False
                 assignments.append(word)
                 if self.text[self.at] == "(" and word.raw.endswith("="):

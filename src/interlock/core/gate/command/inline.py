@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from interlock.core.gate.command.ast import Word
 from interlock.core.gate.command.options import known, parse, paths
-from interlock.core.gate.command.written import Word
 
 Effect = Literal["reads", "writes", "unknown"]
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from interlock.core.gate.command import inline, options, programs, variables
+from interlock.core.gate.command.ast import Redirect, Simple, Word, assigned, is_number
 from interlock.core.gate.command.builtins import BUILTINS, SETTINGS
 from interlock.core.gate.command.inline import READS, STANDARD, Effect, Outcome, strange
-from interlock.core.gate.command.looking import Inner, find_runs, unwrap
 from interlock.core.gate.command.options import known, parse
 from interlock.core.gate.command.programs import Rule
+from interlock.core.gate.command.unwrap import Inner, find_runs, unwrap
 from interlock.core.gate.command.wrappers import (
     RUNNERS,
     SHELL_FLAGS,
@@ -18,7 +19,6 @@ from interlock.core.gate.command.wrappers import (
     VERSIONS,
     WRAPPERS,
 )
-from interlock.core.gate.command.written import Redirect, Simple, Word, assigned, is_number
 from interlock.core.gate.paths import could_be
 
 WRAPPERS_MAX = 16

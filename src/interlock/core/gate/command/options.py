@@ -5,7 +5,7 @@ from functools import cache
 
 import msgspec
 
-from interlock.core.gate.command.written import Word
+from interlock.core.gate.command.ast import Word
 
 
 class Known(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ bash and zsh read differently, or what evaluates text that is not in sight, is a
 import re
 
 from interlock.core.gate.command import variables
-from interlock.core.gate.command.written import Doubt, Event, Kind, Script, Unreadable, Word
+from interlock.core.gate.command.ast import Doubt, Event, Kind, Script, Unreadable, Word
 
 NESTING_MAX = 5  # of substitutions, and of texts handed to `bash -c` or `eval`
 FOUND_MAX = 500

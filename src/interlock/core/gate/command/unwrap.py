@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock.core.gate.command import variables
+from interlock.core.gate.command.ast import Word
 from interlock.core.gate.command.inline import READS, STANDARD, Outcome
 from interlock.core.gate.command.options import Parsed, known, parse
 from interlock.core.gate.command.wrappers import (
@@ -14,7 +15,6 @@ from interlock.core.gate.command.wrappers import (
     RUNNERS,
     WRAPPERS,
 )
-from interlock.core.gate.command.written import Word
 
 _UNSEEN = Word("…", "…", "open")
 _ALONE = frozenset(("env", "exec", "xargs", "command", "time", "nice", "builtin"))
