@@ -7,7 +7,7 @@ from bench.measure import Row
 from interlock.app.context import App, open_app
 from interlock.app.notes.edit import Change, edit
 from interlock.app.notes.knowledge import knowledge
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.search import Search, search
 from interlock.app.notes.write import Draft, write

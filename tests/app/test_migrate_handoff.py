@@ -10,7 +10,7 @@ from interlock.app.handoff.export import hand_off
 from interlock.app.handoff.migrate import Migrated, migrate
 from interlock.app.notes.check import check
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
 from interlock.app.notes.results import Checked
 from interlock.app.protocol import gated_sessions

@@ -10,7 +10,7 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.write import Draft, write
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from interlock.app.notes.around import UNWRITTEN_MAX
+from interlock.app.notes.neighbourhood import UNWRITTEN_MAX
 from interlock.cli.note import PROGRESS_FROM
 from tests.cli.conftest import Terminal
 from tests.cli.noting import INTERLOCK, put, run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.notes.around import DEPTH_MAX
+from interlock.app.notes.neighbourhood import DEPTH_MAX
 from interlock.app.notes.search import LIMIT_MAX
 from interlock.mcp.note_tools import BY_NAME
 from tests.mcp.agent import Agent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.notes.opened import FRESH_SECONDS
+from interlock.app.notes.project_notes import FRESH_SECONDS
 from interlock.server.markdown import note_markdown
 from tests.server.serving import Server
 from tests.server.vault import Vault, server, vault

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from interlock.app.context import App, open_app
-from interlock.app.notes import watch
-from interlock.app.notes.opened import FRESH_SECONDS
+from interlock.app.notes import polling
+from interlock.app.notes.project_notes import FRESH_SECONDS
 from interlock.server.live_notes import FILES_SECONDS_MIN, NotesLive
 from interlock.server.worker import Worker
 from tests.server.serving import Server
@@ -137,7 +137,7 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
 ) -> None:
     vault = Vault(tmp_path)
     vault.fill()
-    real, failures = watch.state_of, 0
+    real, failures = polling.state_of, 0
 
     def failing(app: App, workspace: Path) -> str:
         nonlocal failures
@@ -163,7 +163,7 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
             worker.stop()
         return b""
 
-    monkeypatch.setattr(watch, "state_of", failing)
+    monkeypatch.setattr(polling, "state_of", failing)
 
     assert b"event: changed" in asyncio.run(asyncio.wait_for(heard(), 10 * SOON))
     assert failures == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlock.core.notes import words
+from interlock.core.notes import fts_query
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.note import Front, Link, Note, Observation
 from interlock.core.notes.stamp import Stamp
@@ -14,7 +14,7 @@ EVERY = Filter()
 
 
 def found(index: NoteIndex, query: str, wanted: Filter = EVERY) -> list[str]:
-    expression = words.expression(query)
+    expression = fts_query.expression(query)
     assert expression
     return [hit.row.path for hit in index.search(expression, wanted, limit=10)]
 

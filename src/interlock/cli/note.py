@@ -11,11 +11,11 @@ from msgspec import structs
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explanation import Explanation
+from interlock.app.notes.deletion import delete
 from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import NoteRefusal
-from interlock.app.notes.remove import delete
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.notes.wording import COMMANDS

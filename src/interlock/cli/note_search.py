@@ -8,12 +8,12 @@ from typing import Any, get_args
 import click
 
 from interlock.app.context import App
-from interlock.app.notes.around import DEPTH_MAX, build_context, graph
 from interlock.app.notes.check import check
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.neighbourhood import DEPTH_MAX, build_context, graph
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import Finding, Graph
 from interlock.app.notes.search import LIMIT_MAX, Filter, Search, recent, search
-from interlock.app.notes.spans import since_ms
+from interlock.app.notes.timeframes import since_ms
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
 from interlock.core.notes.note import Status

@@ -8,10 +8,11 @@ import msgspec
 from interlock.app.callers.request_key import Asked, asked
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
-from interlock.app.notes import around
+from interlock.app.notes import neighbourhood
+from interlock.app.notes.deletion import delete
 from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import (
     LooksLike,
@@ -25,11 +26,10 @@ from interlock.app.notes.refusals import (
     SeveralNotes,
     VersionWanted,
 )
-from interlock.app.notes.remove import delete
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Around, Context, Described, Done, Hits, Recent
 from interlock.app.notes.search import Filter, Search, recent, search
-from interlock.app.notes.spans import since_ms
+from interlock.app.notes.timeframes import since_ms
 from interlock.app.notes.write import Draft, write
 from interlock.core.canonical import Json
 from interlock.core.notes.edits import (
@@ -232,7 +232,7 @@ def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> Too
         app,
         tool,
         arguments,
-        lambda notes: around.build_context(
+        lambda notes: neighbourhood.build_context(
             app,
             notes,
             arguments.identifier,

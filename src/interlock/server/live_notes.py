@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from interlock.app.explanation import Explanation
 from interlock.app.failures import StoreFailure
-from interlock.app.notes import watch
+from interlock.app.notes import polling
 from interlock.app.notes.projects import known_project
 from interlock.server.listeners import Listener, Listeners, message
 from interlock.server.refused import Refused, told
@@ -99,8 +99,8 @@ class NotesLive:
         """Empty where nobody can say just now: whoever listens is told when somebody can."""
         try:
             if time.monotonic() < self._files_due.get(workspace, float("inf")):
-                return await self._reader.run(lambda app: watch.state_of(app, workspace))
-            seen = await self._reader.run(lambda app: watch.look(app, workspace))
+                return await self._reader.run(lambda app: polling.state_of(app, workspace))
+            seen = await self._reader.run(lambda app: polling.look(app, workspace))
         except (StoreFailure, OSError):  # of one project: the others are told all the same
             return ""
         pause = max(FILES_SECONDS_MIN, REST * seen.cost * len(self._files_due))

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
-from interlock.core.notes.inline import TARGET_CHARS_MAX, target_of
+from interlock.core.notes.inline_markup import TARGET_CHARS_MAX, target_of
 from interlock.server.markdown_rules import boxes, comment, comment_block
 from interlock.server.words import visible
 

@@ -6,7 +6,7 @@ from typing import Any
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
 from interlock.app.notes.edit import Change, edit
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Done, Hits, NoteText

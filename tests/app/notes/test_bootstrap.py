@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust
-from interlock.app.notes.opened import BUDGET
+from interlock.app.notes.project_notes import BUDGET
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap, tell
 from interlock.core.notes.budget import tokens

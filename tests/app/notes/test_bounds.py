@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.app.notes import changing, write
-from interlock.app.notes.around import (
+from interlock.app.notes import write, write_and_index
+from interlock.app.notes.deletion import delete
+from interlock.app.notes.explain import explain_note
+from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.neighbourhood import (
     EDGES_MAX,
     LINKS_MAX,
     OBSERVATION_CHARS_MAX,
@@ -18,18 +21,15 @@ from interlock.app.notes.around import (
     build_context,
     graph,
 )
-from interlock.app.notes.changing import (
+from interlock.app.notes.refusals import LooksLike, NoteChanged, TooMany
+from interlock.app.notes.results import Context, Graph, Hits
+from interlock.app.notes.search import AMONG_MAX, Filter, Search, recent, search
+from interlock.app.notes.write_and_index import (
     COMPARED_LINES_MAX,
     DIFF_LINES_MAX,
     LINE_CHARS_MAX,
     diff_of,
 )
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.inspect import Inspected, inspect
-from interlock.app.notes.refusals import LooksLike, NoteChanged, TooMany
-from interlock.app.notes.remove import delete
-from interlock.app.notes.results import Context, Graph, Hits
-from interlock.app.notes.search import AMONG_MAX, Filter, Search, recent, search
 from interlock.core.notes.edits import FindReplace, InsertAfter
 from tests.app.notes.desk import Desk
 
@@ -46,7 +46,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(max(len(old), len(new)))
         return real(old, new, *args, **more)
 
-    monkeypatch.setattr(changing.difflib, "unified_diff", counted)
+    monkeypatch.setattr(write_and_index.difflib, "unified_diff", counted)
     return seen
 
 

@@ -10,10 +10,10 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.browse import notes_of_session
-from interlock.app.notes.opened import open_notes
+from interlock.app.notes.polling import look, state_of
+from interlock.app.notes.project_notes import open_notes
 from interlock.app.notes.projects import known_projects, newest_project
 from interlock.app.notes.refusals import NoProject
-from interlock.app.notes.watch import look, state_of
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces

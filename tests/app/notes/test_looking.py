@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes import opened
-from interlock.app.notes.opened import LOOK_SECONDS
+from interlock.app.notes import project_notes
+from interlock.app.notes.project_notes import LOOK_SECONDS
 from interlock.core.notes import edits
 from interlock.store.failures import StoreBusy
 from interlock.workspace.files import atomic_file
@@ -89,7 +89,7 @@ def test_what_nobody_told_of_is_noticed_after_a_while(
     """A disk that another machine writes to, for one."""
     desk.file("n.md", "text\n")
     now = [0.0]
-    monkeypatch.setattr(opened.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(project_notes.time, "monotonic", lambda: now[0])
     desk.notes.forget_the_time()
     assert desk.found("text") == ["n.md"]
     monkeypatch.setattr(Watch, "is_quiet", _says_nothing)

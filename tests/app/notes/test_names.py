@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlock.app.notes.around import build_context
+from interlock.app.notes.neighbourhood import build_context
 from interlock.app.notes.read import read
 from interlock.app.notes.refusals import NoSuchNote, SeveralNotes
 from interlock.app.notes.results import Context

@@ -7,7 +7,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.trust import trust
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import (
+from interlock.app.notes.project_notes import (
     OPENED_MAX,
     FolderNotTrusted,
     FolderOutside,

@@ -9,7 +9,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.gate.trust import trust
-from interlock.app.notes.opened import INDEXES, OpenedNotes, open_notes
+from interlock.app.notes.project_notes import INDEXES, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
     LOOKED_MAX,
     known_project,

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, asked
+from interlock.app.notes.deletion import delete
 from interlock.app.notes.refusals import (
     NoteChanged,
     NotWritten,
 )
-from interlock.app.notes.remove import delete
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.notes.around import build_context, graph
 from interlock.app.notes.check import check
 from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.neighbourhood import build_context, graph
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Checked, Context, Edge, Graph, Recent
 from interlock.app.notes.search import Filter, recent
-from interlock.app.notes.spans import since_ms
+from interlock.app.notes.timeframes import since_ms
 from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
 

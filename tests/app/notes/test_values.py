@@ -6,8 +6,8 @@ import pytest
 
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.results import Done
+from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.grammar import parse
-from interlock.core.notes.values import BadValue
 from tests.app.notes.desk import Desk
 
 NONSENSE: list[dict[str, Any]] = [

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.notes.deletion import delete
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.refusals import (
     BadName,
@@ -18,7 +19,6 @@ from interlock.app.notes.refusals import (
     NotWritten,
     VersionWanted,
 )
-from interlock.app.notes.remove import delete
 from interlock.app.notes.results import Done
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from interlock.core.notes import front, grammar
+from interlock.core.notes import frontmatter, grammar
 from interlock.core.notes.edits import (
     PLACES_MAX,
     Append,
@@ -246,9 +246,9 @@ def test_the_frontmatter_is_never_touched(
     assume(isinstance(after, str))
     assert isinstance(after, str)
 
-    assert front.read(after)[0].values == front.read(text)[0].values
-    assert after.startswith(front.read(text)[0].text)
-    assert front.read(text)[1] in after
+    assert frontmatter.read(after)[0].values == frontmatter.read(text)[0].values
+    assert after.startswith(frontmatter.read(text)[0].text)
+    assert frontmatter.read(text)[1] in after
 
 
 @given(notes(), contents, st.data())
@@ -296,18 +296,18 @@ def test_an_edit_of_a_section_leaves_what_is_above_and_below(
     start = heading.line if kind == "before" else is_over[0] if is_over else len(shown) + 1
     below = "".join(shown[start - 1 :])
     assert after.startswith(above) or not text.endswith(("\n", "\r"))
-    assert after.endswith(below.removeprefix(front.BYTE_ORDER_MARK))
+    assert after.endswith(below.removeprefix(frontmatter.BYTE_ORDER_MARK))
     assert content.strip().replace("\r\n", "\n").split("\n")[-1].strip() in after
 
 
 @given(notes(), st.sampled_from(["A", "text", "\n", "e", "=", "title"]), contents)
 def test_replacing_changes_only_what_was_found(text: str, find: str, replacement: str) -> None:
-    body = front.read(text)[1]
+    body = frontmatter.read(text)[1]
     after = edit(text, FindReplace(find, replacement, expected=max(1, body.count(find))))
     if not isinstance(after, str):
         return
 
-    changed = front.read(text)[0].text + body.replace(find, "\1")
+    changed = frontmatter.read(text)[0].text + body.replace(find, "\1")
     if find in body:
         pieces = changed.split("\1")
         position = 0

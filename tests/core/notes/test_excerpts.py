@@ -7,12 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.notes import words
-from interlock.core.notes.words import (
-    excerpt,
-    label,
-    one_line,
-)
+from interlock.core.notes import fts_query
+from interlock.core.notes.fts_query import excerpt, label, one_line
 from tests.core.notes.made import awkward
 
 LONG = "Nothing of note stands here. " * 400
@@ -114,19 +110,19 @@ def test_places_where_a_word_does_not_stand_are_looked_at_so_many_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at = 0
-    real = vars(words)["_stands_alone"]
+    real = vars(fts_query)["_stands_alone"]
 
     def counted(*args: Any) -> bool:
         nonlocal looked_at
         looked_at += 1
         return real(*args)
 
-    monkeypatch.setattr(words, "_stands_alone", counted)
+    monkeypatch.setattr(fts_query, "_stands_alone", counted)
     text = "hello " + "a" * 200_000 + " a b"
 
     assert excerpt(text, "a hello").startswith("hello ")
-    assert words.count(text, "a hello") >= 1
-    assert looked_at <= 2 * (words.PLACES_MAX + 1)
+    assert fts_query.count(text, "a hello") >= 1
+    assert looked_at <= 2 * (fts_query.PLACES_MAX + 1)
 
 
 def test_words_that_stand_too_far_apart_are_not_together() -> None:
@@ -159,14 +155,14 @@ def test_of_two_places_with_the_same_words_the_closer_one_is_shown() -> None:
 def test_the_words_that_were_looked_for_are_found_in_a_line(
     line: str, query: str, expected: list[str]
 ) -> None:
-    parts = words.parts(line, query)
+    parts = fts_query.parts(line, query)
 
     assert [f"[{text}]" if is_found else text for text, is_found in parts] == expected
 
 
 @given(awkward, awkward)
 def test_the_parts_of_a_line_are_the_line(line: str, query: str) -> None:
-    parts = words.parts(line, query)
+    parts = fts_query.parts(line, query)
 
     assert "".join(text for text, _ in parts) == line
     assert all(text for text, _ in parts)

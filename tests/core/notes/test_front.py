@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
-from interlock.core.notes import front
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes import frontmatter
+from interlock.core.notes.frontmatter import Unreadable
 from interlock.core.notes.note import Front, Metadata
 
 AWKWARD = [
@@ -88,14 +88,14 @@ def blocks(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]]]:
 
 
 def changed(block: Front, changes: Metadata) -> Front:
-    result = front.with_values(block, changes)
+    result = frontmatter.with_values(block, changes)
     assert isinstance(result, Front)
     return result
 
 
 @given(blocks())
 def test_what_a_person_wrote_is_read(block: tuple[str, list[tuple[str, str]]]) -> None:
-    found, body = front.read(block[0] + "body")
+    found, body = frontmatter.read(block[0] + "body")
 
     assert (found.text, found.problem, body) == (block[0], "", "body")
     assert found.values == {key: ENTRIES[key][1] for key, _ in block[1] if key}
@@ -108,7 +108,7 @@ def test_a_change_leaves_every_other_line_as_it_is(
     text, parts = block
     key = data.draw(st.sampled_from([*ENTRIES, "new"]))
     value = data.draw(nested(words) | st.none())
-    before = front.read(text)[0]
+    before = frontmatter.read(text)[0]
 
     after = changed(before, {key: value})
 
@@ -131,7 +131,7 @@ def test_a_change_is_confined_to_the_place_of_its_key(
     start = text.index(dict(parts)[key])
     above, below = text[:start], text[start + len(dict(parts)[key]) :]
 
-    after = changed(front.read(text)[0], {key: value}).text
+    after = changed(frontmatter.read(text)[0], {key: value}).text
 
     assert after.startswith(above)
     assert after.endswith(below)
@@ -141,7 +141,7 @@ def test_a_change_is_confined_to_the_place_of_its_key(
 def test_the_same_values_again_change_nothing(
     block: tuple[str, list[tuple[str, str]]], changes: Metadata
 ) -> None:
-    before = front.read(block[0])[0]
+    before = frontmatter.read(block[0])[0]
     once = changed(before, changes)
 
     assert changed(before, {}) is before
@@ -151,8 +151,8 @@ def test_the_same_values_again_change_nothing(
 
 @given(texts)
 def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) -> None:
-    lines = front.written(wanted)
-    found, body = front.read(f"---\n{lines}---\n")
+    lines = frontmatter.written(wanted)
+    found, body = frontmatter.read(f"---\n{lines}---\n")
 
     assert (found.values, found.problem, body) == (wanted, "", "")
     assert (yaml.safe_load(lines) or {}) == wanted
@@ -160,12 +160,12 @@ def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) 
 
 @given(values)
 def test_numbers_and_booleans_stay_what_they_are_for_yaml(wanted: dict[str, Any]) -> None:
-    assert (yaml.safe_load(front.written(wanted)) or {}) == wanted
+    assert (yaml.safe_load(frontmatter.written(wanted)) or {}) == wanted
 
 
 @pytest.mark.parametrize("word", AWKWARD)
 def test_a_text_that_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
-    assert yaml.safe_load(front.written({"key": word, "list": [word]})) == {
+    assert yaml.safe_load(frontmatter.written({"key": word, "list": [word]})) == {
         "key": word,
         "list": [word],
     }
@@ -177,10 +177,10 @@ MARKS = [*"-.:#\n\r \t\ufeffab[]{}&*!|>'\"%@`?,\udc80\0", "---\n", ": ", "\n  "]
 @given(st.lists(st.sampled_from(MARKS)).map("".join))
 def test_anything_is_read_without_loss_and_without_a_fault(text: str) -> None:
     for whole in (text, f"---\n{text}\n---\n{text}"):
-        found, body = front.read(whole)
+        found, body = frontmatter.read(whole)
 
         assert found.text + body == whole
-        assert front.body_of(whole) == body
+        assert frontmatter.body_of(whole) == body
         assert not (found.problem and found.values)
 
 
@@ -215,41 +215,41 @@ def test_anything_is_read_without_loss_and_without_a_fault(text: str) -> None:
 def test_what_cannot_be_relied_on_is_kept_and_not_changed(inner: str, problem: str) -> None:
     text = f"---\n{inner}---\n"
 
-    found, body = front.read(f"{text}body")
+    found, body = frontmatter.read(f"{text}body")
 
     assert (found.text, found.values, body) == (text, {}, "body")
     assert problem in found.problem
-    assert front.with_values(found, {"a": "b"}) == Unreadable(found.problem)
+    assert frontmatter.with_values(found, {"a": "b"}) == Unreadable(found.problem)
 
 
 def test_an_alias_stands_for_what_it_names() -> None:
-    found = front.read("---\na: &a [x, &b y]\nc: {d: *a, e: *b}\n---\n")[0]
+    found = frontmatter.read("---\na: &a [x, &b y]\nc: {d: *a, e: *b}\n---\n")[0]
 
     assert found.values == {"a": ["x", "y"], "c": {"d": ["x", "y"], "e": "y"}}
 
 
 def test_a_key_that_others_refer_to_is_not_removed() -> None:
-    found = front.read("---\na: &a x\nb: *a\n---\n")[0]
+    found = frontmatter.read("---\na: &a x\nb: *a\n---\n")[0]
 
-    assert isinstance(front.with_values(found, {"a": None}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": None}), Unreadable)
 
 
 def test_keys_that_share_a_line_are_not_changed_unless_it_is_safe() -> None:
-    found = front.read("---\n{a: x, b: y}\n---\n")[0]
+    found = frontmatter.read("---\n{a: x, b: y}\n---\n")[0]
 
-    assert isinstance(front.with_values(found, {"a": None}), Unreadable)
-    assert isinstance(front.with_values(found, {"c": "z"}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": None}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"c": "z"}), Unreadable)
     assert changed(found, {"a": "q, r"}).text == '---\n{a: "q, r", b: y}\n---\n'
 
 
 def test_a_blank_line_does_not_become_part_of_the_text_before_it() -> None:
-    found = front.read("---\na: |+\n  x\nb: 1\n\nc: 2\n---\n")[0]
+    found = frontmatter.read("---\na: |+\n  x\nb: 1\n\nc: 2\n---\n")[0]
 
-    assert isinstance(front.with_values(found, {"b": None}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"b": None}), Unreadable)
 
 
 def test_a_comment_behind_a_value_stays() -> None:
-    found = front.read("---\r\ntags: [a] # mine\r\nempty: # so far\r\n---\r\n")[0]
+    found = frontmatter.read("---\r\ntags: [a] # mine\r\nempty: # so far\r\n---\r\n")[0]
 
     after = changed(found, {"tags": ["b", "c"], "empty": "no more", "new": ["d"]})
 
@@ -259,17 +259,17 @@ def test_a_comment_behind_a_value_stays() -> None:
 
 
 def test_a_block_is_made_where_there_is_none_and_after_the_byte_order_mark() -> None:
-    found, body = front.read("\ufeff# Title\n")
+    found, body = frontmatter.read("\ufeff# Title\n")
 
     assert (found.text, body) == ("\ufeff", "# Title\n")
     assert changed(found, {"a": "b"}).text == "\ufeff---\na: b\n---\n"
-    made = front.with_values(Front("", {}), {"a": "b"}, newline="\r\n")
+    made = frontmatter.with_values(Front("", {}), {"a": "b"}, newline="\r\n")
     assert isinstance(made, Front)
     assert made.text == "---\r\na: b\r\n---\r\n"
 
 
 def test_indented_keys_get_indented_neighbours() -> None:
-    found = front.read("---\n  a: b\n---\n")[0]
+    found = frontmatter.read("---\n  a: b\n---\n")[0]
 
     assert changed(found, {"c": ["d"]}).text == "---\n  a: b\n  c:\n    - d\n---\n"
 
@@ -286,8 +286,8 @@ def test_values_that_could_not_be_read_back_are_refused() -> None:
     for _ in range(5000):
         deep = [deep]
 
-    assert isinstance(front.with_values(Front("", {}), {"a": deep}), Unreadable)
-    assert isinstance(front.with_values(Front("", {}), {"a": "x" * 70_000}), Unreadable)
+    assert isinstance(frontmatter.with_values(Front("", {}), {"a": deep}), Unreadable)
+    assert isinstance(frontmatter.with_values(Front("", {}), {"a": "x" * 70_000}), Unreadable)
 
 
 def test_half_a_character_is_written_as_one_that_is_missing() -> None:
@@ -299,14 +299,14 @@ def test_half_a_character_is_written_as_one_that_is_missing() -> None:
     ["---", "---\n", "---\n\nA: line\n", " ---\na: b\n---\n", "----\n---\n"],
 )
 def test_without_both_fences_there_is_no_frontmatter(text: str) -> None:
-    assert front.read(text) == (Front("", {}), text)
+    assert frontmatter.read(text) == (Front("", {}), text)
 
 
 @pytest.mark.parametrize("text", ["---\na: b\n", "--- \na: b\n----\n", "\ufeff---\r\na_b:\r\n"])
 def test_frontmatter_that_does_not_end_is_text_and_is_not_changed(text: str) -> None:
-    found, rest = front.read(text)
+    found, rest = frontmatter.read(text)
 
     assert found.text + rest == text
     assert (found.values, found.text.strip("\ufeff")) == ({}, "")
     assert found.problem
-    assert isinstance(front.with_values(found, {"a": "c"}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": "c"}), Unreadable)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from interlock.core.notes import grammar, lines
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes import grammar, markdown_blocks
+from interlock.core.notes.frontmatter import Unreadable
 from interlock.core.notes.note import Heading, Link, Note, Observation
 
 
@@ -332,7 +332,7 @@ def test_blocks_are_those_of_commonmark(text: list[str]) -> None:
     if any(token.type == "code_block" for token in tokens) or max(indents, default=0) >= 4:
         return  # the one difference: items may be indented however deeply
 
-    found = lines.blocks(text)
+    found = markdown_blocks.blocks(text)
 
     headings = [token for token in tokens if token.type == "heading_open" and not token.level]
     assert [(block.level, block.first) for block in found if block.kind == "heading"] == [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from interlock.core.notes import naming
 from interlock.core.notes.keys import key_of
 from interlock.core.notes.naming import canonical, file_name, permalink_of, slug
-from interlock.core.notes.typed import TYPES
+from interlock.core.notes.note_types import TYPES
 
 any_text = st.text(st.characters())
 

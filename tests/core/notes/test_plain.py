@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given
 
-from interlock.core.notes.plain import plain
+from interlock.core.notes.plain_text import plain
 from tests.core.notes.made import awkward
 
 

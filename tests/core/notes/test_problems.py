@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.notes.note import Note
+from interlock.core.notes.note_types import TYPES
 from interlock.core.notes.problems import Problem, problems
-from interlock.core.notes.typed import TYPES
 from tests.core.notes.made import note
 
 

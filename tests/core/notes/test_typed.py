@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.notes import problems
-from interlock.core.notes.typed import TYPES, Number, Suggestion, number_of, suggest
+from interlock.core.notes.note_types import TYPES, Number, Suggestion, number_of, suggest
 from tests.core.notes.made import note
 
 DAY = "2026-11-16"

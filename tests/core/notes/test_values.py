@@ -4,43 +4,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.notes import front, values
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes import frontmatter, frontmatter_values
+from interlock.core.notes.frontmatter import Unreadable
+from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Front, Metadata
-from interlock.core.notes.values import BadValue
 
 KEYS = st.sampled_from(["", " ", "title", "type", "permalink", "status", "tags", "other"])
 
 
 @given(st.dictionaries(KEYS, st.none() | st.text(st.characters()) | st.lists(st.text())))
 def test_whatever_is_given_is_refused_in_words_or_can_be_written(given_values: Metadata) -> None:
-    meant = values.meant(given_values)
-    bad = values.fault({}, meant)
+    meant = frontmatter_values.meant(given_values)
+    bad = frontmatter_values.fault({}, meant)
 
     if bad:
         assert bad.why
         assert bad.instead
         return
-    written = front.with_values(Front("", {}), meant)
+    written = frontmatter.with_values(Front("", {}), meant)
     assert not isinstance(written, Unreadable)
-    assert values.fault({}, written.values) is None
+    assert frontmatter_values.fault({}, written.values) is None
 
 
 @given(st.text(min_size=1))
 def test_a_permalink_that_a_path_makes_is_a_good_one(path: str) -> None:
     permalink = permalink_of(path)
 
-    assert not permalink or values.fault({}, {"permalink": permalink}) is None
+    assert not permalink or frontmatter_values.fault({}, {"permalink": permalink}) is None
 
 
 @pytest.mark.parametrize("text", ["", "a//b", "/a", "a/", ".", "a/../b", "a b", "a.b", "a\\b"])
 def test_what_is_no_permalink(text: str) -> None:
-    assert isinstance(values.fault({}, {"permalink": text}), BadValue)
+    assert isinstance(frontmatter_values.fault({}, {"permalink": text}), BadValue)
 
 
 def test_what_is_removed_or_was_so_before_is_nobodys_fault() -> None:
-    assert values.fault({}, {"status": None, "type": None, "permalink": None}) is None
-    assert values.fault({"status": "sleepy"}, {"status": "sleepy", "a": "b"}) is None
+    assert frontmatter_values.fault({}, {"status": None, "type": None, "permalink": None}) is None
+    assert frontmatter_values.fault({"status": "sleepy"}, {"status": "sleepy", "a": "b"}) is None
     decision: Metadata = {"type": "decision", "status": "sleepy"}
-    assert values.fault(decision, {**decision, "status": "tired"}) is not None
+    assert frontmatter_values.fault(decision, {**decision, "status": "tired"}) is not None

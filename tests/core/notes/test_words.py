@@ -8,13 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from interlock.core.notes import words
-from interlock.core.notes.words import (
-    Wanted,
-    expression,
-    indexed,
-    wanted,
-)
+from interlock.core.notes import fts_query
+from interlock.core.notes.fts_query import Wanted, expression, indexed, wanted
 from interlock.store.sqlite.database import Database
 from tests.core.notes.made import awkward
 
@@ -81,10 +76,10 @@ def test_counting_in_a_text_and_the_index_agree(table: Table, parts: list[str]) 
     text, query = "".join(parts), parts[0]
     table.hold(text)
 
-    all_are_there = words.count(text, query) == len(wanted(query)) > 0
+    all_are_there = fts_query.count(text, query) == len(wanted(query)) > 0
 
     assert bool(table.found(query)) == all_are_there
-    assert bool(table.found(query, all_of=False)) == bool(words.count(text, query))
+    assert bool(table.found(query, all_of=False)) == bool(fts_query.count(text, query))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +173,7 @@ def test_camel_case_is_one_word(table: Table) -> None:
 
 def test_parts_of_an_identifier_are_looked_for_side_by_side(table: Table) -> None:
     assert not finds(table, "snake_case", "a case of snake")
-    assert words.count("a case of snake, or a snakecase", "snake_case") == 0
+    assert fts_query.count("a case of snake, or a snakecase", "snake_case") == 0
 
 
 @pytest.mark.parametrize(
@@ -219,7 +214,7 @@ def test_parts_of_an_identifier_are_looked_for_side_by_side(table: Table) -> Non
 )
 def test_every_script_is_found(table: Table, text: str, query: str) -> None:
     assert finds(table, query, text)
-    assert words.count(text, query) == len(wanted(query))
+    assert fts_query.count(text, query) == len(wanted(query))
 
 
 def test_characters_of_a_word_without_spaces_must_stand_together(table: Table) -> None:
@@ -257,5 +252,5 @@ def test_a_query_is_read_into_its_words_each_once() -> None:
         Wanted("12", is_prefix=False),
         Wanted("入門", is_prefix=False),
     )
-    assert len(wanted(" ".join(map(str, range(100))))) == words.WORDS_MAX
-    assert wanted("x" * 5_000) == (Wanted("x" * words.QUERY_CHARS_MAX, is_prefix=True),)
+    assert len(wanted(" ".join(map(str, range(100))))) == fts_query.WORDS_MAX
+    assert wanted("x" * 5_000) == (Wanted("x" * fts_query.QUERY_CHARS_MAX, is_prefix=True),)

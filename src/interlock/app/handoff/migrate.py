@@ -15,8 +15,7 @@ from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
-from interlock.app.notes.changing import told
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     FrontUnreadable,
     HandoffUnread,
@@ -26,12 +25,13 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.app.notes.write import Draft, Planned, plan, write
+from interlock.app.notes.write_and_index import told
 from interlock.app.protocol import gated_sessions
 from interlock.core.handoff.migration import Migration, Piece, migration
 from interlock.core.handoff.parse import parse_handoff
-from interlock.core.notes import front
+from interlock.core.notes import frontmatter
 from interlock.core.notes.address import glob_of
-from interlock.core.notes.words import one_line
+from interlock.core.notes.fts_query import one_line
 from interlock.core.protocol.gated_session import Work
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
@@ -125,7 +125,7 @@ def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
     rows = notes.index.like(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
-        body = front.read(found.text)[1] if isinstance(found, Found) else ""
+        body = frontmatter.read(found.text)[1] if isinstance(found, Found) else ""
         if body.strip("\r\n") == content.strip("\r\n"):
             return row.title
     there = {row.path for row in rows}

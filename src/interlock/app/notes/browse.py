@@ -7,11 +7,11 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.notes.changing import told
-from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Described, Hit, Hits
 from interlock.app.notes.search import Search, described, search
+from interlock.app.notes.write_and_index import told
 from interlock.core.ids import SessionId
 from interlock.store.notes.rows import Choices, Counts
 

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Checked, Finding
 from interlock.app.notes.sync import parsed
+from interlock.app.notes.write_and_index import told
+from interlock.core.notes.fts_query import NOT_UTF_8, one_line
+from interlock.core.notes.note_types import Number, number_of
 from interlock.core.notes.problems import is_published, problems
-from interlock.core.notes.typed import Number, number_of
-from interlock.core.notes.words import NOT_UTF_8, one_line
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.projects.notes_folder import SUFFIX

@@ -4,10 +4,9 @@ import msgspec
 
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
-from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, put, shown_permalink, told
-from interlock.app.notes.find import find_text
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes import repeated_calls
+from interlock.app.notes.lookup import find_text
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     FrontUnreadable,
     NoteChanged,
@@ -17,12 +16,13 @@ from interlock.app.notes.refusals import (
     VersionWanted,
 )
 from interlock.app.notes.results import Done
-from interlock.core.notes import edits, front, values
+from interlock.app.notes.write_and_index import diff_of, put, shown_permalink, told
+from interlock.core.notes import edits, frontmatter, frontmatter_values
 from interlock.core.notes.edits import Edit, EditRefusal
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes.frontmatter import Unreadable
+from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.note import Metadata
 from interlock.core.notes.operations import Argument, Operation, not_taken
-from interlock.core.notes.values import BadValue
 from interlock.core.notes.versions import is_version, version_of
 
 
@@ -81,7 +81,7 @@ def edit(
     """What is added goes to the note as it is; what replaces text needs the text it has seen."""
     notes.refresh(app)
     with notes.lock.held():
-        if (before := requests.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.repeated(app, notes, call)) is not None:
             return before
         meant = find_text(notes, asked)
         if not isinstance(meant, tuple):
@@ -112,8 +112,8 @@ def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | BadV
         text = edited
     if not change.metadata:
         return text
-    before, body = front.read(text)
-    after = front.with_values(before, values.meant(change.metadata))
+    before, body = frontmatter.read(text)
+    after = frontmatter.with_values(before, frontmatter_values.meant(change.metadata))
     if isinstance(after, Unreadable):
         return after
-    return values.fault(before.values, after.values) or after.text + body
+    return frontmatter_values.fault(before.values, after.values) or after.text + body

@@ -37,9 +37,9 @@ from interlock.core.notes.edits import (
     OtherCount,
     SeveralSections,
 )
+from interlock.core.notes.frontmatter_values import BadValue
+from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.operations import that_take
-from interlock.core.notes.values import BadValue
-from interlock.core.notes.words import label, one_line
 
 
 def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.around import LINKS_MAX, graph
-from interlock.app.notes.changing import shown_permalink, told
-from interlock.app.notes.find import find_text
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.lookup import find_text
+from interlock.app.notes.neighbourhood import LINKS_MAX, graph
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Described, Graph
 from interlock.app.notes.search import described, shown_title
+from interlock.app.notes.write_and_index import shown_permalink, told
 from interlock.core.ids import NodeId, SessionId, is_node_id
-from interlock.core.notes import front
+from interlock.core.notes import frontmatter
+from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.note import Front, Metadata
 from interlock.core.notes.versions import version_of
-from interlock.core.notes.words import label, one_line
 from interlock.store.notes.rows import LinkRow, ObservationRow, Row
 
 GRAPH_NOTES_MAX = 40
@@ -51,7 +51,7 @@ class Inspected(msgspec.Struct, frozen=True):
     permalink: str
     version: str
     size: int
-    front: Front
+    frontmatter: Front
     body: str
     problem: str
     """Why not all of it is known."""
@@ -78,7 +78,7 @@ def inspect(app: App, notes: OpenedNotes, asked: str, *, depth: int = 1) -> Insp
     if not isinstance(meant, tuple):
         return meant
     row, found = meant
-    head, body = front.read(found.text)
+    head, body = frontmatter.read(found.text)
     said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
     named = notes.index.links_from(row.path)
     around = graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.search import shown_title
-from interlock.core.notes import front
+from interlock.app.notes.write_and_index import told
+from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import Part
-from interlock.core.notes.words import label
+from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import TYPES as PUBLISHED
@@ -100,6 +100,6 @@ def _lines(notes: OpenedNotes, path: str) -> Iterator[str]:
     except FolderFailure:
         return
     if isinstance(found, Found):
-        body = front.body_of(found.text)
+        body = frontmatter.body_of(found.text)
         lines = (label(line, LINE_CHARS_MAX) for line in body.splitlines())
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
-from interlock.app.notes.opened import INDEXES, Place, place_of, root_of
+from interlock.app.notes.project_notes import INDEXES, Place, place_of, root_of
 from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
 from interlock.store.notes.projects import is_remembered, remembered
 

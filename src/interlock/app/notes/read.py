@@ -1,15 +1,15 @@
 """Read a note, by any of its names."""
 
 from interlock.app.context import App
-from interlock.app.notes.changing import shown_permalink, told
-from interlock.app.notes.find import find_text
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.lookup import find_text
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
+from interlock.app.notes.write_and_index import shown_permalink, told
+from interlock.core.notes.fts_query import is_utf8, label
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.versions import version_of
-from interlock.core.notes.words import is_utf8, label
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20

@@ -6,8 +6,8 @@ import msgspec
 
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import EditRefusal
+from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.operations import Argument, Operation
-from interlock.core.notes.values import BadValue
 
 
 class NoProject(msgspec.Struct, frozen=True):

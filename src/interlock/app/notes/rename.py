@@ -8,8 +8,13 @@ from collections.abc import Mapping
 
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
-from interlock.app.notes import requests
-from interlock.app.notes.changing import (
+from interlock.app.notes import repeated_calls
+from interlock.app.notes.lookup import find_text
+from interlock.app.notes.project_notes import OpenedNotes
+from interlock.app.notes.refusals import NameTaken, NoteRefusal, NotWritten
+from interlock.app.notes.results import Done
+from interlock.app.notes.sync import parsed
+from interlock.app.notes.write_and_index import (
     not_put,
     settled,
     shown_permalink,
@@ -17,11 +22,6 @@ from interlock.app.notes.changing import (
     told,
     withdrawn_if_it_fails,
 )
-from interlock.app.notes.find import find_text
-from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import NameTaken, NoteRefusal, NotWritten
-from interlock.app.notes.results import Done
-from interlock.app.notes.sync import parsed
 from interlock.core.notes.keys import Rank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.files.atomic_file import Found, Moved
@@ -38,7 +38,7 @@ def rename(
     """`to` is a path, or a folder if it ends with a slash."""
     notes.refresh(app)
     with notes.lock.held():
-        if (before := requests.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.repeated(app, notes, call)) is not None:
             return before
         meant = find_text(notes, asked)
         if not isinstance(meant, tuple):
@@ -51,12 +51,12 @@ def rename(
         done = Done("moved", path, shown_permalink(note.permalink, path), version, hints)
         if path == row.path:
             return done
-        requests.remember(app, notes, call, done, path=row.path, before=found.digest)
+        repeated_calls.remember(app, notes, call, done, path=row.path, before=found.digest)
         now_ms = app.clock.now_ms()
         with withdrawn_if_it_fails(notes, call):
             moved = notes.folder.move(row.path, path, expected=found.digest)
         if isinstance(moved, Moved | Twin | Outside):
-            requests.withdraw(notes, call)
+            repeated_calls.withdraw(notes, call)
             return _not_moved(notes, row.path, path, found, moved)
         with settled(notes, call):
             notes.index.remove([row.path])

@@ -3,12 +3,12 @@
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal, TooMany
 from interlock.app.notes.results import Described, Hit, Hits, Recent, Why
-from interlock.core.notes import front, ranking, words
-from interlock.core.notes.plain import plain
+from interlock.app.notes.write_and_index import told
+from interlock.core.notes import frontmatter, fts_query, ranking
+from interlock.core.notes.plain_text import plain
 from interlock.core.notes.ranking import Ranked
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
@@ -43,8 +43,8 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
     limit = min(max(asked.limit, 1), LIMIT_MAX)
     first = (min(max(asked.page, 1), PAGE_MAX) - 1) * limit
     end = first + limit
-    if words.expression(asked.query) is None:
-        if words.one_line(asked.query):
+    if fts_query.expression(asked.query) is None:
+        if fts_query.one_line(asked.query):
             return Hits((), is_wordless=True, pending=synced.pending)
         rows = notes.index.rows(asked.wanted, limit=end + 1)
         hits = [
@@ -75,16 +75,16 @@ def described(row: Row) -> Described:
     return Described(
         row.path,
         shown_title(row.title, row.path),
-        words.label(row.type),
-        words.label(row.status),
+        fts_query.label(row.type),
+        fts_query.label(row.status),
         row.modified_ms,
-        tuple(words.label(tag) for tag in row.tags),
+        tuple(fts_query.label(tag) for tag in row.tags),
     )
 
 
 def shown_title(title: str, path: str) -> str:
     """The name of the file where nothing of the title is to be seen."""
-    return words.label(title) or path.rpartition("/")[2].removesuffix(".md")
+    return fts_query.label(title) or path.rpartition("/")[2].removesuffix(".md")
 
 
 def _too_many(wanted: Filter) -> TooMany | None:
@@ -97,15 +97,15 @@ def _ranked(
     app: App, notes: OpenedNotes, asked: Search, *, depth: int
 ) -> tuple[list[tuple[Row, Ranked]], bool]:
     """The notes found, in their order, and whether they have only some of the words."""
-    all_of = words.expression(asked.query)
+    all_of = fts_query.expression(asked.query)
     found = notes.index.search(all_of, asked.wanted, limit=depth) if all_of else []
     is_loose = not found
     if is_loose:
-        some = words.expression(asked.query, all_of=False)
+        some = fts_query.expression(asked.query, all_of=False)
         found = notes.index.search(some, asked.wanted, limit=depth) if some else []
     rows = {hit.row.path: hit.row for hit in found}
     linked = notes.index.backlinks(tuple(rows))
-    total = len(words.wanted(asked.query))
+    total = len(fts_query.wanted(asked.query))
     hits = (
         ranking.Hit(
             hit.row.path,
@@ -113,7 +113,7 @@ def _ranked(
             -hit.score,
             hit.row.modified_ms,
             linked.get(hit.row.path, 0),
-            words.count(_text(notes, hit.row), asked.query) if is_loose else total,
+            fts_query.count(_text(notes, hit.row), asked.query) if is_loose else total,
         )
         for hit in found
     )
@@ -123,7 +123,7 @@ def _ranked(
 
 def _hit(notes: OpenedNotes, row: Row, one: Ranked, asked: Search) -> Hit:
     why = Why(one.text, one.recency, one.links, one.why) if asked.is_explained else None
-    excerpt = words.excerpt(plain(_text(notes, row)), asked.query)
+    excerpt = fts_query.excerpt(plain(_text(notes, row)), asked.query)
     return Hit(described(row), one.score, excerpt, why)
 
 
@@ -133,4 +133,4 @@ def _text(notes: OpenedNotes, row: Row) -> str:
         found = notes.folder.read(row.path)
     except FolderFailure:
         return ""
-    return front.body_of(found.text) if isinstance(found, Found) else ""
+    return frontmatter.body_of(found.text) if isinstance(found, Found) else ""

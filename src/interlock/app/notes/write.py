@@ -8,9 +8,8 @@ import msgspec
 from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
-from interlock.app.notes import requests
-from interlock.app.notes.changing import diff_of, put, set_apart, shown_permalink, told
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes import repeated_calls
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     BadName,
     FrontUnreadable,
@@ -20,17 +19,18 @@ from interlock.app.notes.refusals import (
     NoteRefusal,
 )
 from interlock.app.notes.results import Done, Result
-from interlock.core.notes import front, values
+from interlock.app.notes.write_and_index import diff_of, put, set_apart, shown_permalink, told
+from interlock.core.notes import frontmatter, frontmatter_values
 from interlock.core.notes.address import glob_of
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes.frontmatter import Unreadable
+from interlock.core.notes.frontmatter_values import BadValue
+from interlock.core.notes.fts_query import expression, one_line
 from interlock.core.notes.grammar import TYPE_DEFAULT, compose, parse
-from interlock.core.notes.lines import newline_of
+from interlock.core.notes.markdown_blocks import newline_of
 from interlock.core.notes.naming import canonical, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
-from interlock.core.notes.typed import TYPES, number_of, plain_title, suggest, type_of_name
-from interlock.core.notes.values import BadValue
+from interlock.core.notes.note_types import TYPES, number_of, plain_title, suggest, type_of_name
 from interlock.core.notes.versions import is_version, version_of
-from interlock.core.notes.words import expression, one_line
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
@@ -86,7 +86,7 @@ def write(
     notes.refresh(app, seconds_max=None)
     origin = _origin(app, workspace)
     with notes.lock.held():
-        if (before := requests.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.repeated(app, notes, call)) is not None:
             return before
         planned = plan(app, notes, draft, origin=origin)
         if not isinstance(planned, Planned):
@@ -111,12 +111,12 @@ def plan(
         return BadName("", "its title has nothing in it that can be seen")
     draft = msgspec.structs.replace(
         draft,
-        title=values.title_of(draft.title),
+        title=frontmatter_values.title_of(draft.title),
         type=one_line(draft.type),
-        metadata=values.meant(draft.metadata),
+        metadata=frontmatter_values.meant(draft.metadata),
     )
     given = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
-    if bad := _contradiction(draft) or values.fault({}, given):
+    if bad := _contradiction(draft) or frontmatter_values.fault({}, given):
         return bad
     place = _place(app, notes, draft, taken)
     path, draft = place.path, msgspec.structs.replace(draft, title=place.title)
@@ -131,7 +131,7 @@ def plan(
     text = _composed(draft, path, {**made, **draft.metadata})
     if isinstance(text, Unreadable):
         return FrontUnreadable(path, text.problem)
-    if bad := values.fault({}, front.read(text)[0].values):
+    if bad := frontmatter_values.fault({}, frontmatter.read(text)[0].values):
         return bad
     return Planned(path, text, "created", hints=place.hints)
 
@@ -145,7 +145,7 @@ def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefu
     text = _composed(draft, path, {**known.front.values, **draft.metadata}, known)
     if isinstance(text, Unreadable):
         return FrontUnreadable(path, text.problem)
-    if bad := values.fault(known.front.values, front.read(text)[0].values):
+    if bad := frontmatter_values.fault(known.front.values, frontmatter.read(text)[0].values):
         return bad
     if text == found.text:
         return Done("unchanged", path, shown_permalink(known.permalink, path), version)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.gate.policy import standing
-from interlock.app.notes.changing import put, set_apart, told
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
 from interlock.app.notes.refusals import BadName, NoProject, NoteRefusal, NotOurs, NotWritten
 from interlock.app.notes.results import Done
+from interlock.app.notes.write_and_index import put, set_apart, told
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId

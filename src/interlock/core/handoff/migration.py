@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from interlock.core.handoff.parse import Handoff, Section, unmarked
+from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.naming import canonical
-from interlock.core.notes.words import one_line
 
 TITLE_CHARS_MAX: Final = 100
 _BOXES: Final[dict[bool | None, str]] = {True: "[x] ", False: "[ ] ", None: ""}

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.core.handoff.parse import Handoff, Section, Step, is_nothing, unmarked
 from interlock.core.ids import SessionId
-from interlock.core.notes.words import one_line
+from interlock.core.notes.fts_query import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp

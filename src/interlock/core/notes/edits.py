@@ -10,9 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.core.notes import front as fronts
-from interlock.core.notes import lines
-from interlock.core.notes.lines import Block
+from interlock.core.notes import frontmatter, markdown_blocks
+from interlock.core.notes.markdown_blocks import Block
 
 LINES_COMPARED_MAX = 500  # comparing is slow, and a hint is only a hint
 LINE_CHARS_COMPARED_MAX = 200
@@ -77,7 +76,7 @@ class NotFound(msgspec.Struct, frozen=True):
 class OtherCount(msgspec.Struct, frozen=True):
     expected: int
     found: int
-    lines: tuple[int, ...]
+    markdown_blocks: tuple[int, ...]
     """Where the first of them are."""
 
 
@@ -90,7 +89,7 @@ class NoSuchSection(msgspec.Struct, frozen=True):
 class SeveralSections(msgspec.Struct, frozen=True):
     section: str
     found: int
-    lines: tuple[int, ...]
+    markdown_blocks: tuple[int, ...]
     """Where the first of them are."""
     is_told_by_level: bool
     """Whether no two have the same number of hashes."""
@@ -106,9 +105,9 @@ EditRefusal: TypeAlias = (
 
 
 def edit(text: str, change: Edit) -> str | EditRefusal:
-    front, body = fronts.read(text)
-    newline = lines.newline_of(text)
-    before = len(lines.ends(front.text)) if front.text else 1
+    front, body = frontmatter.read(text)
+    newline = markdown_blocks.newline_of(text)
+    before = len(markdown_blocks.ends(front.text)) if front.text else 1
     match change:
         case FindReplace():
             edited = _replaced(body, change, newline, before)
@@ -123,29 +122,33 @@ def edit(text: str, change: Edit) -> str | EditRefusal:
         return edited
     whole = front.text + edited
     # What is put in may begin with a fence of frontmatter, or close one that was open.
-    if _bare(fronts.read(whole)[0].text) != _bare(front.text):
+    if _bare(frontmatter.read(whole)[0].text) != _bare(front.text):
         return FrontmatterInTheWay()
     return whole
 
 
 def _bare(front: str) -> str:
-    return front.strip(f"{fronts.BYTE_ORDER_MARK}\r\n")
+    return front.strip(f"{frontmatter.BYTE_ORDER_MARK}\r\n")
 
 
 def _begins_underlined(body: str) -> bool:
     """A text right above such a heading would become part of it."""
-    blocks = lines.blocks(lines.split(body))[:1]
+    blocks = markdown_blocks.blocks(markdown_blocks.split(body))[:1]
     return any(block.kind == "heading" and block.first == 0 < block.last for block in blocks)
 
 
 def _in_section(
     body: str, change: ReplaceSection | InsertBefore | InsertAfter, newline: str, before: int
 ) -> str | EditRefusal:
-    headings = [block for block in lines.blocks(lines.split(body)) if block.kind == "heading"]
+    headings = [
+        block
+        for block in markdown_blocks.blocks(markdown_blocks.split(body))
+        if block.kind == "heading"
+    ]
     heading = _heading(headings, change.section, before)
     if not isinstance(heading, Block):
         return heading
-    starts = [0, *lines.ends(body)]
+    starts = [0, *markdown_blocks.ends(body)]
     following = headings[headings.index(heading) + 1 :]
     after = next((other for other in following if other.level <= heading.level), None)
     content = _in_style(change.content, newline)
@@ -195,15 +198,15 @@ def _title(heading: Block) -> str:
 
 
 def _without_heading(content: str, heading: Block) -> str:
-    for block in lines.blocks(lines.split(content))[:1]:
-        is_first = not content[: [0, *lines.ends(content)][block.first]].strip()
+    for block in markdown_blocks.blocks(markdown_blocks.split(content))[:1]:
+        is_first = not content[: [0, *markdown_blocks.ends(content)][block.first]].strip()
         same = (block.kind, block.level, _title(block)) == (
             "heading",
             heading.level,
             _title(heading),
         )
         if is_first and same:
-            return content[lines.ends(content)[block.last] :]
+            return content[markdown_blocks.ends(content)[block.last] :]
     return content
 
 
@@ -224,7 +227,7 @@ def _section_replaced(
     if not content:
         # One of the two gaps around it is enough.
         return body[:start] + body[stop:].removeprefix(newline)
-    is_close = not lines.split(body[stop:end])[2:]
+    is_close = not markdown_blocks.split(body[stop:end])[2:]
     gap = newline if is_risky and is_close else ""
     return body[:begin] + content + gap + body[stop:]
 
@@ -236,9 +239,9 @@ def _inserted(body: str, position: int, content: str, newline: str) -> str:
         return body
     above, below = body[:position], body[position:]
     lead = _apart(above, newline)
-    if above and (lead or lines.split(above)[-2].strip()):
+    if above and (lead or markdown_blocks.split(above)[-2].strip()):
         lead += newline
-    tail = newline if not lines.split(below)[0].strip() else newline * 2
+    tail = newline if not markdown_blocks.split(below)[0].strip() else newline * 2
     return above + lead + content + tail + below
 
 
@@ -260,7 +263,7 @@ def _replaced(
 
 def _places(body: str, find: str, before: int) -> tuple[int, ...]:
     """The lines of the first places."""
-    starts = lines.ends(body)[:-1]
+    starts = markdown_blocks.ends(body)[:-1]
     places: list[int] = []
     position = body.find(find)
     while position >= 0 and len(places) < PLACES_MAX:
@@ -270,8 +273,8 @@ def _places(body: str, find: str, before: int) -> tuple[int, ...]:
 
 
 def _not_found(body: str, find: str, before: int) -> NotFound:
-    first = next((line.strip() for line in lines.split(find) if line.strip()), "")
-    compared = lines.split(body)[:LINES_COMPARED_MAX]
+    first = next((line.strip() for line in markdown_blocks.split(find) if line.strip()), "")
+    compared = markdown_blocks.split(body)[:LINES_COMPARED_MAX]
     shortened = [line.strip()[:LINE_CHARS_COMPARED_MAX] for line in compared]
     close = (
         difflib.get_close_matches(first[:LINE_CHARS_COMPARED_MAX], shortened, n=1) if first else []
@@ -284,13 +287,13 @@ def _not_found(body: str, find: str, before: int) -> NotFound:
 
 def _apart(above: str, newline: str) -> str:
     """What `above` lacks for something to follow on a line of its own."""
-    is_whole = not above.strip(fronts.BYTE_ORDER_MARK) or above.endswith(("\n", "\r"))
+    is_whole = not above.strip(frontmatter.BYTE_ORDER_MARK) or above.endswith(("\n", "\r"))
     return "" if is_whole else newline or "\n"
 
 
 def _finished(content: str, newline: str) -> str:
     content = _in_style(content, newline)
-    return content + _apart(content, newline or lines.newline_of(content))
+    return content + _apart(content, newline or markdown_blocks.newline_of(content))
 
 
 def _in_style(content: str, newline: str) -> str:

@@ -6,9 +6,8 @@ The grammar is Basic Memory's. Nothing in code, comments or frontmatter says any
 from collections.abc import Iterable, Sequence
 
 from interlock.core.canonical import Json
-from interlock.core.notes import front as fronts
-from interlock.core.notes import inline, lines
-from interlock.core.notes.front import Unreadable
+from interlock.core.notes import frontmatter, inline_markup, markdown_blocks
+from interlock.core.notes.frontmatter import Unreadable
 from interlock.core.notes.note import Front, Heading, Link, Metadata, Note, Observation
 
 TYPE_DEFAULT = "note"
@@ -16,23 +15,23 @@ TYPE_DEFAULT = "note"
 
 def parse(text: str, *, path: str) -> Note:
     """The note in `text`, which may be anything. `path` names it where it has no title."""
-    front, body = fronts.read(text)
-    before = len(lines.ends(front.text)) if front.text else 1
+    front, body = frontmatter.read(text)
+    before = len(markdown_blocks.ends(front.text)) if front.text else 1
     observations: list[Observation] = []
     links: list[Link] = []
     headings: list[Heading] = []
-    for block in lines.blocks(lines.split(body)):
+    for block in markdown_blocks.blocks(markdown_blocks.split(body)):
         line = block.first + before
         texts = block.texts
         if block.kind == "heading":
             headings.append(Heading(block.level, " ".join(texts).strip(), line))
         if block.kind == "item":
-            found, said = inline.item(texts, line)
+            found, said = inline_markup.item(texts, line)
             links += said
             if found:
                 observations.append(found)
         else:
-            links += inline.links(texts, line)
+            links += inline_markup.links(texts, line)
     return Note(
         front=front,
         body=body,
@@ -65,7 +64,7 @@ def compose(
     Unreadable where the frontmatter would be too large or too deep to be read back. Frontmatter in
     `content` that cannot be read stays where it is, as text.
     """
-    front, body = fronts.read(content)
+    front, body = frontmatter.read(content)
     if front.problem:
         front, body = Front("", {}), content
     given: Metadata = {
@@ -76,7 +75,9 @@ def compose(
     }
     changes = {key: value for key, value in given.items() if value}
     changes |= {key: value for key, value in (metadata or {}).items() if key not in given}
-    made = fronts.with_values(front, changes, newline=lines.newline_of(content) or "\n")
+    made = frontmatter.with_values(
+        front, changes, newline=markdown_blocks.newline_of(content) or "\n"
+    )
     return made if isinstance(made, Unreadable) else made.text + body
 
 

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from interlock.core.notes.typed import number_of
+from interlock.core.notes.note_types import number_of
 
 Rank = Literal[0, 1, 2]
 """0: an address, written to mean this note (its permalink, its path). 1: a name (title, file).

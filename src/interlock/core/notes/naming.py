@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final
 
-from interlock.core.notes.unseen import UNSEEN
+from interlock.core.notes.invisible import UNSEEN
 
 FILE_NAME_BYTES_MAX: Final = 200  # of 255 on most file systems: room for a suffix while writing
 SUFFIX: Final = ".md"

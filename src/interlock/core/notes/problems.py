@@ -13,7 +13,7 @@ import msgspec
 from interlock.core.notes import naming, status
 from interlock.core.notes.naming import SUFFIX
 from interlock.core.notes.note import Note
-from interlock.core.notes.typed import TYPES, NoteType, plain_title, type_of_name
+from interlock.core.notes.note_types import TYPES, NoteType, plain_title, type_of_name
 
 Severity = Literal["error", "warning", "hint"]
 Rule = Literal[

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from interlock.core.notes import words
+from interlock.core.notes import fts_query
 from interlock.core.notes.keys import key_of
 
 TEXT_WEIGHT: Final = 0.7
@@ -46,7 +46,7 @@ class Ranked(msgspec.Struct, frozen=True):
 def rank(hits: Iterable[Hit], query: str, *, now_ms: int) -> tuple[Ranked, ...]:
     """Best first; the same whatever order the hits came in."""
     asked = tuple(hits)
-    total = len(words.wanted(query))
+    total = len(fts_query.wanted(query))
     key = key_of(query)
     best = max((_fit(hit, total) for hit in asked), default=0.0)
     placed: list[tuple[bool, float, str, Ranked]] = []
@@ -91,7 +91,7 @@ def _why(hit: Hit, query: str, total: int, *, is_title: bool, now_ms: int) -> st
 
 def _matches(hit: Hit, query: str, total: int) -> str:
     found = min(hit.words_found, total)
-    in_title = words.count(hit.title, query)
+    in_title = fts_query.count(hit.title, query)
     if total == 0:
         return "nothing was looked for"
     if total == 1:

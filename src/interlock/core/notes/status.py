@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from interlock.core.notes.note import Note, Status
-from interlock.core.notes.typed import TYPES
+from interlock.core.notes.note_types import TYPES
 
 _WORDS: Final[dict[Status, str]] = {
     "open": "open not-started todo to-do draft new planned proposed pending backlog ready",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock.core.ids import SessionId
+from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
-from interlock.core.notes.words import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp

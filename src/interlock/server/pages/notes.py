@@ -9,11 +9,11 @@ from starlette.routing import Route
 from interlock.app.explanation import Explanation
 from interlock.app.notes.browse import Browsed, browse
 from interlock.app.notes.explain import explain_note
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.polling import state_of
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.projects import known_project, known_projects, newest_project
 from interlock.app.notes.search import Filter, Search
-from interlock.app.notes.watch import state_of
-from interlock.core.notes import words
+from interlock.core.notes import fts_query
 from interlock.core.notes.note import Status
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.refused import status_of
@@ -51,7 +51,7 @@ def notes(asked: Asked) -> Shown:
         "is_filtered": any(asked.word(name) for name in FILTERS),
         "to": _Address(asked, project),
         "note_at": partial(note_address, project),
-        "parts": partial(words.parts, query=asked.word("q")),
+        "parts": partial(fts_query.parts, query=asked.word("q")),
     }
     if not project:
         return Shown("notes.html", "Notes", facts)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.notes import keys, words
+from interlock.core.notes import fts_query, keys
 from interlock.core.notes.note import Metadata, Note
 from interlock.core.notes.stamp import Stamp
 from interlock.core.notes.status import status_of
@@ -226,7 +226,7 @@ class NoteIndex(NoteReader):
         texts = (note.title, " ".join(note.tags), note.body)
         self._db.run(
             "INSERT INTO words (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
-            (id_, *(words.indexed(clean(text)) for text in texts)),
+            (id_, *(fts_query.indexed(clean(text)) for text in texts)),
         )
 
     def _insert(self, table: str, rows: Sequence[Sequence[Value]]) -> None:

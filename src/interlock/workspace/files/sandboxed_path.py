@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.core.notes.unseen import UNSEEN
+from interlock.core.notes.invisible import UNSEEN
 
 NAME_BYTES_MAX = 255  # what every file system takes
 PARTS_MAX = 32  # nobody files notes deeper than this, and a walk must end

@@ -4,7 +4,7 @@ import msgspec
 
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
 from interlock.app.context import App
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.core.notes.versions import version_of

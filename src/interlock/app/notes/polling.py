@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.opened import OpenedNotes, open_notes
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 
 STATE_CHARS = 16
 

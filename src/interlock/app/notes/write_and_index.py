@@ -9,15 +9,15 @@ from typing import ParamSpec, TypeVar
 
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
-from interlock.app.notes import requests
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes import repeated_calls
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoteChanged, NoteRefusal, NotWritten
 from interlock.app.notes.results import Done, Result
 from interlock.app.notes.sync import parsed
+from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
-from interlock.core.notes.words import label
 from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found, Moved, Written
@@ -73,12 +73,12 @@ def put(
     version = version_of(digest_of(text))
     done = Done(result, path, shown_permalink(note.permalink, path), version, hints)
     before = found.digest if found else ""
-    requests.remember(app, notes, call, done, path=path, before=before)
+    repeated_calls.remember(app, notes, call, done, path=path, before=before)
     now_ms = app.clock.now_ms()
     with withdrawn_if_it_fails(notes, call):
         written = notes.folder.write(path, text, expected=before or None)
     if isinstance(written, Moved | Twin | Outside):
-        requests.withdraw(notes, call)
+        repeated_calls.withdraw(notes, call)
         return not_put(path, text, written)
     with settled(notes, call):
         take(notes, path, note, written, now_ms=now_ms, problem=problem)
@@ -91,7 +91,7 @@ def withdrawn_if_it_fails(notes: OpenedNotes, call: Asked | None) -> Generator[N
     try:
         yield
     except FolderFailure:
-        requests.withdraw(notes, call)
+        repeated_calls.withdraw(notes, call)
         raise
 
 
@@ -105,7 +105,7 @@ def settled(notes: OpenedNotes, call: Asked | None) -> Generator[None]:
     try:
         with notes.index.transaction():
             yield
-            requests.finish(notes, call)
+            repeated_calls.finish(notes, call)
     except StoreFailure:
         notes.forget_the_time()
 

@@ -2,8 +2,16 @@
 
 from interlock.app.callers.request_key import Asked
 from interlock.app.context import App
-from interlock.app.notes import requests
-from interlock.app.notes.changing import (
+from interlock.app.notes import repeated_calls
+from interlock.app.notes.lookup import find_text
+from interlock.app.notes.project_notes import OpenedNotes
+from interlock.app.notes.refusals import (
+    NoteChanged,
+    NoteRefusal,
+    VersionWanted,
+)
+from interlock.app.notes.results import Done
+from interlock.app.notes.write_and_index import (
     bounded,
     not_put,
     settled,
@@ -11,14 +19,6 @@ from interlock.app.notes.changing import (
     told,
     withdrawn_if_it_fails,
 )
-from interlock.app.notes.find import find_text
-from interlock.app.notes.opened import OpenedNotes
-from interlock.app.notes.refusals import (
-    NoteChanged,
-    NoteRefusal,
-    VersionWanted,
-)
-from interlock.app.notes.results import Done
 from interlock.core.notes.versions import is_version, version_of
 from interlock.workspace.files.atomic_file import Moved
 from interlock.workspace.files.sandboxed_path import Outside
@@ -33,7 +33,7 @@ def delete(
 ) -> Done | NoteRefusal:
     notes.refresh(app)
     with notes.lock.held():
-        if (before := requests.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.repeated(app, notes, call)) is not None:
             return before
         meant = find_text(notes, asked)
         if not isinstance(meant, tuple):
@@ -46,11 +46,11 @@ def delete(
             return NoteChanged(row.path, version_of(found.digest), now=there)
         permalink = shown_permalink(row.permalink, row.path)
         done = Done("deleted", row.path, permalink, "", _left(notes, row.path))
-        requests.remember(app, notes, call, done, path=row.path, before=found.digest)
+        repeated_calls.remember(app, notes, call, done, path=row.path, before=found.digest)
         with withdrawn_if_it_fails(notes, call):
             gone = notes.folder.delete(row.path, expected=found.digest)
         if isinstance(gone, Moved | Outside):
-            requests.withdraw(notes, call)
+            repeated_calls.withdraw(notes, call)
             return not_put(row.path, "", gone)
         with settled(notes, call):
             notes.index.remove([row.path])

@@ -4,11 +4,11 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator
 
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
 from interlock.core.notes.address import Address, NoAddress, address
+from interlock.core.notes.fts_query import expression
 from interlock.core.notes.keys import keys_of
-from interlock.core.notes.words import expression
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.files.sandboxed_path import Outside

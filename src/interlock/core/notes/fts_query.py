@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from interlock.core.notes.unseen import UNSEEN
+from interlock.core.notes.invisible import UNSEEN
 
 QUERY_CHARS_MAX: Final = 1_000  # a question, not a document; the rest is not looked for
 WORDS_MAX: Final = 32

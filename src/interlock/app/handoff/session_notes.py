@@ -9,12 +9,12 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.notes.opened import OpenedNotes, Place, open_notes, place_of
+from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
 from interlock.core.handoff.parse import Handoff, Step, parse_handoff
 from interlock.core.ids import SessionId
+from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.note import Note
-from interlock.core.notes.words import one_line
 from interlock.store.notes.rows import Row
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found

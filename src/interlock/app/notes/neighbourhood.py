@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from interlock.app.context import App
-from interlock.app.notes.changing import told
-from interlock.app.notes.find import find_all
-from interlock.app.notes.opened import OpenedNotes
+from interlock.app.notes.lookup import find_all
+from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
 from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
 from interlock.app.notes.search import described
-from interlock.core.notes.words import label, one_line
+from interlock.app.notes.write_and_index import told
+from interlock.core.notes.fts_query import label, one_line
 from interlock.store.notes.rows import Filter, ObservationRow, Row
 
 DEPTH_MAX = 3

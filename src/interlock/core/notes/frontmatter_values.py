@@ -10,9 +10,9 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.notes import naming, status
+from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import TYPE_DEFAULT
 from interlock.core.notes.note import Metadata
-from interlock.core.notes.words import one_line
 
 # What no address may have in it: a title that has it could not be asked for.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
