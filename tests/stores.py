@@ -7,7 +7,7 @@ import msgspec
 
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.opening import FILE, Store, open_store
+from interlock.store.open_store import FILE, Store, open_store
 from interlock.store.sqlite.database import Database
 
 

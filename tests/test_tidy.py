@@ -80,7 +80,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
     assert broad == {
         "src/interlock/cli/commands.py",
         "src/interlock/hooks/fast.py",
-        "src/interlock/hooks/run.py",
+        "src/interlock/hooks/full_hook.py",
         "src/interlock/hooks/start_fast.py",
         "src/interlock/mcp/protocol.py",
         "src/interlock/server/worker.py",

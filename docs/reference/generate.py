@@ -13,7 +13,7 @@ from interlock.core.session import state_schema as state
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow import file_schema as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
-from interlock.mcp.contract import Tool
+from interlock.mcp.tool import Tool
 from interlock.mcp.tools import TOOLSETS
 from interlock.server.api import openapi
 

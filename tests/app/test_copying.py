@@ -29,7 +29,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answered
 from interlock.core.session.chain import Link
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import FILE
+from interlock.store.open_store import FILE
 from interlock.store.sqlite.database import Database
 from interlock.store.sqlite.reader import SqliteReader
 from tests.app.copies import contents, contents_at, copied, opened, to

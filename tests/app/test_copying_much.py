@@ -16,7 +16,7 @@ from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import Answered
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import FILE, open_target
+from interlock.store.open_store import FILE, open_target
 from interlock.store.sqlite.database import Database
 from interlock.store.sqlite.reader import SqliteReader
 from tests.app.copies import contents, contents_at, copied, quiet

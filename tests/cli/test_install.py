@@ -26,7 +26,7 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
     def around(environment: dict[str, str], _: int) -> str:
         return agent_detection.agent_around(environment, 1)
 
-    monkeypatch.setattr("interlock.cli.attended.agent_around", around)
+    monkeypatch.setattr("interlock.cli.session_state.agent_around", around)
 
 
 def plain(said: Said) -> list[str]:

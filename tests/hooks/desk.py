@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlock.hooks.run import run
+from interlock.hooks.full_hook import run
 
 _numbers = count(1)
 

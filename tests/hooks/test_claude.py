@@ -16,7 +16,7 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.protocol.gated_session import Conversation, NotAttended
-from interlock.hooks.run import BLOCKS, Event, Outcome, run
+from interlock.hooks.full_hook import BLOCKS, Event, Outcome, run
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
 EVENTS: dict[str, Event] = {

@@ -20,7 +20,7 @@ from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import CLASSES, HOSTS, Host, class_of
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
-from interlock.hooks.run import Event, Outcome, run
+from interlock.hooks.full_hook import Event, Outcome, run
 from interlock.workspace.machine import spool
 
 HOST: Host = "claude-code"

@@ -13,7 +13,7 @@ import pytest
 
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
-from interlock.hooks.run import Event, Outcome, run
+from interlock.hooks.full_hook import Event, Outcome, run
 from interlock.workspace.machine import spool
 from tests.hooks.test_fast import HOST, INPUTS, NOTED, Scene, scene
 

@@ -14,7 +14,7 @@ from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import Policy, Row
 from interlock.core.gate.tool_call import call_of
 from interlock.hooks import fast
-from interlock.hooks.run import Event, Outcome, run
+from interlock.hooks.full_hook import Event, Outcome, run
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
 from tests.hooks.test_fast import HOST, NOTED, Scene, scene
 

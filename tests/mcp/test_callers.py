@@ -14,9 +14,9 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.mcp.callers import YOURS
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
+from interlock.mcp.unknown_caller import YOURS
 from tests.app.callers import in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent

@@ -13,7 +13,7 @@ from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
 from interlock.core.views.events import summary
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
-from interlock.hooks.run import run
+from interlock.hooks.full_hook import run
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 

@@ -22,9 +22,9 @@ from interlock.core.ids import RunId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.server.formatting import short
 from interlock.server.guard import Guard
 from interlock.server.site import site
-from interlock.server.words import short
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
 from tests.server.serving import Server

@@ -25,7 +25,7 @@ from interlock.mcp.client import StdioClient
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.guard import Caller
 from interlock.server.listeners import BETWEEN_SECONDS, LISTENERS_MAX
-from interlock.server.live import LOOK_SECONDS, Live, _Listener
+from interlock.server.live_changes import LOOK_SECONDS, Live, _Listener
 from interlock.server.worker import Worker
 from tests.scenes import after, noting, opening, random_session
 from tests.server.calling import Up

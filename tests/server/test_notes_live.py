@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from interlock.app.context import App, open_app
 from interlock.app.notes import polling
 from interlock.app.notes.project_notes import FRESH_SECONDS
-from interlock.server.live_notes import FILES_SECONDS_MIN, NotesLive
+from interlock.server.live_note_changes import FILES_SECONDS_MIN, NotesLive
 from interlock.server.worker import Worker
 from tests.server.serving import Server
 from tests.server.stage import Stage

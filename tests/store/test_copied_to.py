@@ -10,7 +10,7 @@ from interlock.core.ids import NodeId, SessionId
 from interlock.core.tokens import Key
 from interlock.store.failures import StoreUnusable
 from interlock.store.log import Log, Repeated
-from interlock.store.opening import open_target
+from interlock.store.open_store import open_target
 from tests.scenes import ROOT, after, noting, opening
 from tests.stores import Place
 

@@ -14,11 +14,11 @@ import pytest
 from interlock.core import canonical, ids
 from interlock.core.session.plan import Request
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import open_store, open_target
+from interlock.store.open_store import open_store, open_target
 from interlock.store.postgres import database, schema
 from interlock.store.postgres.address import address
+from interlock.store.postgres.failures import ConnectionLost, not_ours
 from interlock.store.postgres.reader import PostgresReader
-from interlock.store.postgres.refused import ConnectionLost, not_ours
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, after, noting, opening
@@ -371,7 +371,7 @@ OPEN = """
 import os, sys
 from pathlib import Path
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import open_store
+from interlock.store.open_store import open_store
 home = Path(sys.argv[1])
 open_store(home, "", os.urandom)
 assert "psycopg" not in sys.modules, "whoever has a file does not pay for it"

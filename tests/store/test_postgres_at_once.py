@@ -13,8 +13,8 @@ from interlock.core import canonical
 from interlock.store.failures import StoreBusy, StoreUnusable
 from interlock.store.postgres import database
 from interlock.store.postgres.address import address
+from interlock.store.postgres.failures import ConnectionLost
 from interlock.store.postgres.reader import PostgresReader
-from interlock.store.postgres.refused import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, after, noting, opening, random_session

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.store.failures import StoreUnusable
-from interlock.store.opening import open_store
+from interlock.store.open_store import open_store
 from interlock.store.postgres.address import address
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from interlock.store.postgres.address import address
-from interlock.store.postgres.words import query, vector
+from interlock.store.postgres.fulltext import query, vector
 from interlock.store.postgres.writer import PostgresLog
 from interlock.store.sqlite.reader import _quoted  # pyright: ignore[reportPrivateUsage]
 from tests.postgres import Cluster

@@ -13,7 +13,7 @@ from interlock.core.workflow.compiled import CompiledWorkflow, unpack
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.opening import FILE, open_store
+from interlock.store.open_store import FILE, open_store
 from interlock.store.private import make_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.catalogue import Catalogue

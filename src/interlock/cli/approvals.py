@@ -10,7 +10,7 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.approve import Verdict
 from interlock.core.views.ages import ago

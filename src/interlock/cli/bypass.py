@@ -12,7 +12,7 @@ from interlock.app.explain import explain
 from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import NotOptedIn
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
 

@@ -8,7 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, print_table, refuse
 from interlock.core.ids import GapId, SessionId
 

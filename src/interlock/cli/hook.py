@@ -8,7 +8,7 @@ import click
 from interlock.app.data_home import data_home
 from interlock.cli.terminal import Stop
 from interlock.core.gate.tools import HOSTS
-from interlock.hooks.run import EVENTS, Event, run
+from interlock.hooks.full_hook import EVENTS, Event, run
 
 
 @click.command()

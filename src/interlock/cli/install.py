@@ -14,7 +14,7 @@ from interlock.app.data_home import data_home
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Change, Done, InstallFailed, Refused, Scope
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 
 HOSTS = (use.HOST,)

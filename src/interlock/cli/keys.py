@@ -4,7 +4,7 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 
 

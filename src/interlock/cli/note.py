@@ -20,7 +20,7 @@ from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Done
 from interlock.app.notes.wording import COMMANDS
 from interlock.app.notes.write import Draft, write
-from interlock.cli.note_refused import stop, typed
+from interlock.cli.note_refusals import stop, typed
 from interlock.cli.terminal import MISUSE, print_json, refuse
 from interlock.core.notes.operations import TAKES, Operation
 

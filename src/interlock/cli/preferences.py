@@ -10,7 +10,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
 

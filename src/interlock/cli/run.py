@@ -8,7 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import run_view
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
 from interlock.core.views.text_tree import draw

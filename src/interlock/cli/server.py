@@ -16,7 +16,7 @@ from interlock.app.admin.access import agent_file, secret_in
 from interlock.app.admin.server_process import PORT, Running, Starting, running
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json
 from interlock.core.views.ages import ago
 from interlock.mcp.hosts import claude_command

@@ -16,7 +16,7 @@ from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
-from interlock.cli.attended import COMMANDS, refuse_caller
+from interlock.cli.session_state import COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     REFUSED,
     Stop,

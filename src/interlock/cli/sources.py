@@ -20,7 +20,7 @@ from interlock.app.catalogue.sources import (
 )
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.views.ages import ago
 

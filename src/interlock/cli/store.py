@@ -12,7 +12,7 @@ from interlock.app.admin.store_copy_refusals import explain_copy
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.sessions.lookup import verify_all
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import INTERRUPTED, REFUSED, Stop, complain, print_json, refuse
 
 _BAR = 24

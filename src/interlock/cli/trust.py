@@ -10,7 +10,7 @@ from interlock.app.explain import explain
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import NotOptedIn
-from interlock.cli.attended import only_user
+from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, print_table, refuse
 
 

@@ -15,8 +15,8 @@ from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.mcp.arguments import Workspace, workspace_of
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.tool import Tool
 
 
 class ListArguments(msgspec.Struct, frozen=True, rename="camel"):

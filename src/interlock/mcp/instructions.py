@@ -7,7 +7,7 @@ with the arguments that matter. Clients cut long instructions off: the budget is
 from collections.abc import Iterable
 from typing import Any
 
-from interlock.mcp.contract import Tool
+from interlock.mcp.tool import Tool
 
 BYTES_MAX = 2_000
 

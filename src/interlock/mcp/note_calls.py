@@ -42,7 +42,6 @@ from interlock.core.notes.edits import (
 from interlock.core.views.ages import ago
 from interlock.core.views.counting import counted
 from interlock.mcp.arguments import workspace_of
-from interlock.mcp.contract import Tool
 from interlock.mcp.note_tools import (
     ContextArguments,
     DeleteArguments,
@@ -55,6 +54,7 @@ from interlock.mcp.note_tools import (
     read_first,
 )
 from interlock.mcp.results import Call, ToolResult, refused
+from interlock.mcp.tool import Tool
 
 Outcome = TypeVar("Outcome")
 

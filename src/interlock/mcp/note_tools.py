@@ -12,8 +12,8 @@ from interlock.core.canonical import Json
 from interlock.core.notes.note import Status
 from interlock.core.notes.operations import TAKES, Argument, Operation, meant
 from interlock.mcp import schema
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.tool import Tool
 
 # Short: there are eight tools, and agents pay for each byte of them in every conversation.
 Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]

@@ -19,10 +19,10 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
 from interlock.mcp import results
-from interlock.mcp.contract import Tool
-from interlock.mcp.fold import Folded, fold
+from interlock.mcp.argument_folding import Folded, fold
 from interlock.mcp.instructions import instructions_for
 from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.tool import Tool
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)

@@ -13,8 +13,8 @@ from interlock.app.runs.resume import Candidate, Wanted, find
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
 from interlock.mcp.arguments import Workspace, workspace_of
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.tool import Tool
 
 SNIPPET_CHARS_MAX = 300
 LIMIT_MAX = 20

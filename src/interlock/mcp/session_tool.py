@@ -22,9 +22,9 @@ from interlock.core.protocol.gated_session import NotAllowed, Refusal, Work
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
-from interlock.mcp.callers import unknown_caller
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.tool import Tool
+from interlock.mcp.unknown_caller import unknown_caller
 
 
 class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from interlock.mcp.catalogue_tools import INSPECT, LIST
-from interlock.mcp.contract import Tool
 from interlock.mcp.note_tools import CONTEXT, DELETE, EDIT, MOVE, READ, RECENT, SEARCH, WRITE
 from interlock.mcp.resume_tool import RESUME
 from interlock.mcp.session_tool import SESSION
+from interlock.mcp.tool import Tool
 from interlock.mcp.workflow_tools import CHECKPOINT, CONTINUE, START
 
 Tools = tuple[Tool[Any], ...]

@@ -35,11 +35,11 @@ from interlock.core.session.blockers import WRITE_YOUR_NOTES
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import CannotBegin, ContextUnset
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
-from interlock.mcp.callers import unknown_caller
 from interlock.mcp.catalogue_tools import closest
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import Call, ToolResult, refused
 from interlock.mcp.resume_tool import RESUME
+from interlock.mcp.tool import Tool
+from interlock.mcp.unknown_caller import unknown_caller
 
 _Context = Annotated[
     dict[str, Json] | None,

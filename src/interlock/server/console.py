@@ -19,11 +19,11 @@ from starlette.routing import Route
 from interlock.app.admin.access import Secret
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
-from interlock.server import words
+from interlock.server import formatting
 from interlock.server.assets import DIGEST
 from interlock.server.guard import Caller
+from interlock.server.http_refusals import status_of
 from interlock.server.markdown import in_line, markdown
-from interlock.server.refused import status_of
 from interlock.server.worker import Worker
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
@@ -114,7 +114,7 @@ class Console:
             lstrip_blocks=True,
             finalize=_finalized,
         )
-        self._templates.filters |= words.FILTERS | {"markdown": markdown, "in_line": in_line}
+        self._templates.filters |= formatting.FILTERS | {"markdown": markdown, "in_line": in_line}
 
     def page(self, path: str, view: View) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -206,7 +206,7 @@ class Console:
             "path": request.url.path,
             "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             "said_key": request.query_params.get("said", ""),
-            "said": words.SAID,
+            "said": formatting.SAID,
             "csrf": csrf,
             "assets": DIGEST,
         }
@@ -234,7 +234,7 @@ def _stream(live: str | None, position: int) -> str:
 
 def _finalized(value: object) -> object:
     """Every text on every page: what would hide or turn it is made visible."""
-    return words.visible(value) if type(value) is str else value
+    return formatting.visible(value) if type(value) is str else value
 
 
 async def _fields(form: FormData) -> dict[str, str | bytes]:

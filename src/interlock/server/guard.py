@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.app.admin.access import Secret
 from interlock.app.context import Clock
-from interlock.server.refused import Refused, told
+from interlock.server.http_refusals import Refused, told
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
 OPEN_PATHS = ("/healthz", "/readyz", "/auth")

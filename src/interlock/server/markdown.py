@@ -15,8 +15,8 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from interlock.core.notes.inline_markup import TARGET_CHARS_MAX, target_of
+from interlock.server.formatting import visible
 from interlock.server.markdown_rules import boxes, comment, comment_block
-from interlock.server.words import visible
 
 CHARS_MAX = 100_000
 BRACKETS_MAX = 5_000  # each looks for its end in all that follows

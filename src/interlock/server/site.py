@@ -21,10 +21,10 @@ from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
 from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
-from interlock.server.live import Live
-from interlock.server.live_notes import NotesLive
+from interlock.server.http_refusals import Refused, code_of, status_of, told
+from interlock.server.live_changes import Live
+from interlock.server.live_note_changes import NotesLive
 from interlock.server.mcp import Mcp
-from interlock.server.refused import Refused, code_of, status_of, told
 from interlock.server.worker import Worker
 
 LOGIN_BYTES_MAX = 4_096

@@ -30,7 +30,7 @@ from interlock.core.session.events import Envelope, decode_envelope, refs_of
 from interlock.core.session.plan import Plan, Stream, carried
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
-from interlock.store.opening import Store, directory_of, holds_other_things, open_target
+from interlock.store.open_store import Store, directory_of, holds_other_things, open_target
 
 Tell: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""

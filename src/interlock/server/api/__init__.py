@@ -24,8 +24,8 @@ from interlock.server.api.operation import (
     parameters_of,
     reading,
 )
-from interlock.server.live import Live
-from interlock.server.refused import Refused, told
+from interlock.server.http_refusals import Refused, told
+from interlock.server.live_changes import Live
 from interlock.server.worker import Worker
 
 CALLER = "rest"

@@ -8,7 +8,7 @@ import msgspec
 from interlock import __version__
 from interlock.app.admin.server_process import PORT
 from interlock.server.api.operation import Operation, Schema
-from interlock.server.refused import AnyCode, Refused, status_of
+from interlock.server.http_refusals import AnyCode, Refused, status_of
 
 PREFIX = "/api/v2"
 ALWAYS: dict[int, tuple[AnyCode, ...]] = {

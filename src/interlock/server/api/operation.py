@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from interlock.app.context import App
-from interlock.server.refused import AnyCode, Refused
+from interlock.server.http_refusals import AnyCode, Refused
 
 Method = Literal["GET", "POST", "DELETE"]
 Schema = dict[str, Any]

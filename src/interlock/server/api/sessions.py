@@ -31,7 +31,7 @@ from interlock.server.api.operation import (
     changing,
     reading,
 )
-from interlock.server.refused import Refused
+from interlock.server.http_refusals import Refused
 
 Session = Annotated[
     str,

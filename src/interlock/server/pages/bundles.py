@@ -13,7 +13,7 @@ from interlock.app.sessions import bundle as use
 from interlock.app.sessions.bundle import Checked, Exported
 from interlock.server.console import Asked, Console, Download, GoTo, Shown
 from interlock.server.guard import BODY_BYTES_MAX
-from interlock.server.refused import status_of
+from interlock.server.http_refusals import status_of
 
 KEPT_MAX = 4
 KEPT_BYTES_MAX = 2 * BODY_BYTES_MAX

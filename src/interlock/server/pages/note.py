@@ -22,6 +22,7 @@ from interlock.core.views.neighbourhood import (
 )
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.grid import LANE_PX, ROW_PX
+from interlock.server.http_refusals import status_of
 from interlock.server.markdown import is_too_long, note_markdown
 from interlock.server.pages.notes import (
     STATUSES,
@@ -30,7 +31,6 @@ from interlock.server.pages.notes import (
     page_number,
     seen_notes,
 )
-from interlock.server.refused import status_of
 
 DEPTH_MAX = 2
 UNWRITTEN_MAX = 20

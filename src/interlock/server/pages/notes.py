@@ -16,7 +16,7 @@ from interlock.app.notes.search import Filter, Search
 from interlock.core.notes import fts_query
 from interlock.core.notes.note import Status
 from interlock.server.console import Asked, Console, Shown
-from interlock.server.refused import status_of
+from interlock.server.http_refusals import status_of
 
 PER_PAGE = 50
 PAGE_MAX = 10_000

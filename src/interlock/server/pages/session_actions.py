@@ -29,7 +29,7 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState
 from interlock.server.console import Asked, Console, GoTo, Shown
-from interlock.server.words import short
+from interlock.server.formatting import short
 
 HOW_CHARS_MAX = 2_000
 TASK_CHARS_MAX = 200  # it is read with every tool call

@@ -33,8 +33,8 @@ from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.outline import Piece
 from interlock.core.workflow.problems import Problem
 from interlock.server.console import Asked, Console, Download, Shown
+from interlock.server.formatting import pretty
 from interlock.server.pages.workflows import address, chosen_project, linked
-from interlock.server.words import pretty
 
 LINES_MAX = 20_000
 SHOWN_CHARS_MAX = 1_500_000

@@ -21,9 +21,9 @@ from interlock.core.canonical import Json
 from interlock.core.session.answer import Answered
 from interlock.core.workflow.compiled import CompiledInput
 from interlock.server.console import Asked, Console, GoTo, Shown
+from interlock.server.formatting import pretty
 from interlock.server.pages.workflow import header, missing
 from interlock.server.pages.workflows import address, chosen_project
-from interlock.server.words import pretty
 
 INPUT = "input."
 """Before the name of an input, where it is a field of the form."""

@@ -25,7 +25,7 @@ from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.operators import Operator
 from interlock.server.console import Asked, Console, Download, Shown
-from interlock.server.words import pretty
+from interlock.server.formatting import pretty
 
 OWN_PAGES = ("builtins", "sources")
 """Below /workflows these are no ids. A workflow that is called so is reached by its handle."""

@@ -10,9 +10,9 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import make_conninfo
 
 from interlock.store.failures import StoreUnusable
-from interlock.store.postgres import refused
+from interlock.store.postgres import failures
 from interlock.store.postgres.address import STATEMENT_MS, Address
-from interlock.store.postgres.refused import ConnectionLost
+from interlock.store.postgres.failures import ConnectionLost
 from interlock.store.postgres.values import DUMPERS, Values
 
 SERVER_VERSION_MIN = 150_000
@@ -147,7 +147,7 @@ class Database:
 
     def _tried(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
         if (self.is_in_transaction or self._is_connecting) and not self.is_connected:
-            raise refused.lost(None, self.at)
+            raise failures.lost(None, self.at)
         self.connect()
         assert self._connection is not None
         try:
@@ -156,13 +156,13 @@ class Database:
             self._connection.close()
             silence = self._connection.silence_seconds
             assert silence is not None, "else nothing ends the waiting"
-            raise refused.silent(self.at, silence) from error
+            raise failures.silent(self.at, silence) from error
         except psycopg.Error as error:
             if self._connection.closed:
-                raise refused.lost(error, self.at) from error
+                raise failures.lost(error, self.at) from error
             if isinstance(error, errors.ReadOnlySqlTransaction) and not self._is_read_only:
                 self._connection.close()  # the next one may lead to a server that can be written
-            raise refused.of_call(error, self.at, sql) from error
+            raise failures.of_call(error, self.at, sql) from error
 
     def _opened(self) -> _Connection:
         settings = dict(self.at.settings)
@@ -183,7 +183,7 @@ class Database:
                 if is_coming and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                     continue
-                raise refused.of_connecting(error, self.at) from None
+                raise failures.of_connecting(error, self.at) from None
             break
         for kind, dumper in DUMPERS.items():
             connection.adapters.register_dumper(kind, dumper)

@@ -17,8 +17,8 @@ from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Usa
 from interlock.store.postgres import schema
 from interlock.store.postgres.address import Address
 from interlock.store.postgres.database import Database, engine
+from interlock.store.postgres.fulltext import query
 from interlock.store.postgres.values import Contents, Texts, Value
-from interlock.store.postgres.words import query
 
 ASK_SECONDS = 5.0
 """A notice may be lost, where something between us and the server does not pass it on."""

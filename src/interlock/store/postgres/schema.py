@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from interlock.store.failures import StoreUnusable, unfinished
 from interlock.store.postgres.database import Database
-from interlock.store.postgres.refused import not_granted
+from interlock.store.postgres.failures import not_granted
 
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 

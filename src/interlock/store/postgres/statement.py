@@ -9,8 +9,8 @@ from functools import cache
 
 from interlock.core import canonical, ids
 from interlock.core.session.plan import Plan
+from interlock.store.postgres.fulltext import vector
 from interlock.store.postgres.values import Contents, Flags, Numbers, Texts, Value
-from interlock.store.postgres.words import vector
 
 _OPENED = """
 moved AS (

@@ -13,8 +13,8 @@ from interlock.store.log import Repeated
 from interlock.store.postgres import schema, statement
 from interlock.store.postgres.address import Address
 from interlock.store.postgres.database import Database
+from interlock.store.postgres.failures import Conflict, Removed
 from interlock.store.postgres.reader import PostgresReader, blob_hash
-from interlock.store.postgres.refused import Conflict, Removed
 from interlock.store.postgres.values import Contents, Numbers, Texts
 
 _TRIES_MAX = 3

@@ -10,8 +10,8 @@ import msgspec
 from interlock.app.explanation import Explanation
 from interlock.core.canonical import Json
 from interlock.mcp import schema
-from interlock.mcp.contract import Tool, plain
 from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.tool import Tool, plain
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 

@@ -83,24 +83,24 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
         case "pre-tool":
             return _pre_tool(host, home, root, payload)
         case "session-start":
-            from interlock.hooks import telling  # noqa: PLC0415 (the store; a gate does without)
+            from interlock.hooks import context_messages
 
-            text, to_user = telling.at_start(home, root, host, payload)
+            text, to_user = context_messages.at_start(home, root, host, payload)
             return Outcome(0, claude.told("SessionStart", text, to_user))
         case "prompt-submit":
             asked = _mode_typed(payload.prompt)
             if asked is None:
                 return Outcome()
-            from interlock.hooks import telling  # noqa: PLC0415 (as above)
+            from interlock.hooks import context_messages
 
-            text = telling.mode_typed(home, host, payload, *asked)
+            text = context_messages.mode_typed(home, host, payload, *asked)
             return Outcome(0, claude.told("UserPromptSubmit", text))
         case "stop":
             if payload.stop_hook_active:
                 return Outcome()
-            from interlock.hooks import telling  # noqa: PLC0415 (as above)
+            from interlock.hooks import context_messages
 
-            reason = telling.still_open(home, host, payload)
+            reason = context_messages.still_open(home, host, payload)
             return Outcome(0, claude.held(reason)) if reason else Outcome()
         case _:
             tool_calls.note(home, host, event, payload.session_id, payload.tool_name)

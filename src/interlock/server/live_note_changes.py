@@ -17,8 +17,8 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import StoreFailure
 from interlock.app.notes import polling
 from interlock.app.notes.projects import known_project
+from interlock.server.http_refusals import Refused, told
 from interlock.server.listeners import Listener, Listeners, message
-from interlock.server.refused import Refused, told
 from interlock.server.worker import Worker
 
 LOOK_SECONDS = 0.5

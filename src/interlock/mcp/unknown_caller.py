@@ -7,8 +7,8 @@ from interlock.app.callers.caller import CallerUnknown
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchSession, SeveralSessions
 from interlock.core.canonical import Json
-from interlock.mcp.contract import Tool
 from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.tool import Tool
 
 YOURS = "<the session that is yours>"
 
