@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench.measure import Row
-from interlock.agents import claude
+from interlock.agents.hosts import claude_code
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.install import find_program
@@ -25,11 +25,14 @@ def hooking(base: Path) -> list[Row]:
     project.mkdir()
     opt_in(project, "standard")
     app = open_app(home)
-    session = gated_sessions.begin(app, project, Conversation(claude.HOST, "host-1")).session
+    session = gated_sessions.begin(app, project, Conversation(claude_code.HOST, "host-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user", task="bench")
     app.close()
     program, _ = find_program(home)
-    words = {hook.name: shlex.split(claude.hook_command(program, hook)) for hook in claude.HOOKS}
+    words = {
+        hook.name: shlex.split(claude_code.hook_command(program, hook))
+        for hook in claude_code.HOOKS
+    }
 
     def payload(tool: str = "", **tool_input: object) -> bytes:
         fields = {"session_id": "host-1", "cwd": str(project), "tool_name": tool}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.agents import claude
-from interlock.agents.claude import Program, Scope
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Refused
 from interlock.workspace.machine import install_manifest
@@ -35,7 +35,7 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
         "mode.md",
     ]
     found = json.loads(path.read_bytes().decode("utf-8-sig"))
-    assert claude.has_hooks(found, program)
+    assert claude_code.has_hooks(found, program)
     old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
     assert {key: found[key] for key in old if key != "hooks"} == {
         key: old[key] for key in old if key != "hooks"
@@ -65,7 +65,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
     found = json.loads(path.read_bytes().decode("utf-8-sig"))
     empty = {"hooks": {event: groups for event, groups in old.get("hooks", {}).items() if groups}}
     assert found in (old, {**old, **empty}, {k: v for k, v in old.items() if k != "hooks"})
-    assert claude.installed(found) == []
+    assert claude_code.installed(found) == []
     assert not (root / ".claude" / "commands" / "mode.md").exists()
 
 
@@ -74,7 +74,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
 def test_servers_are_the_same_after_an_install_and_an_uninstall(
     name: str, scope: Scope, home: Path, root: Path, program: Program
 ) -> None:
-    path = write(claude.places(scope, root).servers, SERVERS[name])
+    path = write(claude_code.places(scope, root).servers, SERVERS[name])
     before = tree(root)
 
     put(home, root, program, scope)

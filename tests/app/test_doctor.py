@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import interlock.hooks
-from interlock.agents import claude
-from interlock.agents.claude import FAST, Program
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import FAST, Program
 from interlock.app.context import SystemClock, open_app
 from interlock.app.gate import tool_calls
 from interlock.app.hosts import doctor
@@ -381,4 +381,4 @@ def test_an_install_compiles_whatever_the_variables_say(
     ],
 )
 def test_only_what_starts_interlock_itself_is_ours(command: str, is_ours: bool) -> None:  # noqa: FBT001
-    assert (claude.words_of(command) is not None) == is_ours
+    assert (claude_code.words_of(command) is not None) == is_ours

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlock.agents import claude
-from interlock.agents.claude import Program, Scope
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import Done, InstallFailed, Refused
 from interlock.workspace.machine import install_manifest
@@ -166,8 +166,8 @@ def test_another_interpreter_replaces_our_entries_and_no_others(
     done = put(home, root, newer)
 
     assert [change.path.name for change in done.changes] == ["settings.json", ".mcp.json"]
-    assert claude.has_hooks(read(path), newer)
-    assert len(claude.installed(read(path))) == len(claude.HOOKS)
+    assert claude_code.has_hooks(read(path), newer)
+    assert len(claude_code.installed(read(path))) == len(claude_code.HOOKS)
     put(home, root, program)
     assert tree(root) == once
     take(home, root)
@@ -184,7 +184,7 @@ def test_another_interpreter_replaces_our_entries_without_our_notes(
 
     put(home, root, newer)
 
-    assert claude.has_hooks(read(path), newer)
+    assert claude_code.has_hooks(read(path), newer)
     take(home, root)
     assert path.read_bytes().decode() == SETTINGS["crlf"]
 
@@ -270,7 +270,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(
     put(home, root, program)
 
     assert settings_of(root).is_symlink()
-    assert claude.has_hooks(read(real), program)
+    assert claude_code.has_hooks(read(real), program)
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     take(home, root)
     (root / CONFIG / "config.toml").unlink()
@@ -344,8 +344,8 @@ def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: 
     put(home, user, program, "user")
     assert {install.scope for install in install_manifest.load(home)} == {"project", "user"}
     take(home, root)
-    assert claude.has_hooks(read(settings_of(user)), program)
-    assert claude.has_server(read(user / ".claude.json"), program)
+    assert claude_code.has_hooks(read(settings_of(user)), program)
+    assert claude_code.has_server(read(user / ".claude.json"), program)
     take(home, user, "user")
 
     files = sorted(str(path) for path in user.rglob("*") if home not in path.parents)
@@ -369,11 +369,11 @@ def test_hooks_of_ours_from_another_time_are_cleared_away(
     put(home, root, program)
     path = settings_of(root)
     found = read(path)
-    older = claude.hooks(Program("/opt/old/bin/python", (), str(home)))
+    older = claude_code.hooks(Program("/opt/old/bin/python", (), str(home)))
     found["hooks"]["Stop"] += older["Stop"]
     path.write_text(json.dumps(found, indent=2), encoding="utf-8")
 
     put(home, root, program)
 
-    assert claude.has_hooks(read(path), program)
+    assert claude_code.has_hooks(read(path), program)
     assert "/opt/old" not in path.read_text()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from interlock.agents.hosts.mcp_config import SECRET, http_config
 from interlock.app.admin.access import publish_agent_bearer, secret_in
 from interlock.core.gate.tools import HOSTS, Host
-from interlock.mcp.hosts import SECRET, http_config
 from tests.cli.conftest import Terminal
 from tests.server.process import Process
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.agents import claude
+from interlock.agents.hosts import claude_code
 from interlock.app.callers import agent_detection
 from interlock.app.hosts import install as use
 from tests.app.configurations import SETTINGS
@@ -184,11 +184,11 @@ def test_a_plugin_says_the_same_as_the_settings(
     program, _ = use.find_program(home)
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     assert about["name"] == "interlock"
-    assert json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"] == claude.hooks(
+    assert json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"] == claude_code.hooks(
         program
     )
-    assert json.loads((plugin / ".mcp.json").read_text()) == claude.servers(program)
-    assert (plugin / "commands" / "mode.md").read_text() == claude.COMMANDS["mode.md"]
+    assert json.loads((plugin / ".mcp.json").read_text()) == claude_code.servers(program)
+    assert (plugin / "commands" / "mode.md").read_text() == claude_code.COMMANDS["mode.md"]
     assert not (tmp_path / ".interlock").exists()
     (plugin / "hooks" / "hooks.json").write_text("old")
     again = shown(typed, "install", "claude-code", "--plugin", str(plugin))

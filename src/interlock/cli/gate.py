@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from interlock.agents.hosts.claude_code_hooks import Payload
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
@@ -15,7 +16,6 @@ from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.tool_call import call_of
 from interlock.core.gate.tools import HOSTS
-from interlock.hooks.claude import Payload
 
 
 @click.group()

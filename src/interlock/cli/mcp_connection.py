@@ -2,13 +2,13 @@
 
 import click
 
+from interlock.agents.hosts import mcp_config
 from interlock.app.admin.access import agent_file
 from interlock.app.admin.server_process import Running, running
 from interlock.app.data_home import data_home
 from interlock.cli.mcp import named, serve, tools_named
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
 from interlock.core.gate.tools import HOSTS, Host
-from interlock.mcp import hosts
 
 
 @click.command()
@@ -34,8 +34,8 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
     if http:
         _print_http(host, as_json=as_json)
         return DONE
-    command = hosts.command(toolsets)
-    config = hosts.config(host, command)
+    command = mcp_config.command(toolsets)
+    config = mcp_config.config(host, command)
     if as_json:
         print_json({"host": host, "command": command, "config": config})
     else:
@@ -49,7 +49,7 @@ def _print_http(host: Host, *, as_json: bool) -> None:
     if not isinstance(found, Running):
         complain("No server runs, so there is none to connect to", "`interlock up` starts one.")
         raise Stop(REFUSED)
-    config = hosts.http_config(host, found.url, agent_file(home))
+    config = mcp_config.http_config(host, found.url, agent_file(home))
     if as_json:
         print_json({"host": host, "url": f"{found.url}/mcp", "config": config})
     else:

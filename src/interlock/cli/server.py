@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from interlock.agents.hosts.mcp_config import claude_command
 from interlock.app.admin.access import agent_file, secret_in
 from interlock.app.admin.server_process import PORT, Running, Starting, running
 from interlock.app.context import SystemClock
@@ -19,7 +20,6 @@ from interlock.app.data_home import data_home
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json
 from interlock.core.views.ages import ago
-from interlock.mcp.hosts import claude_command
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0

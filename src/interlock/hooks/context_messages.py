@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+from interlock.agents.hosts.claude_code_hooks import Payload
 from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
@@ -15,7 +16,6 @@ from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
-from interlock.hooks.claude import Payload
 
 
 def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str, str]:

@@ -7,13 +7,13 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from interlock.agents.hosts import claude_code_hooks
+from interlock.agents.hosts.claude_code_hooks import Payload
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import root_of
 from interlock.core.gate.tool_call import call_of
 from interlock.core.gate.tools import Host
-from interlock.hooks import claude
-from interlock.hooks.claude import Payload
 
 Event = Literal[
     "session-start",
@@ -69,7 +69,9 @@ def _failed(event: Event, failure: StoreFailure | SettingsBroken) -> Outcome:
     )
     if event == "pre-tool":
         return Outcome(BLOCKS, b"", text)
-    return Outcome(0, claude.told(name, text, f"Interlock: {text}") if name else b"", text)
+    return Outcome(
+        0, claude_code_hooks.told(name, text, f"Interlock: {text}") if name else b"", text
+    )
 
 
 def _payload(content: bytes) -> Payload:
@@ -86,7 +88,7 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
             from interlock.hooks import context_messages
 
             text, to_user = context_messages.at_start(home, root, host, payload)
-            return Outcome(0, claude.told("SessionStart", text, to_user))
+            return Outcome(0, claude_code_hooks.told("SessionStart", text, to_user))
         case "prompt-submit":
             asked = _mode_typed(payload.prompt)
             if asked is None:
@@ -94,14 +96,14 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
             from interlock.hooks import context_messages
 
             text = context_messages.mode_typed(home, host, payload, *asked)
-            return Outcome(0, claude.told("UserPromptSubmit", text))
+            return Outcome(0, claude_code_hooks.told("UserPromptSubmit", text))
         case "stop":
             if payload.stop_hook_active:
                 return Outcome()
             from interlock.hooks import context_messages
 
             reason = context_messages.still_open(home, host, payload)
-            return Outcome(0, claude.held(reason)) if reason else Outcome()
+            return Outcome(0, claude_code_hooks.held(reason)) if reason else Outcome()
         case _:
             tool_calls.note(home, host, event, payload.session_id, payload.tool_name)
             return Outcome()
@@ -115,7 +117,7 @@ def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )
     notice = tool_calls.journal(home, judged, call, payload.session_id)
-    return Outcome(0, claude.decided(judged.decision, judged.id, notice))
+    return Outcome(0, claude_code_hooks.decided(judged.decision, judged.id, notice))
 
 
 _MODE = re.compile(r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from interlock.agents import claude
-from interlock.agents.claude import Installed
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import Installed
 from interlock.app.context import Clock, has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import policy, tool_calls
@@ -63,7 +63,7 @@ def examine(
         elif found is not None:
             files.append(_Settings(path, found))
             checks.append(_switches(path, found))
-    hooks = [(file, hook) for file in files for hook in claude.installed(file.found)]
+    hooks = [(file, hook) for file in files for hook in claude_code.installed(file.found)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
     checks += _fast([hook for _, hook in hooks], around, environment)
@@ -106,9 +106,9 @@ def _standing(home: Path, root: Path | None, now_ms: int) -> list[Check]:
 
 
 def _settings_files(around: Path) -> tuple[Path, ...]:
-    shared = claude.places("project", around).settings
+    shared = claude_code.places("project", around).settings
     return (
-        claude.places("user", Path.home()).settings,
+        claude_code.places("user", Path.home()).settings,
         shared,
         shared.with_name("settings.local.json"),
     )
@@ -136,8 +136,8 @@ def _switches(path: Path, found: Mapping[str, Json]) -> Check:
         what = f"`{path}` says `disableAllHooks`, so no hook runs"
         return Check("settings", what, "Take that out of the file.")
     refused = found.get("disabledMcpjsonServers")
-    if isinstance(refused, list) and claude.NAME in refused:
-        what = f"`{path}` lists `{claude.NAME}` under `disabledMcpjsonServers`"
+    if isinstance(refused, list) and claude_code.NAME in refused:
+        what = f"`{path}` lists `{claude_code.NAME}` under `disabledMcpjsonServers`"
         return Check("settings", what, "Take it out of that list.")
     return Check("settings", f"`{path}` can be read")
 
@@ -146,13 +146,13 @@ def _hooks(hooks: Sequence[tuple[_Settings, Installed]]) -> Check:
     if not hooks:
         return Check("hooks", "No hook of Interlock is in Claude Code's settings", _INSTALL)
     there = {hook.event for _, hook in hooks}
-    if missing := [hook.event for hook in claude.HOOKS if hook.event not in there]:
+    if missing := [hook.event for hook in claude_code.HOOKS if hook.event not in there]:
         return Check("hooks", f"Hooks are missing: {', '.join(missing)}", _INSTALL)
     for file, hook in hooks:
-        if hook.event == "PreToolUse" and (fault := claude.weakness(file.found, hook)):
+        if hook.event == "PreToolUse" and (fault := claude_code.weakness(file.found, hook)):
             return Check("hooks", f"In `{file.path}` the PreToolUse hook {fault}", _INSTALL)
     paths = dict.fromkeys(str(file.path) for file, _ in hooks)
-    return Check("hooks", f"{len(claude.HOOKS)} hooks in {', '.join(paths)}")
+    return Check("hooks", f"{len(claude_code.HOOKS)} hooks in {', '.join(paths)}")
 
 
 def _programs(
@@ -209,17 +209,17 @@ def _fast(
 def _server(around: Path, environment: Mapping[str, str]) -> Check:
     entry = None
     for path in (
-        claude.places("project", around).servers,
-        claude.places("user", Path.home()).servers,
+        claude_code.places("project", around).servers,
+        claude_code.places("user", Path.home()).servers,
     ):
         found = _read(path)
         if isinstance(found, Check):
             return msgspec.structs.replace(found, name="server")
-        if found and (entry := claude.server_in(found, around)):
+        if found and (entry := claude_code.server_in(found, around)):
             break
     if not entry:
         return Check("server", "Claude Code knows no MCP server `interlock`", _INSTALL)
-    words = claude.start_of(entry)
+    words = claude_code.start_of(entry)
     if words is None:
         return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
     command, more = words

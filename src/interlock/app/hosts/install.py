@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 import interlock
-from interlock.agents import claude
-from interlock.agents.claude import Program, Scope
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
     MENDING,
@@ -33,7 +33,7 @@ from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Entry, Install
 from interlock.workspace.projects import project
 
-HOST = claude.HOST
+HOST = claude_code.HOST
 LOOK_SECONDS = 30
 
 
@@ -154,12 +154,12 @@ def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> 
     """
     files = {
         directory / name: text
-        for name, text in claude.plugin(program, interlock.__version__).items()
+        for name, text in claude_code.plugin(program, interlock.__version__).items()
     }
     steps: list[Step | Refused] = []
     try:
         about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
-        is_ours = about is not None and _name_in(about) == claude.NAME
+        is_ours = about is not None and _name_in(about) == claude_code.NAME
         if directory.exists() and not is_ours and any(directory.iterdir()):
             what = f"`{directory}` is not empty, and is not Interlock's plugin"
             return Refused(what, "Name a directory that is not there yet.")
@@ -194,12 +194,15 @@ def _compiled(done: Done, program: Program) -> Done:
 def _installed(
     home: Path, scope: Scope, root: Path, program: Program
 ) -> tuple[Done | Refused, tuple[Entry, ...]]:
-    places = claude.places(scope, root)
+    places = claude_code.places(scope, root)
     old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
-        put_hooks(Job(places.settings, claude.hooks_in), program, old),
-        put_server(Job(places.servers, claude.servers_in), program, old),
-        *(put_text(places.commands / name, text, old) for name, text in claude.COMMANDS.items()),
+        put_hooks(Job(places.settings, claude_code.hooks_in), program, old),
+        put_server(Job(places.servers, claude_code.servers_in), program, old),
+        *(
+            put_text(places.commands / name, text, old)
+            for name, text in claude_code.COMMANDS.items()
+        ),
     ]
     done = _done(root, steps)
     if isinstance(done, Done):
@@ -210,12 +213,15 @@ def _installed(
 
 
 def _uninstalled(home: Path, scope: Scope, root: Path) -> Done | Refused:
-    places = claude.places(scope, root)
+    places = claude_code.places(scope, root)
     old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
-        take_json(Job(places.settings, claude.hooks_in), old),
-        take_json(Job(places.servers, claude.servers_in), old),
-        *(take_text(places.commands / name, text, old) for name, text in claude.COMMANDS.items()),
+        take_json(Job(places.settings, claude_code.hooks_in), old),
+        take_json(Job(places.servers, claude_code.servers_in), old),
+        *(
+            take_text(places.commands / name, text, old)
+            for name, text in claude_code.COMMANDS.items()
+        ),
     ]
     return _done(root, steps)
 

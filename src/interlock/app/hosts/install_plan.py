@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from interlock.agents import claude
-from interlock.agents.claude import JsonPath, Program
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code import JsonPath, Program
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import NotUsable
@@ -57,23 +57,25 @@ def put_hooks(job: Job, program: Program, old: Install | None) -> Step | Refused
     file = _open(job.path)
     if isinstance(file, Refused):
         return file
-    if claude.has_hooks(file.found, program):
+    if claude_code.has_hooks(file.found, program):
         return Step(entry=_remembered(job.path, file, old))
-    return _put(job, file, claude.settings(program), old, f"{len(claude.HOOKS)} hooks")
+    return _put(job, file, claude_code.settings(program), old, f"{len(claude_code.HOOKS)} hooks")
 
 
 def put_server(job: Job, program: Program, old: Install | None) -> Step | Refused:
     file = _open(job.path)
     if isinstance(file, Refused):
         return file
-    if claude.has_server(file.found, program):
+    if claude_code.has_server(file.found, program):
         return Step(entry=_remembered(job.path, file, old))
-    if claude.server_in(file.found) is not None and not job.ours(file.found):
+    if claude_code.server_in(file.found) is not None and not job.ours(file.found):
         return Step(
-            note=f"`{job.path}` has a server `{claude.NAME}` that Interlock did not put there;"
+            note=f"`{job.path}` has a server `{claude_code.NAME}` that Interlock did not put there;"
             " it stays as it is."
         )
-    return _put(job, file, claude.servers(program), old, f"the MCP server `{claude.NAME}`")
+    return _put(
+        job, file, claude_code.servers(program), old, f"the MCP server `{claude_code.NAME}`"
+    )
 
 
 def _put(
