@@ -18,7 +18,7 @@ def hand_off(app: App, session: SessionId) -> Handoff:
     assert stream.head is not None, "a stored stream has a head"
     state = gated_sessions.state_of(app, session)
     # Here and not above: the notes cost more to import than all the rest of this.
-    from interlock.app.handoff.session_notes import handed_over
+    from interlock.app.handoff.session_notes import handed_over  # noqa: PLC0415
 
     gaps = [found.gap for found in open_gaps(app, session)]
     known = state if isinstance(state, SessionState) else None

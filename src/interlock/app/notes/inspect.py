@@ -51,7 +51,7 @@ class Inspected(msgspec.Struct, frozen=True):
     permalink: str
     version: str
     size: int
-    frontmatter: Front
+    front: Front
     body: str
     problem: str
     """Why not all of it is known."""

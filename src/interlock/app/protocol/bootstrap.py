@@ -38,7 +38,7 @@ def bootstrap(
     """`remarks` are about the project around it; what was `said` is left out."""
     # Here and not above: these are the parts of the package that only this needs.
     from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
-    from interlock.app.notes.project_notes import BUDGET, OpenedNotes, open_notes
+    from interlock.app.notes.project_notes import BUDGET, OpenedNotes, open_notes  # noqa: PLC0415
 
     parts, budget = _standing(app, state, remarks), BUDGET
     try:

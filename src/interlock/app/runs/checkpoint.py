@@ -13,7 +13,8 @@ from interlock.app.runs.submission import Taken
 from interlock.app.runs.token_target import Place
 from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
-from interlock.core.session import checkpoint, decide
+from interlock.core.session import checkpoint as checkpoints
+from interlock.core.session import decide
 from interlock.core.session.answer import Answered
 from interlock.core.session.decide import Handed
 
@@ -35,12 +36,12 @@ def _decide(
     # An approval that was answered is passed, unless the marker was set before that.
     for found in (place, token_target.past_approval(app.log, place)):
         handed = Handed(found.attempt, taken.arguments, taken.output)
-        marker = checkpoint.marker_of(found.node, handed)
+        marker = checkpoints.marker_of(found.node, handed)
         if app.log.locate(marker):
             return replay(app, marker)
         place = found
     workflow = app.pinned(place.run.workflow_hash)
-    return decide.wrong_notes(taken.output) or checkpoint.checkpoint(
+    return decide.wrong_notes(taken.output) or checkpoints.checkpoint(
         place.stream,
         place.node,
         workflow,
@@ -67,13 +68,13 @@ def begin_with_checkpoint(
     begun = begin_run(
         app,
         Start(
-            WorkflowId(checkpoint.checkpoints().workflow.id),
+            WorkflowId(checkpoints.checkpoints().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
             session=session,
             request_id=request_id,
         ),
-        checkpoint.checkpoints(),
+        checkpoints.checkpoints(),
         tool="checkpoint_workflow",
     )
     if not isinstance(begun, Answered):

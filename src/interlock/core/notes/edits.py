@@ -76,7 +76,7 @@ class NotFound(msgspec.Struct, frozen=True):
 class OtherCount(msgspec.Struct, frozen=True):
     expected: int
     found: int
-    markdown_blocks: tuple[int, ...]
+    lines: tuple[int, ...]
     """Where the first of them are."""
 
 
@@ -89,7 +89,7 @@ class NoSuchSection(msgspec.Struct, frozen=True):
 class SeveralSections(msgspec.Struct, frozen=True):
     section: str
     found: int
-    markdown_blocks: tuple[int, ...]
+    lines: tuple[int, ...]
     """Where the first of them are."""
     is_told_by_level: bool
     """Whether no two have the same number of hashes."""

@@ -92,7 +92,7 @@ def _parts(text: str, start: int) -> tuple[str, str, str] | None:
 def _values(inner: str) -> tuple[Metadata, str]:
     if not inner.strip():
         return {}, ""
-    from interlock.core.notes import frontmatter_entries
+    from interlock.core.notes import frontmatter_entries  # noqa: PLC0415 (see there)
 
     try:
         return {entry.key: entry.value for entry in frontmatter_entries.entries(inner)}, ""
@@ -118,15 +118,15 @@ def _changed_text(front: Front, changes: Metadata, newline: str) -> str:
         parts = (f"{mark}---{newline}", "", f"---{newline}")
     head, inner, tail = parts
     newline = "\r\n" if head.endswith("\r\n") else head[-1]
-    frontmatter_entries = _entries(inner)
+    entries = _entries(inner)
     indent = ""
-    if frontmatter_entries:
-        first = frontmatter_entries[0].start
+    if entries:
+        first = entries[0].start
         indent = inner[_line_start(inner, first) : first]
         indent = indent if indent.isspace() else ""
     new = {key: changes[key] for key in changes if key not in front.values}
     lines = yaml_text.block(new, newline=newline, indent=indent)
-    for entry in reversed(frontmatter_entries):
+    for entry in reversed(entries):
         if entry.key in changes:
             inner = _spliced(inner, entry, changes[entry.key], indent=indent, newline=newline)
     return head + inner + lines + tail
@@ -159,6 +159,6 @@ def _line_end(text: str, position: int) -> int:
 def _entries(inner: str) -> "list[Entry]":
     if not inner.strip():
         return []
-    from interlock.core.notes.frontmatter_entries import entries
+    from interlock.core.notes.frontmatter_entries import entries  # noqa: PLC0415 (see there)
 
-    return frontmatter_entries(inner)
+    return entries(inner)

@@ -105,7 +105,7 @@ class Catalogue:
     def check_content(self, workspace: Path, content: bytes) -> "Compiled | Invalid":
         """What would be a file, as it would be in `workspace`."""
         from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
-        from interlock.core.workflow.parsing import read
+        from interlock.core.workflow.parsing import read  # noqa: PLC0415
 
         source = read(content)
         if isinstance(source, Invalid):
@@ -205,7 +205,7 @@ def content_of(path: Path) -> bytes:
 
 
 def _read(path: Path) -> "Source | Invalid":
-    from interlock.core.workflow.parsing import read
+    from interlock.core.workflow.parsing import read  # noqa: PLC0415 (see above)
 
     return read(content_of(path))
 
@@ -218,7 +218,7 @@ def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
 def _library(
     routines: "dict[WorkflowId, Workflow]", workflow: WorkflowId, bindings: list[Bindings]
 ) -> "Library":
-    from interlock.core.workflow.compile_context import Library
+    from interlock.core.workflow.compile_context import Library  # noqa: PLC0415 (see above)
 
     bound = {slot: text for file in bindings for slot, text in bound_to(workflow, file).items()}
     return Library(routines, bound)
@@ -235,7 +235,7 @@ def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | I
         return source
     what = f"`{name}` is the id of a workflow that comes with Interlock"
     problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
-    from interlock.core.workflow.parsing import with_places
+    from interlock.core.workflow.parsing import with_places  # noqa: PLC0415 (see above)
 
     return Invalid(with_places(source.text, (problem,)))
 
