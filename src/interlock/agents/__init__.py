@@ -1,1 +1,1 @@
-"""Agents: what each agent client must be told so that it works with Interlock."""
+"""Agents: what Interlock must know of each agent client. It does nothing by itself."""

@@ -1,1 +1,3 @@
-"""What Interlock decides. Nothing in here does anything: time and ids arrive as arguments."""
+"""The core decides and never does: no clock, no chance, no files. What reads or writes is in an
+adapter.
+"""

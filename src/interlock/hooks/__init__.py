@@ -1,1 +1,3 @@
-"""Hooks: what agent clients ask and tell before, between and after their tools."""
+"""Hooks: what an agent client runs around its tools. The fast hook stands alone; the full hook
+asks `app`.
+"""

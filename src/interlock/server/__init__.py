@@ -1,1 +1,1 @@
-"""The server: MCP over HTTP, REST, live updates and the console."""
+"""The server: MCP over HTTP, REST, live updates and the console. What a request does is in `app`."""

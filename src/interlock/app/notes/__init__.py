@@ -1,1 +1,3 @@
-"""What can be done with the notes of a project."""
+"""Notes of a project: write, find, read, check. Notes that are written from the log are published
+by `protocol`.
+"""

@@ -1,1 +1,3 @@
-"""The project's knowledge: what a note says, what it is called, how it is found and changed."""
+"""Notes: what a note says, what it is called, how it is found and changed. Files and indexes are
+adapters.
+"""

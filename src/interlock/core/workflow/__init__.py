@@ -1,1 +1,3 @@
-"""Workflows: the file an author writes, what it compiles to, and the prompts it becomes."""
+"""Workflows: the file an author writes, what it compiles to, and where a run stands in it. What is
+recorded of a run is in `session`.
+"""

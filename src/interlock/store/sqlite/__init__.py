@@ -1,1 +1,3 @@
-"""The event log on SQLite: one file, any number of processes on one machine."""
+"""The event log on SQLite: one file, any number of processes on one machine. Nothing outside
+`store` imports it.
+"""

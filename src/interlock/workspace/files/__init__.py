@@ -1,1 +1,3 @@
-"""TODO."""
+"""Files, whoever owns them: confined paths, whole replacement, JSON patches, watching. Knows no
+project and no format of ours.
+"""
