@@ -15,11 +15,11 @@ from interlock.core import ids
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session import start_run as beginning
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import Decided
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import PlannedReply
 from interlock.core.session.plan import Plan, Stream
-from interlock.core.session.start_run import Begin
-from interlock.core.tokens import Key
+from interlock.core.session.start_run import NewRun
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.definition import Step, Workflow
 
@@ -44,10 +44,10 @@ def prepared(workspace: Path, *, steps: int) -> None:
     (directory / "line.json").write_bytes(msgspec.json.encode(workflow))
 
 
-def begin(app: App, workspace: Path) -> Answered:
+def begin(app: App, workspace: Path) -> RenderedAnswer:
     goal = f"Measure it {next(_numbers)}"
     answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -56,11 +56,11 @@ def notes(number: int) -> str:
     return f"{number}: ".ljust(500, "abcdefghij"[number % 10])
 
 
-def advance_in(app: App, before: Answered, number: int) -> Answered:
+def advance_in(app: App, before: RenderedAnswer, number: int) -> RenderedAnswer:
     taken = take(Output(notes(number)), None)
     assert isinstance(taken, Taken)
     answered = advance(app, before.answer.continue_token, taken)
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -69,9 +69,9 @@ def pinned_line(app: App, workspace: Path) -> Pinned:
     return next(entry.pinned for entry in entries if entry.workflow.id == WorkflowId("line"))
 
 
-def plan_of_start(pinned: Pinned, workspace: Path, goal: str, key: Key) -> Plan:
+def plan_of_start(pinned: Pinned, workspace: Path, goal: str, key: SigningKey) -> Plan:
     """What a start appends, without what comes before it."""
-    given = Begin(
+    given = NewRun(
         stream=Stream(ids.session_id(os.urandom(8))),
         run=ids.run_id(os.urandom(8)),
         root=ids.node_id(os.urandom(8)),
@@ -79,8 +79,8 @@ def plan_of_start(pinned: Pinned, workspace: Path, goal: str, key: Key) -> Plan:
         workspace=str(workspace),
         context={},
         preferences=Preferences(),
-        seen=None,
+        observation=None,
     )
     decided = beginning.start(given, pinned, key=key, at_ms=time.time_ns() // 10**6)
-    assert isinstance(decided, Decided), "a plain workflow starts"
+    assert isinstance(decided, PlannedReply), "a plain workflow starts"
     return decided.plan

@@ -14,16 +14,16 @@ from interlock.app.runs.submission import Output, Taken, take
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, RunId, SessionId, StepId, WorkflowId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
-from interlock.core.session.plan import Draft, Plan, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Step, Workflow
 
 _numbers = count(1)
-KEY = Key(7, b"k" * 32, "current")
+KEY = SigningKey(7, b"k" * 32, "current")
 SESSION = SessionId("ses_0000000000000001")
 RUN = ids.run_id(bytes(8))
 ROOT = ids.node_id(bytes(8))
@@ -54,13 +54,13 @@ def install(app: App, workspace: Path, workflow: Workflow) -> None:
     (directory / f"{workflow.id}.json").write_bytes(msgspec.json.encode(workflow))
 
 
-def started(app: App, workspace: Path, *, steps: int = 3) -> Answered:
+def started(app: App, workspace: Path, *, steps: int = 3) -> RenderedAnswer:
     """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
     answered = start(
         app, Start(WorkflowId("line"), goal=f"Try it {next(_numbers)}", workspace=workspace)
     )
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -71,10 +71,10 @@ def output(notes: str = "", *artifacts: Any, context: dict[str, Json] | None = N
     return taken
 
 
-def handed_in(app: App, before: Answered, notes: str = "done") -> Answered:
+def handed_in(app: App, before: RenderedAnswer, notes: str = "done") -> RenderedAnswer:
     """The answer to handing in the pending step of `before`."""
     answered = advance(app, before.answer.continue_token, output(notes))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -86,8 +86,8 @@ def run_in(session: SessionId) -> RunId:
 def opening(session: SessionId = SESSION) -> Plan:
     """The smallest plan that makes a session."""
     drafts = (
-        Draft(f"session:{session}", SessionCreated("/work")),
-        Draft(
+        EventDraft(f"session:{session}", SessionCreated("/work")),
+        EventDraft(
             f"run:{session}",
             RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, "Try it"),
             run_in(session),
@@ -98,14 +98,14 @@ def opening(session: SessionId = SESSION) -> Plan:
 
 def after(previous: Plan) -> Stream:
     """The stream as it is once `previous` has been written."""
-    version = previous.after + len(previous.links)
+    version = previous.expected_version + len(previous.links)
     return Stream(previous.session, version, previous.end, previous.head)
 
 
 def noting(stream: Stream, *notes: str, blobs: dict[BlobRef, bytes] | None = None) -> Plan:
     """A plan with one event for each of `notes`."""
     drafts = [
-        Draft(
+        EventDraft(
             f"note:{note}",
             OutputAppended(ids.first_attempt(ROOT), note),
             run_in(stream.session),

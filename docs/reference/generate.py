@@ -26,7 +26,7 @@ def pages() -> dict[Path, str]:
         HERE / "commands.md": "\n".join(_commands()) + "\n",
         HERE / "builtins.md": "\n".join(_builtins()) + "\n",
         HERE / "workflow.schema.json": workflow.published_schema().decode(),
-        HERE / "session-state.schema.json": state.published_schema().decode(),
+        HERE / "session-state.schema.json": state.session_state_schema().decode(),
         HERE / "openapi.json": _openapi(),
     }
 

@@ -11,7 +11,7 @@ from interlock.app.runs.start import Start, start
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
 from tests.scenes import install, linear
 
@@ -46,5 +46,5 @@ def in_client(app: App, child: int, name: str) -> App:
 def begun_run(app: App, root: Path, goal: str, session: str | None = None) -> SessionId:
     install(app, root, linear())
     answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=root, session=session))
-    assert isinstance(answered, Answered), answered
+    assert isinstance(answered, RenderedAnswer), answered
     return answered.answer.session

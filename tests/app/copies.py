@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.admin.store_copy import Copied, copy
 from interlock.app.context import App, open_app
-from interlock.core.session.events import HostBound, decode_envelope, refs_of
+from interlock.core.session.events import HostBound, blob_refs_of, decode_envelope
 from interlock.store.log import Wanted
 from tests.stores import Place
 
@@ -39,7 +39,7 @@ def contents(app: App) -> dict[str, Any]:
         "order": sessions,
         "links": links,
         "streams": {session: reader.stream(session) for session in sessions},
-        "blobs": {ref: reader.blob(ref) for _, event in events for ref in refs_of(event)},
+        "blobs": {ref: reader.blob(ref) for _, event in events for ref in blob_refs_of(event)},
         "rows": {
             session: sorted(reader.rows([session]), key=lambda row: row.run) for session in sessions
         },

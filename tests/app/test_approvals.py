@@ -18,8 +18,8 @@ from interlock.app.sessions.bundle import Exported, export, import_as_new
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
-from interlock.core.session.answer import Answered
-from interlock.core.session.approve import Verdict
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.decide import ApprovalPending
 from interlock.core.session.events import ApprovalResolved
 from interlock.mcp.protocol import Protocol
@@ -30,7 +30,10 @@ from tests.scenes import handed_in, output
 
 pytestmark = pytest.mark.both_stores
 
-GRANT, DENY = Verdict("granted", "user"), Verdict("denied", "user", "The plan has no tests")
+GRANT, DENY = (
+    ApprovalVerdict("granted", "user"),
+    ApprovalVerdict("denied", "user", "The plan has no tests"),
+)
 
 
 class Hands:
@@ -71,23 +74,23 @@ def planned(workspace: Path, **approval: Any) -> None:
     (directory / "planned.json").write_text(json.dumps(document))
 
 
-def begun(app: App, workspace: Path, wish: Wish = Wish()) -> Answered:  # noqa: B008 (frozen)
+def begun(app: App, workspace: Path, wish: Wish = Wish()) -> RenderedAnswer:  # noqa: B008 (frozen)
     asked = Start(WorkflowId("planned"), goal="Build it", workspace=workspace, preferences=wish)
     answered = start(app, asked)
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def at_approval(app: App, workspace: Path, **approval: Any) -> Answered:
+def at_approval(app: App, workspace: Path, **approval: Any) -> RenderedAnswer:
     planned(workspace, **approval)
     answered = handed_in(app, begun(app, workspace), "The plan: three slices")
     assert answered.answer.kind == "approval"
     return answered
 
 
-def shown(app: App, token: str) -> Answered:
+def shown(app: App, token: str) -> RenderedAnswer:
     answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -247,8 +250,8 @@ def test_a_condition_decides_whether_anybody_is_asked(app: App, tmp_path: Path) 
     low = advance(app, first, output("a plan", context={"risk": "low"}))
     high = advance(app, first, output("another plan", context={"risk": "HIGH"}))
 
-    assert isinstance(low, Answered)
-    assert isinstance(high, Answered)
+    assert isinstance(low, RenderedAnswer)
+    assert isinstance(high, RenderedAnswer)
     assert (low.answer.kind, high.answer.kind) == ("ok", "approval")
 
 

@@ -26,8 +26,8 @@ from interlock.core.ids import NodeId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
-from interlock.core.session.answer import Answered
-from interlock.core.session.bundle import Content
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.bundle import BundleContent
 from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
@@ -43,7 +43,7 @@ def elsewhere(tmp_path: Path) -> Iterator[App]:
     other.close()
 
 
-def rich_session(app: App, workspace: Path) -> Answered:
+def rich_session(app: App, workspace: Path) -> RenderedAnswer:
     """With a branch, a blocked attempt, a checkpoint, artifacts and context."""
     first = started(app, workspace, steps=4)
     handed_in(app, handed_in(app, first, ""), "mended")
@@ -59,11 +59,11 @@ def rich_session(app: App, workspace: Path) -> Answered:
             context={"area": "ünïcode"},
         ),
     )
-    assert isinstance(third, Answered)
+    assert isinstance(third, RenderedAnswer)
     return third
 
 
-def exported(app: App, answered: Answered) -> Exported:
+def exported(app: App, answered: RenderedAnswer) -> Exported:
     done = bundle.export(app, answered.answer.session)
     assert isinstance(done, Exported)
     return done
@@ -101,7 +101,7 @@ def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
         elsewhere.pinned,
         token=candidate.token,
     )
-    assert isinstance(shown, Answered)
+    assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending == last.answer.pending
     assert handed_in(elsewhere, shown).answer.warnings == ()
 
@@ -159,7 +159,7 @@ def test_any_flipped_byte_is_noticed(document: bytes, data: st.DataObject) -> No
         at < document.index(b'"content"')
         or b'"exportedAtMs"' in (document[max(0, at - 40) : at + 40])
     )
-    harmless = isinstance(verified, Content) and (
+    harmless = isinstance(verified, BundleContent) and (
         verified == bundle.verify(document) or changed_what_does_not_matter
     )
     assert isinstance(verified, BundleBroken) or harmless
@@ -229,10 +229,10 @@ def test_what_is_not_a_bundle_is_refused_and_nothing_is_imported(app: App, conte
 def rechained(document: bytes, change: Callable[[list[Envelope]], None]) -> bytes:
     """Other events, and everything that is computed from them made to fit."""
     content = bundle.verify(document)
-    assert isinstance(content, Content)
+    assert isinstance(content, BundleContent)
     envelopes = [decode_envelope(event.body) for event in content.events]
     change(envelopes)
-    end, links = chain.GENESIS, list[chain.Link]()
+    end, links = chain.GENESIS, list[chain.ChainLink]()
     for seq, envelope in enumerate(envelopes):
         links.append(chain.seal(msgspec.structs.replace(envelope, seq=seq), end))
         end = links[-1].digest

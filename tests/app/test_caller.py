@@ -31,7 +31,7 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
-from interlock.core.protocol.gated_session import NotAttended
+from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
 from tests.app.callers import begun, begun_run, in_client, project, talk
@@ -133,7 +133,7 @@ def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
 def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root: Path) -> None:
     first = begun(app, root, "one")
     second = begun(app, root, "two", "planning")
-    gated_sessions.change_work(app, second, gated_sessions.Work(task="T-7"))
+    gated_sessions.change_work(app, second, gated_sessions.WorkUpdate(task="T-7"))
 
     found = resolve_caller(app, Caller(root))
 
@@ -304,6 +304,6 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
 
     assert b"No session is bound" in told.out
     state = gated_sessions.state_of(app, session)
-    assert not isinstance(state, NotAttended)
+    assert not isinstance(state, SessionNotAttended)
     assert state.current_mode == "analysis"
     assert tool_calls.journaled(home) == []

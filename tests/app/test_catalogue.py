@@ -22,7 +22,7 @@ from interlock.app.sessions.known_workspaces import known_workspace, known_works
 from interlock.app.sessions.lookup import Wanted, listed_sessions
 from interlock.core import canonical
 from interlock.core.ids import WorkflowId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import install, linear, started
 
 
@@ -185,7 +185,7 @@ def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_p
 def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
     second = start(app, Start(WorkflowId("hello"), "And this", tmp_path, session=session))
-    assert isinstance(second, Answered)
+    assert isinstance(second, RenderedAnswer)
 
     for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):
         page = listed_sessions(app, Wanted(workflow=name), after="", limit=10)

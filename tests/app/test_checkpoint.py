@@ -10,27 +10,27 @@ from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.sessions.lookup import run_view
 from interlock.core.ids import RunId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, output, started
 
 pytestmark = pytest.mark.both_stores
 
 
-def marked(app: App, before: Answered, notes: str) -> Answered:
+def marked(app: App, before: RenderedAnswer, notes: str) -> RenderedAnswer:
     answered = checkpoint(app, before.answer.continue_token, output(notes))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) -> Answered:
+def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) -> RenderedAnswer:
     answered = begin_with_checkpoint(
         app, output(notes), workspace=workspace, session=None, request_id=request_id
     )
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def kinds(app: App, answered: Answered) -> list[str]:
+def kinds(app: App, answered: RenderedAnswer) -> list[str]:
     return [node.kind for node in run_view(app, RunId(answered.answer.run)).nodes]
 
 
@@ -74,7 +74,7 @@ def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
         app.reader, app.keyring, app.entropy, app.pinned, token=first.answer.continue_token
     )
 
-    assert isinstance(shown, Answered)
+    assert isinstance(shown, RenderedAnswer)
     assert "half way there" in shown.answer.recap
 
 

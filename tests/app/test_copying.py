@@ -26,8 +26,8 @@ from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
-from interlock.core.session.chain import Link
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.chain import ChainLink
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import FILE
 from interlock.store.sqlite.database import Database
@@ -41,10 +41,10 @@ from tests.stores import Place
 pytestmark = pytest.mark.sqlite  # which store is where is what these are about
 
 
-def begun_in(app: App, workspace: Path, goal: str) -> Answered:
+def begun_in(app: App, workspace: Path, goal: str) -> RenderedAnswer:
     install(app, workspace, linear())
     answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -86,13 +86,13 @@ def test_tokens_that_were_handed_out_before_work_after(
 
     with closing(opened(monkeypatch, target.home, target.url)) as there:
         again = advance(there, first.answer.continue_token, output("done"))
-        assert isinstance(again, Answered)
+        assert isinstance(again, RenderedAnswer)
         assert again.answer == second.answer, "a replay gets the same answer"
         assert handed_in(there, second).answer.session == first.answer.session
         assert start_again(there, tmp_path, first).answer == first.answer
 
 
-def start_again(app: App, workspace: Path, first: Answered) -> Answered:
+def start_again(app: App, workspace: Path, first: RenderedAnswer) -> RenderedAnswer:
     stream = app.reader.stream(first.answer.session)
     assert stream is not None
     assert stream.head is not None
@@ -122,7 +122,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     project.mkdir()
     opt_in.opt_in(project, "standard")
     session = gated_sessions.begin(app, project, Conversation("claude-code", "talk")).session
-    runs: list[Answered] = []
+    runs: list[RenderedAnswer] = []
     for number in range(3):
         time.sleep(0.002)
         runs.append(begun_in(app, project, f"Run {number}"))
@@ -164,7 +164,7 @@ def test_any_store_is_copied_and_brought_up_to_date(
 ) -> None:
     base = tmp_path_factory.mktemp("any")
     url = cluster.fresh()
-    answers: list[Answered] = []
+    answers: list[RenderedAnswer] = []
     with pytest.MonkeyPatch.context() as patch, closing(open_app(base / "home")) as app:
         for number, asked in enumerate(steps):
             take(app, base, answers, asked, f"first {number}")
@@ -182,7 +182,9 @@ def test_any_store_is_copied_and_brought_up_to_date(
     cluster.give_back(url)
 
 
-def take(app: App, base: Path, answers: list[Answered], asked: tuple[str, int], goal: str) -> None:
+def take(
+    app: App, base: Path, answers: list[RenderedAnswer], asked: tuple[str, int], goal: str
+) -> None:
     step, which = asked
     chosen = answers[which % len(answers)] if answers else None
     if step == "rotate":
@@ -266,7 +268,7 @@ class Moving(SqliteReader):
 
     def go_on(self) -> None: ...
 
-    def links(self, session: SessionId) -> Iterator[Link]:
+    def links(self, session: SessionId) -> Iterator[ChainLink]:
         self.go_on()
         return super().links(session)
 

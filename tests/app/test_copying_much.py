@@ -14,7 +14,7 @@ from interlock.app.context import App
 from interlock.app.runs.advance import advance
 from interlock.app.sessions.lookup import checked
 from interlock.core.ids import BlobRef
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import FILE, open_target
 from interlock.store.sqlite.database import Database
@@ -47,7 +47,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
     for number in range(45):
         content = output("done", context={"content": f"{number} " + "x" * 50_000})
         answered = advance(app, answer.answer.continue_token, content)
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, RenderedAnswer)
         answer = answered
     slow = Slow(Database.read_only(home / FILE))
     assert [health.state for _, health in checked(slow, slow.all_sessions())] == ["healthy"]

@@ -25,9 +25,9 @@ from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import RunWaits
+from interlock.core.session.decide import RunWaitsForUser
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.store.failures import StoreUnusable
@@ -37,17 +37,17 @@ from tests.stores import place_of
 pytestmark = pytest.mark.both_stores
 
 
-def begun(app: App, workspace: Path, goal: str, **more: Any) -> Answered:
+def begun(app: App, workspace: Path, goal: str, **more: Any) -> RenderedAnswer:
     install(app, workspace, linear())
     answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace, **more))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def shown(app: App, answered: Answered) -> Answered:
+def shown(app: App, answered: RenderedAnswer) -> RenderedAnswer:
     token = answered.answer.continue_token
     again = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
-    assert isinstance(again, Answered)
+    assert isinstance(again, RenderedAnswer)
     return again
 
 
@@ -56,7 +56,7 @@ def find(app: App, workspace: Path, query: str = "", **more: Any) -> list[Candid
     return resume.find(app.reader, app.keyring, app.entropy, wanted)
 
 
-def blocked(app: App, before: Answered, times: int) -> Answered:
+def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
     for _ in range(times):
         before = handed_in(app, before, "")
     return before
@@ -106,13 +106,13 @@ def test_blocked_attempts_count_for_the_run_whatever_token_is_used(
     for number in range(BLOCKED_IN_ROW_MAX):
         artifact = {"kind": "note", "number": number}
         attempt = advance(app, first.answer.continue_token, output("", artifact))
-        assert isinstance(attempt, Answered)
+        assert isinstance(attempt, RenderedAnswer)
         assert attempt.answer.blocked is not None
         assert attempt.answer.blocked.attempts_left == BLOCKED_IN_ROW_MAX - number - 1
 
     refusal = advance(app, first.answer.continue_token, output("from an old token"))
 
-    assert refusal == RunWaits(first.answer.run)
+    assert refusal == RunWaitsForUser(first.answer.run)
     assert user_actions.unblock(app, first.answer.run) != NothingToUnblock(first.answer.run)
     assert handed_in(app, first, "from an old token").answer.kind == "ok"
 
@@ -127,7 +127,7 @@ def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Pa
     assert again.next_intent == "perform_pending_then_continue"
     assert again.blocked is not None
     assert again.blocked.attempts_left == BLOCKED_IN_ROW_MAX
-    assert isinstance(marked, Answered)
+    assert isinstance(marked, RenderedAnswer)
     assert marked.answer.next_intent == "perform_pending_then_continue"
 
 
@@ -187,7 +187,7 @@ def test_a_goal_and_what_is_reported_have_a_length(app: App, tmp_path: Path) -> 
 
     gap = {"kind": "gap", "severity": "info", "summary": "x" * 10_000}
     answered = advance(app, started(app, tmp_path).answer.continue_token, output("n", gap))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     assert answered.answer.kind == "blocked"
     assert len(answered.text) < 4_000
 
@@ -199,7 +199,7 @@ def test_an_example_that_was_not_filled_in_is_not_the_users_answer(
 
     answered = advance(app, started(app, tmp_path).answer.continue_token, output("n", artifact))
 
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     assert answered.answer.blocked is not None
     assert "still says <what the user said>" in answered.answer.blocked.blockers[0].message
 
@@ -209,7 +209,7 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
     second = msgspec.structs.replace(steps[1], prompt="Mend {{file.name}}.")
     install(app, tmp_path, msgspec.structs.replace(linear(2), steps=(steps[0], second)))
     first = start(app, Start(WorkflowId("line"), goal="g", workspace=tmp_path))
-    assert isinstance(first, Answered)
+    assert isinstance(first, RenderedAnswer)
 
     call = handed_in(app, first, "done").answer.next_call
 
@@ -221,7 +221,7 @@ def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path)
     workflow = msgspec.structs.replace(linear(), capabilities={"delegation": "required"})
     install(app, tmp_path, workflow)
     first = start(app, Start(WorkflowId("line"), goal="g", workspace=tmp_path))
-    assert isinstance(first, Answered)
+    assert isinstance(first, RenderedAnswer)
 
     answer = handed_in(app, first, "done").answer
 
@@ -269,7 +269,7 @@ def rebuilt(document: bytes, change: Any) -> bytes:
         previous = chain.digest(previous, raw)
         events.append({"body": body, "digest": previous.hex()})
     whole["content"]["events"] = events
-    content = msgspec.json.decode(msgspec.json.encode(whole["content"]), type=bundles.Content)
+    content = msgspec.json.decode(msgspec.json.encode(whole["content"]), type=bundles.BundleContent)
     content = msgspec.structs.replace(
         content,
         events=tuple(bundles.BundleEvent(msgspec.Raw(raw_body(e)), e["digest"]) for e in events),

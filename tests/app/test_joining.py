@@ -9,7 +9,7 @@ from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import Begun
 from interlock.core.gate.state import Mode, Row
-from interlock.core.protocol.gated_session import NotAllowed
+from interlock.core.protocol.gated_session import ChangeNotAllowed
 from interlock.store import gate_rows as rows
 from tests.app.callers import begun, begun_run, in_client, project, talk
 
@@ -38,7 +38,7 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
     gated_sessions.change_mode(app, old, "analysis", by="user")
     assert mode_at_gate(home, "now") == f"{old} analysis"
     assert gated_sessions.take_up(app, root, old) is None, "it is there already"
-    assert isinstance(gated_sessions.take_up(app, root, new), NotAllowed)
+    assert isinstance(gated_sessions.take_up(app, root, new), ChangeNotAllowed)
     gated_sessions.change_mode(app, new, "analysis", by="user")
     assert isinstance(gated_sessions.take_up(app, root, new), Begun)
     assert mode_at_gate(home, "now") == f"{new} analysis", "and back again"
@@ -71,16 +71,16 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
 ) -> None:
     before, there, task, may = case
     old = begun(app, root, "before", there)
-    gated_sessions.change_work(app, old, gated_sessions.Work(task=task))
+    gated_sessions.change_work(app, old, gated_sessions.WorkUpdate(task=task))
     new = begun(app, root, "now", before)
     app = in_client(app, child, "now")
 
     taken = gated_sessions.take_up(app, root, old)
 
-    assert isinstance(taken, Begun if may else NotAllowed)
+    assert isinstance(taken, Begun if may else ChangeNotAllowed)
     assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
     started_there = gated_sessions.start(app, root, old)
-    assert isinstance(started_there, Begun if may else NotAllowed), "nor does starting it"
+    assert isinstance(started_there, Begun if may else ChangeNotAllowed), "nor does starting it"
 
 
 def test_a_session_of_another_project_is_not_joined(
@@ -93,8 +93,8 @@ def test_a_session_of_another_project_is_not_joined(
     assert gated_sessions.moves(app, root, (elsewhere,)) == set()
     assert gated_sessions.take_up(app, root, elsewhere) is None
     refused = gated_sessions.start(app, root, elsewhere)
-    assert isinstance(refused, NotAllowed)
-    assert str(tmp_path / "elsewhere") in refused.why
+    assert isinstance(refused, ChangeNotAllowed)
+    assert str(tmp_path / "elsewhere") in refused.reason
 
 
 def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(

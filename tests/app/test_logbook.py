@@ -88,7 +88,7 @@ def test_sessions_that_begin_at_once_have_a_logbook_each(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("branch", ["main", "a|b"])
 def test_the_branch_is_a_cell_and_the_main_one_is_warned_about(branch: str) -> None:
-    text = logbook.opened(
+    text = logbook.initial_text(
         gated_sessions.SessionId("ses_1"), 1, branch=branch, profile="strict", at_ms=0
     )
     rows = [line for line in text.splitlines() if line.startswith("| ")]

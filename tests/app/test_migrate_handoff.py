@@ -16,11 +16,11 @@ from interlock.app.notes.results import Checked
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap
 from interlock.core.handoff.page import handoff_page
-from interlock.core.handoff.parse import Step, parse_handoff
+from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.note import Note
-from interlock.core.protocol.gated_session import Work
+from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects.handoff_files import BYTES_MAX
 from tests.app.callers import begun
@@ -211,7 +211,7 @@ def test_a_session_goes_on_with_the_work(app: App, root: Path) -> None:
 
 def test_a_session_that_is_about_something_is_not_moved(app: App, root: Path) -> None:
     session = begun(app, root, "one")
-    gated_sessions.change_work(app, session, Work("Other", "T-1"))
+    gated_sessions.change_work(app, session, WorkUpdate("Other", "T-1"))
 
     done = taken_over(app, root)
 
@@ -349,8 +349,8 @@ def test_what_was_taken_over_is_in_the_next_hand_off(app: App, root: Path) -> No
 
     assert handoff.feature == "Dark mode"
     assert handoff.progress == (
-        Step("Verified on staging", is_done=None),
-        Step("Colours", is_done=True),
+        HandoffStep("Verified on staging", is_done=None),
+        HandoffStep("Colours", is_done=True),
     )
     assert handoff.decisions == ("Variables, not classes",)
     assert handoff.blockers == ("Kim is away (till Monday)",)

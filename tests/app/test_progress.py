@@ -24,9 +24,9 @@ from interlock.app.sessions.lookup import SessionView, check_stream, show_sessio
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import NodeCreated, OutputAppended
-from interlock.core.tokens import Mangled, Token
+from interlock.core.tokens import MangledToken, Token
 from interlock.store.keyring import FileKeyring
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of
@@ -34,25 +34,25 @@ from tests.stores import place_of
 pytestmark = pytest.mark.both_stores
 
 
-def shown(app: App, token: str) -> Answered:
+def shown(app: App, token: str) -> RenderedAnswer:
     answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def view_of(app: App, answered: Answered) -> SessionView:
+def view_of(app: App, answered: RenderedAnswer) -> SessionView:
     view = show_session(app, answered.answer.session)
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
     return view
 
 
-def notes_of(app: App, answered: Answered) -> list[str]:
+def notes_of(app: App, answered: RenderedAnswer) -> list[str]:
     events = [envelope.event for envelope in view_of(app, answered).events]
     return [event.notes for event in events if isinstance(event, OutputAppended)]
 
 
-def nodes_of(app: App, answered: Answered) -> list[NodeCreated]:
+def nodes_of(app: App, answered: RenderedAnswer) -> list[NodeCreated]:
     events = [envelope.event for envelope in view_of(app, answered).events]
     return [event for event in events if isinstance(event, NodeCreated)]
 
@@ -104,7 +104,7 @@ def test_a_replay_keeps_the_token_of_a_key_that_was_since_retired(app: App, tmp_
 
     assert handed_in(app, first, "one") == second
     third = handed_in(app, second, "two")
-    assert isinstance(tokens.read(third.answer.continue_token, app.keyring.keys()), Token)
+    assert isinstance(tokens.read_token(third.answer.continue_token, app.keyring.keys()), Token)
     assert app.keyring.current() == fresh
 
 
@@ -165,7 +165,7 @@ def test_rehydrating_works_on_a_store_that_nobody_can_write(
         reader, app.keyring, app.entropy, app.pinned, token=second.answer.continue_token
     )
 
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     assert answered.answer.pending == second.answer.pending
 
 
@@ -226,7 +226,7 @@ def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     first = started(app, tmp_path)
-    answers: list[Answered] = []
+    answers: list[RenderedAnswer] = []
 
     at_once(home, lambda own, _: answers.append(handed_in(own, first, "the same")))
 
@@ -255,7 +255,7 @@ def test_a_miscopied_token_is_refused(app: App, tmp_path: Path) -> None:
 
     refusal = advance(app, wrong, output("x"))
 
-    assert refusal == BadToken(Mangled("character 48 looks wrong", 48))
+    assert refusal == BadToken(MangledToken("character 48 looks wrong", 48))
 
 
 def test_a_token_whose_session_is_gone_says_so(app: App) -> None:
@@ -337,4 +337,4 @@ def test_tokens_of_another_store_are_told_apart(app: App, tmp_path: Path) -> Non
 
     refusal = advance(app, token, output("x"))
 
-    assert refusal == BadToken(tokens.OtherStore(0x0505))
+    assert refusal == BadToken(tokens.ForeignStoreToken(0x0505))

@@ -12,7 +12,7 @@ from interlock.app.runs.resume import Candidate, Wanted
 from interlock.app.runs.start import Start, start
 from interlock.app.runs.user_actions import archive
 from interlock.core.ids import WorkflowId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, install, linear, started
 
 pytestmark = pytest.mark.both_stores
@@ -35,10 +35,10 @@ def commit(project: Path, message: str) -> None:
     subprocess.run(command, check=True)
 
 
-def begun(app: App, workspace: Path, goal: str) -> Answered:
+def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
     install(app, workspace, linear())
     answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -63,7 +63,7 @@ def test_its_token_shows_where_the_run_stands(app: App, tmp_path: Path) -> None:
     candidate = find(app, tmp_path, "parser")[0]
     shown = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=candidate.token)
 
-    assert isinstance(shown, Answered)
+    assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending == second.answer.pending
     assert "Found the loop" in shown.answer.recap
     assert handed_in(app, shown).answer.warnings == ()
@@ -102,7 +102,7 @@ def test_what_changed_since_is_said(app: App, project: Path) -> None:
 
     assert changes[0].startswith("The commit was ")
     assert changes[1:] == ("1 commits were made since.", "1 files are changed and not committed.")
-    assert isinstance(shown, Answered)
+    assert isinstance(shown, RenderedAnswer)
     assert shown.text.startswith("Verify before you go on:\n- The commit was ")
 
 
@@ -135,11 +135,11 @@ def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: 
     second = handed_in(app, first, "notes one")
     third = handed_in(app, second, "notes two")
 
-    def recap_at(answered: Answered) -> str:
+    def recap_at(answered: RenderedAnswer) -> str:
         shown = rehydrate(
             app.reader, app.keyring, app.entropy, app.pinned, token=answered.answer.continue_token
         )
-        assert isinstance(shown, Answered)
+        assert isinstance(shown, RenderedAnswer)
         return shown.answer.recap
 
     assert recap_at(third).index("notes two") < recap_at(third).index("notes one")

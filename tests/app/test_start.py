@@ -13,16 +13,16 @@ from interlock.app.runs.start import Start, start
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences, Wish
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.context import ContextRefused
 from tests.scenes import SettableClock, install, linear
 
 pytestmark = pytest.mark.both_stores
 
 
-def begun(app: App, workspace: Path, **changes: object) -> Answered:
+def begun(app: App, workspace: Path, **changes: object) -> RenderedAnswer:
     answered = start(app, asked(app, workspace, **changes))
-    assert isinstance(answered, Answered), answered
+    assert isinstance(answered, RenderedAnswer), answered
     return answered
 
 

@@ -15,8 +15,8 @@ from interlock.core.gate.state import Row, Unknown
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import RunWaits
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import RunWaitsForUser
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import RevokedKey
 from interlock.store import gate_rows
@@ -26,7 +26,7 @@ from tests.scenes import handed_in, output, started
 pytestmark = pytest.mark.both_stores
 
 
-def blocked(app: App, before: Answered, times: int) -> Answered:
+def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
     for _ in range(times):
         before = handed_in(app, before, "")
         assert before.answer.kind == "blocked"
@@ -48,7 +48,7 @@ def test_preferences_apply_from_the_next_step_on(app: App, tmp_path: Path) -> No
 def test_the_user_lets_a_waiting_run_go_on(app: App, tmp_path: Path) -> None:
     waiting = blocked(app, started(app, tmp_path), BLOCKED_IN_ROW_MAX)
     run = waiting.answer.run
-    assert advance(app, waiting.answer.continue_token, output("notes")) == RunWaits(run)
+    assert advance(app, waiting.answer.continue_token, output("notes")) == RunWaitsForUser(run)
 
     user_actions.unblock(app, run)
 
@@ -61,7 +61,7 @@ def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
     first = started(app, tmp_path)
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     answered = advance(app, first.answer.continue_token, output("done", gap))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     session = answered.answer.session
 
     (found,) = user_actions.open_gaps(app, session)
@@ -75,7 +75,7 @@ def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
     assert user_actions.resolve_gap(app, session, GapId("gap_x"), "?") == NoSuchGap("gap_x")
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "too late"}
     late = advance(app, answered.answer.continue_token, output("done", closing))
-    assert isinstance(late, Answered)
+    assert isinstance(late, RenderedAnswer)
     assert "no open gap" in late.answer.warnings[0]
 
 
@@ -83,13 +83,13 @@ def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
     first = started(app, tmp_path)
     gap = {"kind": "gap", "severity": "warning", "summary": "No tests"}
     answered = advance(app, first.answer.continue_token, output("done", gap))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     (found,) = user_actions.open_gaps(app, answered.answer.session)
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "wrote them"}
 
     following = advance(app, answered.answer.continue_token, output("done", closing))
 
-    assert isinstance(following, Answered)
+    assert isinstance(following, RenderedAnswer)
     assert following.answer.gaps.open == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from interlock.app.context import App
 from interlock.app.runs import approvals
-from interlock.core.session.approve import Verdict
+from interlock.core.session.approve import ApprovalVerdict
 from tests.mcp.agent import Agent
 
 Answer: TypeAlias = dict[str, Any]
@@ -97,7 +97,7 @@ class Driver:
     def _approved(self, answer: Answer) -> Answer:
         approval = answer["approval"]
         self.granted.append(approval["question"])
-        answered = approvals.answer(self._app, approval["id"], Verdict("granted", "user"))
+        answered = approvals.answer(self._app, approval["id"], ApprovalVerdict("granted", "user"))
         assert isinstance(answered, approvals.Answered)
         return self.call(answer["nextCall"]["params"])
 

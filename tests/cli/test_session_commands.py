@@ -14,7 +14,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, output, started
@@ -216,7 +216,7 @@ def test_gaps_are_listed_and_closed(app: App, typed: Terminal, tmp_path: Path) -
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     first = started(app, tmp_path)
     answered = advance(app, first.answer.continue_token, output("done", gap))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     session = answered.answer.session
 
     listed = typed("gaps", "list").out.split()

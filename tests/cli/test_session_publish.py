@@ -10,13 +10,13 @@ from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
-from interlock.core.handoff.parse import Step, parse_handoff
+from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse
 from interlock.core.notes.note import Note
-from interlock.core.protocol.gated_session import Conversation, Work
-from interlock.core.session.answer import Answered
-from interlock.core.views.session_note import CURRENT, KEPT_BELOW
+from interlock.core.protocol.gated_session import Conversation, WorkUpdate
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.views.session_note import CURRENT_SESSION_NOTE, KEEP_MARKER
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
 from tests.scenes import handed_in, output, started
@@ -56,7 +56,7 @@ def test_a_session_is_published_and_its_path_printed(
 def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = attended(app, tmp_path)
     before = published(tmp_path, session).front.values
-    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, WorkUpdate("Dark mode", "Ask design"))
     after = published(tmp_path, session).front.values
 
     assert "feature" not in before
@@ -66,7 +66,7 @@ def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> 
     answered = handed_in(app, first, "Looked at it.")
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     assert isinstance(
-        advance(app, answered.answer.continue_token, output("Half done.", gap)), Answered
+        advance(app, answered.answer.continue_token, output("Half done.", gap)), RenderedAnswer
     )
 
     assert typed("session", "publish").code == 0
@@ -87,16 +87,16 @@ def test_what_a_person_wrote_below_the_line_stays(
 ) -> None:
     session = attended(app, tmp_path)
     path = note_of(tmp_path, session)
-    assert path.read_text().endswith(f"{KEPT_BELOW}\n")
-    mine = f"\nMine: {KEPT_BELOW} twice, [[Other]]\r\n\n- [idea] kept\n"
+    assert path.read_text().endswith(f"{KEEP_MARKER}\n")
+    mine = f"\nMine: {KEEP_MARKER} twice, [[Other]]\r\n\n- [idea] kept\n"
     path.write_bytes(path.read_bytes().rstrip(b"\n") + mine.encode())
     path.write_bytes(path.read_bytes().replace(b"# Session", b"# Mine, not kept"))
 
-    gated_sessions.change_work(app, session, Work("Dark mode"))
+    gated_sessions.change_work(app, session, WorkUpdate("Dark mode"))
     assert typed("session", "publish").code == 0
 
     text = path.read_bytes().decode()
-    assert text.endswith(f"{KEPT_BELOW}{mine}")
+    assert text.endswith(f"{KEEP_MARKER}{mine}")
     assert "not kept" not in text
     assert "feature: Dark mode\n" in text
     assert typed("note", "search", "--category", "idea").out.startswith("sessions/session-ses_")
@@ -107,7 +107,7 @@ def test_notes_that_speak_of_the_line_do_not_move_it(
 ) -> None:
     session = attended(app, tmp_path)
     first = started(app, tmp_path)
-    second = handed_in(app, first, f"Below\n{KEPT_BELOW}\nit is kept.")
+    second = handed_in(app, first, f"Below\n{KEEP_MARKER}\nit is kept.")
     assert typed("session", "publish").code == 0
     once = note_of(tmp_path, session).read_text()
     handed_in(app, second, "Other notes.")
@@ -115,8 +115,8 @@ def test_notes_that_speak_of_the_line_do_not_move_it(
     assert typed("session", "publish").code == 0
 
     text = note_of(tmp_path, session).read_text()
-    assert once.endswith(f"> it is kept.\n\n{KEPT_BELOW}\n")
-    assert text.endswith(f"> Other notes.\n\n{KEPT_BELOW}\n")
+    assert once.endswith(f"> it is kept.\n\n{KEEP_MARKER}\n")
+    assert text.endswith(f"> Other notes.\n\n{KEEP_MARKER}\n")
 
 
 def test_deleting_a_session_says_what_stays_of_it(
@@ -145,7 +145,7 @@ def test_the_current_session_is_the_one_that_began_last(app: App, tmp_path: Path
     attended(app, tmp_path, "one")
     second = attended(app, tmp_path, "two")
 
-    current = (tmp_path / ".interlock" / "notes" / f"{CURRENT}.md").read_text()
+    current = (tmp_path / ".interlock" / "notes" / f"{CURRENT_SESSION_NOTE}.md").read_text()
 
     assert f"- current [[sessions/session-{second}]]" in current
 
@@ -190,7 +190,7 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         app = open_app(place / "home")
         (session,) = app.reader.attended_in(str(project))
         state = gated_sessions.state_of(app, session)
-        changed = gated_sessions.change_work(app, session, Work("Dark mode"))
+        changed = gated_sessions.change_work(app, session, WorkUpdate("Dark mode"))
         written_while_closed = list(folder.rglob("*"))
 
         folder.chmod(0o755)
@@ -238,10 +238,12 @@ def test_the_command_says_why_it_could_not_be_written(
 
 def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = attended(app, tmp_path)
-    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, WorkUpdate("Dark mode", "Ask design"))
     first = started(app, tmp_path)
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
-    assert isinstance(advance(app, first.answer.continue_token, output("Begun.", gap)), Answered)
+    assert isinstance(
+        advance(app, first.answer.continue_token, output("Begun.", gap)), RenderedAnswer
+    )
 
     printed = typed("session", "handoff", session)
 
@@ -251,7 +253,7 @@ def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: 
     goal = f"“{stream.head.runs[0].goal}”"
     read = parse_handoff(printed.out)
     assert read.feature == "Dark mode"
-    assert read.progress == (Step(f"{goal} (line, 1 of 3 steps)", is_done=False),)
+    assert read.progress == (HandoffStep(f"{goal} (line, 1 of 3 steps)", is_done=False),)
     assert read.blockers == ("Left undone: No tests (critical)",)
     assert read.next_steps == ("Ask design", f"Step “Step 2” of {goal}")
     assert "> Begun." in printed.out
@@ -282,7 +284,7 @@ def test_what_was_handed_off_can_be_taken_over_elsewhere(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = attended(app, tmp_path)
-    gated_sessions.change_work(app, session, Work("Dark mode", "Ask design"))
+    gated_sessions.change_work(app, session, WorkUpdate("Dark mode", "Ask design"))
     other = tmp_path / "other"
     other.mkdir()
     opt_in(other, "standard")

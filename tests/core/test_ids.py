@@ -14,5 +14,5 @@ def test_derived_ids_are_pinned() -> None:
 def test_the_bytes_of_an_id_come_back() -> None:
     raw = bytes(range(8))
 
-    assert ids.raw(ids.node_id(raw)) == raw
-    assert ids.raw(ids.attempt_id(raw)) == raw[:5]
+    assert ids.raw_bytes(ids.node_id(raw)) == raw
+    assert ids.raw_bytes(ids.attempt_id(raw)) == raw[:5]

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from interlock.core import bech32m, ids, tokens
 from interlock.core.bech32m import CHARSET
 from interlock.core.tokens import (
-    Forged,
-    Key,
-    Mangled,
-    OtherStore,
+    ForeignStoreToken,
+    ForgedToken,
+    MangledToken,
     RevokedKey,
+    SigningKey,
     Token,
-    UnknownVersion,
+    UnknownTokenVersion,
     mint,
-    read,
+    read_token,
 )
 from tests.scenes import KEY
 
@@ -36,11 +36,11 @@ raw_tokens = st.builds(
 
 @pytest.mark.parametrize("vector", GOLDEN["vectors"], ids=lambda vector: vector["token"])
 def test_golden_vectors_never_change(vector: dict[str, str]) -> None:
-    key = Key(int(vector["keyId"]), bytes.fromhex(vector["secret"]), "current")
+    key = SigningKey(int(vector["keyId"]), bytes.fromhex(vector["secret"]), "current")
     token = Token(ids.NodeId(vector["node"]), ids.AttemptId(vector["attempt"]))
 
     assert mint(token, key) == vector["token"]
-    assert read(vector["token"], {key.id: key}) == token
+    assert read_token(vector["token"], {key.id: key}) == token
 
 
 @pytest.mark.parametrize(("prefix", "text"), [("a", "a1lqfn3a"), ("?", "?1v759aa")])
@@ -50,11 +50,11 @@ def test_an_empty_payload_has_the_text_of_bip_350(prefix: str, text: str) -> Non
 
 @given(raw_tokens, st.integers(0, 65_535), st.binary(min_size=32, max_size=32))
 def test_reading_what_was_minted_gives_the_token(token: Token, key_id: int, secret: bytes) -> None:
-    key = Key(key_id, secret, "current")
+    key = SigningKey(key_id, secret, "current")
     text = mint(token, key)
 
     assert len(text) == tokens.TEXT_LENGTH
-    assert read(text, {key_id: key}) == token
+    assert read_token(text, {key_id: key}) == token
 
 
 @pytest.mark.invariant("token-single-character")
@@ -63,9 +63,9 @@ def test_a_single_wrong_character_is_noticed_and_named(position: int) -> None:
     others = [char for char in CHARSET + CHARSET.upper() + "bio1 -_é" if char != TEXT[position]]
 
     for char in others:
-        fault = read(TEXT[:position] + char + TEXT[position + 1 :], KEYS)
+        fault = read_token(TEXT[:position] + char + TEXT[position + 1 :], KEYS)
 
-        assert isinstance(fault, Mangled)
+        assert isinstance(fault, MangledToken)
         assert fault.position == position + 1
 
 
@@ -77,12 +77,12 @@ def test_a_lost_or_doubled_or_swapped_character_is_noticed(data: st.DataObject) 
     wrong = [TEXT[:at] + TEXT[at + 1 :], TEXT[:at] + TEXT[at] + TEXT[at:]]
     wrong += [swapped] if swapped != TEXT else []
 
-    assert all(isinstance(read(text, KEYS), Mangled) for text in wrong)
+    assert all(isinstance(read_token(text, KEYS), MangledToken) for text in wrong)
 
 
 @given(st.text(max_size=60))
 def test_any_other_text_is_a_mangled_token(text: str) -> None:
-    assert isinstance(read(text, KEYS), Mangled)
+    assert isinstance(read_token(text, KEYS), MangledToken)
 
 
 def with_payload(payload: bytes) -> str:
@@ -94,16 +94,18 @@ def test_the_five_faults_are_told_apart() -> None:
     payload = bech32m.decode(tokens.PREFIX, TEXT, tokens.LENGTH)
     assert isinstance(payload, bytes)
 
-    assert read(TEXT[:-1] + ("q" if TEXT[-1] != "q" else "p"), KEYS) == Mangled(
+    assert read_token(TEXT[:-1] + ("q" if TEXT[-1] != "q" else "p"), KEYS) == MangledToken(
         "character 48 looks wrong", 48
     )
-    assert read(TEXT, {}) == OtherStore(KEY.id)
-    assert read(TEXT, {KEY.id: Key(KEY.id, KEY.secret, "revoked")}) == RevokedKey(KEY.id)
-    assert read(with_payload(b"\x21" + payload[1:]), KEYS) == UnknownVersion(2)
-    assert read(TEXT, {KEY.id: Key(KEY.id, b"x" * 32, "current")}) == Forged()
-    assert read(with_payload(payload[:-1] + bytes((payload[-1] ^ 1,))), KEYS) == Forged()
-    assert read(with_payload(payload[:5] + b"\0" + payload[6:]), KEYS) == Forged()
+    assert read_token(TEXT, {}) == ForeignStoreToken(KEY.id)
+    assert read_token(TEXT, {KEY.id: SigningKey(KEY.id, KEY.secret, "revoked")}) == RevokedKey(
+        KEY.id
+    )
+    assert read_token(with_payload(b"\x21" + payload[1:]), KEYS) == UnknownTokenVersion(2)
+    assert read_token(TEXT, {KEY.id: SigningKey(KEY.id, b"x" * 32, "current")}) == ForgedToken()
+    assert read_token(with_payload(payload[:-1] + bytes((payload[-1] ^ 1,))), KEYS) == ForgedToken()
+    assert read_token(with_payload(payload[:5] + b"\0" + payload[6:]), KEYS) == ForgedToken()
 
 
 def test_a_retired_key_still_verifies() -> None:
-    assert read(TEXT, {KEY.id: Key(KEY.id, KEY.secret, "retired")}) == TOKEN
+    assert read_token(TEXT, {KEY.id: SigningKey(KEY.id, KEY.secret, "retired")}) == TOKEN

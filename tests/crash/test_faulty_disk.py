@@ -20,7 +20,7 @@ from interlock.app.sessions.lookup import SessionView, show_session, verify_all
 from interlock.core import canonical
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.session import chain
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.session.plan import Plan, Stream
 from interlock.store.failures import StoreFailure, StoreFull, StoreUnusable
@@ -76,7 +76,7 @@ def holds(path: Path, plan: Plan) -> bool:
         links = reader.links(SESSION)
         health = chain.verify(SESSION, links, version=stream.version, end=stream.end)
         assert health.state == "healthy"
-        assert stream == after(plan) or stream.version == plan.after
+        assert stream == after(plan) or stream.version == plan.expected_version
         found = {stream == after(plan)}
         found |= {reader.recorded(SESSION, key) is not None for key in plan.keys}
         found |= {has_blob(reader, ref) for ref in plan.blobs}
@@ -201,7 +201,7 @@ def test_a_start_that_the_disk_refused_is_repeated_without_a_trace(
             with closing(open_app(copy)) as other:
                 assert len(list(verify_all(other))) == (1 if refused else 2)
                 answered = start(app, asked)
-                assert isinstance(answered, Answered)
+                assert isinstance(answered, RenderedAnswer)
                 handed_in(app, answered)
                 assert [health.state for _, health in verify_all(other)] == ["healthy"] * 2
 
@@ -275,16 +275,16 @@ class Recorded(NamedTuple):
 
     home: Path
     journal: list[Change]
-    answers: list[tuple[int, Answered]]
+    answers: list[tuple[int, RenderedAnswer]]
 
-    def acknowledged(self, cut: int) -> list[Answered]:
+    def acknowledged(self, cut: int) -> list[RenderedAnswer]:
         return [answered for length, answered in self.answers if length <= cut]
 
 
 @pytest.fixture
 def recorded(home: Path, tmp_path: Path) -> Recorded:
     """A start and many advances with checkpoints, on a server that was once stopped and started."""
-    answers: list[tuple[int, Answered]] = []
+    answers: list[tuple[int, RenderedAnswer]] = []
     with RecordingDisk() as disk:
         for advances in (ADVANCES // 2, ADVANCES):
             with closing(open_app(home)) as app:

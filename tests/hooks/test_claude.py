@@ -15,7 +15,7 @@ from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
-from interlock.core.protocol.gated_session import Conversation, NotAttended
+from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
 from interlock.hooks.full_hook import BLOCKS, Event, Outcome, run
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
@@ -203,7 +203,7 @@ def test_what_the_user_types_changes_the_mode(app: App, hook: Hook, project: Pat
 
     assert b"coding" in told.out
     state = gated_sessions.state_of(app, session)
-    assert not isinstance(state, NotAttended)
+    assert not isinstance(state, SessionNotAttended)
     assert (state.current_mode, state.active_task) == ("coding", "T-9")
     quoted = "Please read this: /mode disabled"
     assert hook(recorded("UserPromptSubmit", project, prompt=quoted)).out == b""

@@ -11,7 +11,7 @@ from interlock.app.context import App
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
-from interlock.core.views.events import summary
+from interlock.core.views.events import event_summary
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
 from interlock.hooks.full_hook import run
 from tests.mcp.agent import Agent
@@ -102,4 +102,4 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert view.health.state == "healthy"
     events = (*view.events, *attended.events)
     assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
-    assert all(summary(envelope.event) for envelope in events)
+    assert all(event_summary(envelope.event) for envelope in events)

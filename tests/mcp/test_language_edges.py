@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.runs import approvals, user_actions
 from interlock.core.preferences import Wish
-from interlock.core.session.approve import Verdict
+from interlock.core.session.approve import ApprovalVerdict
 from tests.mcp.agent import Agent
 from tests.mcp.test_language import STEP, Run, write
 
@@ -34,7 +34,9 @@ def test_a_checkpoint_at_an_approval_waits_with_it(
     marked = agent.ok("checkpoint_workflow", continueToken=token, notesMarkdown="waiting")
 
     assert (marked["kind"], marked["pending"], marked["isComplete"]) == ("approval", None, False)
-    approvals.answer(app, run.answer["approval"]["id"], Verdict("granted", "user", "use blue"))
+    approvals.answer(
+        app, run.answer["approval"]["id"], ApprovalVerdict("granted", "user", "use blue")
+    )
     later = agent.ok("checkpoint_workflow", continueToken=token, notesMarkdown="granted")
     assert later["kind"] == "ok"
     assert later["isComplete"] is not bool(more)
@@ -45,7 +47,9 @@ def test_why_an_approval_was_granted_is_told(agent: Agent, app: App, tmp_path: P
     run = Run(agent)
     run.hand_in()
 
-    approvals.answer(app, run.answer["approval"]["id"], Verdict("granted", "user", "use blue"))
+    approvals.answer(
+        app, run.answer["approval"]["id"], ApprovalVerdict("granted", "user", "use blue")
+    )
 
     shown = agent.ok("continue_workflow", continueToken=run.answer["continueToken"])
     assert shown["warnings"] == ["The approval was granted: use blue"]
@@ -70,7 +74,7 @@ def test_an_answer_on_a_branch_that_was_left_moves_nothing(
     (listed,) = approvals.waiting(app)
     assert listed.is_left
 
-    approvals.answer(app, waiting["approval"]["id"], Verdict("granted", "user"))
+    approvals.answer(app, waiting["approval"]["id"], ApprovalVerdict("granted", "user"))
 
     found = user_actions.find_run(app.reader, waiting["run"])
     assert isinstance(found, tuple)
@@ -90,7 +94,7 @@ def test_a_grant_is_recorded_even_if_the_next_step_cannot_be_shown_any_more(
     run.hand_in(context={"n": 5})
     user_actions.set_preferences(app, run.answer["run"], Wish("guided"))
 
-    approvals.answer(app, run.answer["approval"]["id"], Verdict("granted", "user"))
+    approvals.answer(app, run.answer["approval"]["id"], ApprovalVerdict("granted", "user"))
 
     shown = agent.ok("continue_workflow", continueToken=run.answer["continueToken"])
     assert (shown["pending"]["stepId"], shown["nextIntent"]) == ("two", "await_user_confirmation")

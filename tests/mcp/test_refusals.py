@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from interlock.app.context import App
 from interlock.app.failures import StoreBusy, StoreFailure
 from interlock.core import ids, tokens
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
-from interlock.core.tokens import Key, Token
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.tokens import SigningKey, Token
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
@@ -77,7 +77,7 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     ),
     ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
     ("notes_missing", "checkpoint_workflow", lambda _: {}),
-    ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": WRITE_YOUR_NOTES}),
+    ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": NOTES_PLACEHOLDER}),
     ("token_mangled", "checkpoint_workflow", lambda _: {"token": "ct1oops", "notes": "n"}),
     (
         "invalid_arguments",
@@ -125,7 +125,7 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     (
         "notes_not_written",
         "continue_workflow",
-        lambda token: {"continueToken": token, "notes": WRITE_YOUR_NOTES},
+        lambda token: {"continueToken": token, "notes": NOTES_PLACEHOLDER},
     ),
     (
         "notes_too_long",
@@ -149,7 +149,7 @@ def test_the_call_that_a_refusal_offers_is_accepted(
         problem,
         {
             "<the continueToken of the newest answer>": token,
-            WRITE_YOUR_NOTES: "my notes",
+            NOTES_PLACEHOLDER: "my notes",
             "<what the user wants, in one sentence>": "a goal",
             "<area>": "the roof",
         },
@@ -213,7 +213,7 @@ def test_broken_settings_are_named(agent: Agent, home: Path) -> None:
 
 def foreign(app: App, **changes: Any) -> str:
     key = app.keyring.current()
-    other = Key(changes.get("id", key.id), changes.get("secret", key.secret), "current")
+    other = SigningKey(changes.get("id", key.id), changes.get("secret", key.secret), "current")
     return tokens.mint(Token(ids.node_id(b"somenode"), ids.attempt_id(b"other")), other)
 
 

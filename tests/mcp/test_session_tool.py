@@ -13,7 +13,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.runs import approvals
 from interlock.cli import commands
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.approve import Verdict
+from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.state import SessionState
 from tests.app.test_approvals import Hands, at_approval
 from tests.mcp.agent import Agent
@@ -117,7 +117,7 @@ def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(
     assert approval in problem["message"]
     better, given = mend(problem, {"<the continueToken of the newest answer>": token})
     assert agent.ok(better, **given)["approval"]["id"] == approval
-    approvals.answer(app, approval, Verdict("granted", "user"))
+    approvals.answer(app, approval, ApprovalVerdict("granted", "user"))
     assert agent.ok(better, **given)["pending"]["stepId"] == "two"
 
 

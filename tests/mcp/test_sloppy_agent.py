@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from tests.mcp.agent import Agent
 
 NOTES = "I looked at it and found the cause."
@@ -76,7 +76,7 @@ CONTINUE: dict[str, Mistake] = {
         "notes": NOTES,
         "intent": "rehydrate",
     },
-    "placeholder left in": lambda t: {"continueToken": t, "notes": WRITE_YOUR_NOTES},
+    "placeholder left in": lambda t: {"continueToken": t, "notes": NOTES_PLACEHOLDER},
     "no notes": lambda t: {"continueToken": t, "output": {}},
     "no token": lambda _: {"notes": NOTES},
     "reserved context": lambda t: {"continueToken": t, "notes": NOTES, "context": {"goal": "x"}},
@@ -113,7 +113,7 @@ def settled(agent: Agent, tool: str, arguments: Arguments, token: str) -> bool:
         text = json.dumps(call["params"])
         for hole, value in {
             "<the continueToken of the newest answer>": token,
-            WRITE_YOUR_NOTES: NOTES,
+            NOTES_PLACEHOLDER: NOTES,
             "<what the user wants, in one sentence>": "g",
         }.items():
             text = text.replace(hole, value)

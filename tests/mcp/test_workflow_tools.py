@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
@@ -54,7 +54,7 @@ def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
     while answer["nextCall"]:
         assert answer["nextIntent"] == "perform_pending_then_continue"
         params = answer["nextCall"]["params"]
-        assert params["output"]["notesMarkdown"] == WRITE_YOUR_NOTES
+        assert params["output"]["notesMarkdown"] == NOTES_PLACEHOLDER
         params["output"]["notesMarkdown"] = f"did {answer['pending']['stepId']}"
         answer = agent.ok(answer["nextCall"]["tool"], **params)
 

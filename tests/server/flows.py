@@ -15,7 +15,7 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.runs.start import Start, start
 from interlock.core.ids import WorkflowId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from tests.server.serving import Server
 from tests.server.stage import HOSTILE
 
@@ -166,7 +166,7 @@ class Flows:
 
 def started(app: App, flow: str, goal: str, project: Path) -> str:
     answered = start(app, Start(WorkflowId(flow), goal=goal, workspace=project))
-    assert isinstance(answered, Answered), answered
+    assert isinstance(answered, RenderedAnswer), answered
     return answered.answer.session
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Dialog, expect
 
 from interlock.app.context import App, open_app
 from interlock.app.runs import approvals
-from interlock.core.session.approve import Verdict
+from interlock.core.session.approve import ApprovalVerdict
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, call
 from tests.server.serving import Answer, Server
@@ -68,7 +68,7 @@ def asked(stage: Staged, project: Path) -> dict[str, Any]:
     """An approval of the test's own, which is the only one."""
     app = open_app(stage.home)
     for one in approvals.waiting(app):
-        approvals.answer(app, one.approval, Verdict("granted", "user"))
+        approvals.answer(app, one.approval, ApprovalVerdict("granted", "user"))
     app.close()
     first, waits = asking(stage.home, project, f"Build shed {next(NUMBERS)}")
     return {"first": first, "waits": waits, "approval": waits["approval"]["id"]}

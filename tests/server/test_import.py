@@ -14,8 +14,8 @@ from interlock.app.sessions.lookup import check_stream, run_view
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
-from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope, OutputAppended, decode_envelope, refs_of
+from interlock.core.session.chain import ChainLink
+from interlock.core.session.events import Envelope, OutputAppended, blob_refs_of, decode_envelope
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode
 from interlock.server.pages.bundles import KEPT_BYTES_MAX, KEPT_MAX, KEPT_MS, Shelf
@@ -72,7 +72,7 @@ def contents(app: App, session: SessionId) -> tuple[Any, ...]:
     assert stream is not None
     assert stream.head is not None
     notes = [e.event.notes for e in envelopes if isinstance(e.event, OutputAppended)]
-    hashes = [ref for envelope in envelopes for ref in refs_of(envelope.event)]
+    hashes = [ref for envelope in envelopes for ref in blob_refs_of(envelope.event)]
     graphs = [shape(app, run.run) for run in stream.head.runs]
     return len(envelopes), notes, hashes, graphs
 
@@ -81,7 +81,7 @@ def forged(document: bytes, change: Callable[[Envelope], Envelope]) -> bytes:
     """A bundle with other events, and everything that is computed from them made to fit."""
     content = bundle.verify(document)
     assert not isinstance(content, bundle.BundleBroken)
-    end, links = chain.GENESIS, list[Link]()
+    end, links = chain.GENESIS, list[ChainLink]()
     for event in content.events:
         links.append(chain.seal(change(decode_envelope(event.body)), end))
         end = links[-1].digest

@@ -16,7 +16,7 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.sessions.lookup import SessionView, check_stream, run_view, show_session
 from interlock.core.ids import RunId, SessionId
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended
 from interlock.mcp.protocol import Reply
 from interlock.server.mcp import Mcp
@@ -137,12 +137,12 @@ class Desk:
         return asyncio.run(ask())
 
 
-def runs(home: Path, workspace: Path, count: int) -> list[Answered]:
+def runs(home: Path, workspace: Path, count: int) -> list[RenderedAnswer]:
     with closing(open_app(home)) as app:
         return [started(app, workspace) for _ in range(count)]
 
 
-def messages_for(begun: list[Answered], notes: str = "done") -> list[dict[str, Any]]:
+def messages_for(begun: list[RenderedAnswer], notes: str = "done") -> list[dict[str, Any]]:
     return [hand_in(each.answer.continue_token, notes) for each in begun]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from tests.server.flows import Flows, at, flows, server, store
 from tests.server.serving import Server
 
@@ -62,7 +62,7 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
     shown = rehydrate(
         store.reader, store.keyring, store.entropy, store.pinned, token=call["continueToken"]
     )
-    assert isinstance(shown, Answered)
+    assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending is not None
     assert shown.answer.pending.number == 1
     assert "Waits for an agent at its first step" in page

@@ -1,19 +1,19 @@
 """Which session a conversation of a client belongs to, as every event log keeps it."""
 
 from interlock.core.session.events import HostBound, ModeChanged, SessionCreated
-from interlock.core.session.plan import Draft, Plan, Stream, plan
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.store.log import Log
 from tests.scenes import after, random_session
 
 
 def binding(stream: Stream, *conversations: str) -> Plan:
     """A session under a gate, with these conversations of a client."""
-    created = (Draft("session", SessionCreated("/work")),) if stream.version == 0 else ()
+    created = (EventDraft("session", SessionCreated("/work")),) if stream.version == 0 else ()
     drafts = (
         *created,
-        Draft(f"mode:{stream.version}", ModeChanged("analysis", "start", "")),
+        EventDraft(f"mode:{stream.version}", ModeChanged("analysis", "start", "")),
         *(
-            Draft(f"bound:{name}:{stream.version}", HostBound("claude-code", name, "startup"))
+            EventDraft(f"bound:{name}:{stream.version}", HostBound("claude-code", name, "startup"))
             for name in conversations
         ),
     )

@@ -7,7 +7,7 @@ import pytest
 
 from interlock.core import canonical
 from interlock.core.ids import NodeId, SessionId
-from interlock.core.tokens import Key
+from interlock.core.tokens import SigningKey
 from interlock.store.failures import StoreUnusable
 from interlock.store.log import Log, Repeated
 from interlock.store.open_store import open_target
@@ -62,9 +62,9 @@ def test_the_keys_of_another_store_take_the_place_of_ours(place: Place) -> None:
     keyring, elsewhere = place.keyring(), place.keyring()
     ours = keyring.current()
     keys = (
-        Key(1, b"1" * 32, "revoked"),
-        Key(2, b"2" * 32, "retired"),
-        Key(3, b"3" * 32, "current"),
+        SigningKey(1, b"1" * 32, "revoked"),
+        SigningKey(2, b"2" * 32, "retired"),
+        SigningKey(3, b"3" * 32, "current"),
     )
 
     keyring.adopt(keys)

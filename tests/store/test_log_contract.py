@@ -20,7 +20,7 @@ from interlock.core.session.events import (
     StoredArtifact,
     decode_envelope,
 )
-from interlock.core.session.plan import Draft, Plan, Request, Stream, plan
+from interlock.core.session.plan import EventDraft, Plan, RequestRecord, Stream, plan
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.log import Log, Repeated, ResumeRow
 from tests.core.session.test_decide import Play
@@ -164,7 +164,7 @@ def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
     log.append(first.hand_in("done").plan)
     other = refused.hand_in("").plan
     drafts = [
-        Draft(
+        EventDraft(
             f"node:{place.node}",
             msgspec.structs.replace(node_event(other, place.node), parent=ROOT),
             RUN,
@@ -187,9 +187,9 @@ def node_event(made: Plan, node: NodeId) -> SessionEvent:
     return next(e.event for e in envelopes if e.key == f"node:{node}")
 
 
-def request(key: bytes, node: bytes, *, at_ms: int, valid_ms: int | None) -> Request:
+def request(key: bytes, node: bytes, *, at_ms: int, valid_ms: int | None) -> RequestRecord:
     digest = canonical.blob_ref(b"arguments")
-    return Request(canonical.blob_ref(key), digest, ids.node_id(node), at_ms, valid_ms)
+    return RequestRecord(canonical.blob_ref(key), digest, ids.node_id(node), at_ms, valid_ms)
 
 
 def test_a_call_that_named_itself_is_taken_once_and_for_ever(log: Log) -> None:
@@ -277,10 +277,10 @@ def test_sessions_are_found_by_the_start_of_their_id(log: Log) -> None:
 def titled(session: SessionId, title: str, notes: str) -> Plan:
     started = RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, title)
     drafts = (
-        Draft(f"session:{session}", SessionCreated("/work")),
-        Draft(f"run:{session}", started, run_in(session)),
-        Draft(f"seen:{session}", ObservationRecorded("main", "c0ffee"), run_in(session)),
-        Draft(
+        EventDraft(f"session:{session}", SessionCreated("/work")),
+        EventDraft(f"run:{session}", started, run_in(session)),
+        EventDraft(f"seen:{session}", ObservationRecorded("main", "c0ffee"), run_in(session)),
+        EventDraft(
             f"note:{session}", OutputAppended(ids.first_attempt(ROOT), notes), run_in(session), ROOT
         ),
     )
@@ -347,7 +347,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
     log.append(
         plan(
             after(other),
-            (Draft("own", stored, run_in(gone), ROOT),),
+            (EventDraft("own", stored, run_in(gone), ROOT),),
             blobs={artifact: b"its own", **kept.plan.blobs},
             at_ms=5,
         )

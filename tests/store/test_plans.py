@@ -12,7 +12,7 @@ from interlock.app.context import App, open_app
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.store.postgres.database import Database as PostgresDatabase
 from interlock.store.sqlite.database import Database
 from tests.postgres import Cluster
@@ -27,7 +27,7 @@ def played(app: App, workspace: Path) -> None:
     begun = started(app, workspace)
     token = begun.answer.continue_token
     blocked = advance(app, token, output(""))
-    assert isinstance(blocked, Answered)
+    assert isinstance(blocked, RenderedAnswer)
     second = handed_in(app, blocked, "done")
     handed_in(app, begun, "another way")
     checkpoint(app, second.answer.continue_token, output("a mark"))

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from interlock.core import canonical, ids
-from interlock.core.session.plan import Request
+from interlock.core.session.plan import RequestRecord
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import open_store, open_target
 from interlock.store.postgres import database, schema
@@ -358,7 +358,7 @@ def test_what_a_text_cannot_hold_is_kept_all_the_same(log: PostgresLog) -> None:
 
 def test_a_request_that_is_refused_is_not_taken(log: PostgresLog) -> None:
     log.append(opening())
-    request = Request(
+    request = RequestRecord(
         canonical.blob_ref(b"k"), canonical.blob_ref(b"a"), ids.node_id(bytes(8)), 1, None
     )
     with pytest.raises(Exception, match="expected 0 events"):

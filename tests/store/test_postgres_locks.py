@@ -12,7 +12,7 @@ import pytest
 
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
-from interlock.core.session.plan import NodePlace, Plan, Request, Stream
+from interlock.core.session.plan import NodeIndexEntry, Plan, RequestRecord, Stream
 from interlock.store.failures import StoreBusy, StreamMoved
 from interlock.store.postgres.address import address
 from interlock.store.postgres.writer import PostgresLog
@@ -47,8 +47,8 @@ def begun(act: Callable[[], object], log: PostgresLog, *, waiting: int) -> threa
 def called(plan: Plan, at_ms: int) -> Plan:
     """Made by a call that names itself. What was made by the same one before is too old."""
     node = ids.node_id(at_ms.to_bytes(8, "big"))
-    place = NodePlace(node, plan.links[0].seq, "step", None)
-    request = Request(CALL, canonical.blob_ref(b"arguments"), node, at_ms, valid_ms=0)
+    place = NodeIndexEntry(node, plan.links[0].seq, "step", None)
+    request = RequestRecord(CALL, canonical.blob_ref(b"arguments"), node, at_ms, valid_ms=0)
     return msgspec.structs.replace(plan, nodes=(place,), request=request)
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from interlock.core.session.plan import NodePlace
+from interlock.core.session.plan import NodeIndexEntry
 from interlock.store.failures import PlanHalfKnown, StoreFailure, StreamMoved
 from interlock.store.log import Log
 from tests.scenes import ROOT, SESSION, after, noting, opening, random_session
@@ -51,7 +51,7 @@ def test_what_is_refused_among_them_leaves_the_others_alone(log: Log) -> None:
 def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> None:
     """Two nodes of one name: the events were written when that is noticed."""
     first = opening()
-    place = NodePlace(ROOT, 0, "step", None)
+    place = NodeIndexEntry(ROOT, 0, "step", None)
     broken = msgspec.structs.replace(noting(after(first), "half"), nodes=(place, place))
     other = random_session()
     with log.together():

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from interlock.app.context import App
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import Decided
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import PlannedReply
 from interlock.store.failures import StoreBusy, StreamMoved
 
 TRIES_MAX = 50  # each try that fails means that somebody else got through
@@ -13,18 +13,18 @@ TRIES_MAX = 50  # each try that fails means that somebody else got through
 Other = TypeVar("Other")
 
 
-def record(app: App, attempt: Callable[[], Decided | Other]) -> Answered | Other:
+def record(app: App, attempt: Callable[[], PlannedReply | Other]) -> RenderedAnswer | Other:
     """Carry out what `attempt` decides. What is not a decision is given back as it is.
 
     Somebody may have made the same call meanwhile: `attempt` looks for that each time.
     """
     for _ in range(TRIES_MAX):
         decided = attempt()
-        if not isinstance(decided, Decided):
+        if not isinstance(decided, PlannedReply):
             return decided
         try:
             if app.log.append(decided.plan):
-                return decided.answered
+                return decided.reply
         except StreamMoved:
             continue
     raise StoreBusy(

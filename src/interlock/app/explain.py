@@ -26,26 +26,26 @@ from interlock.app.refusals import (
     SeveralSessions,
     Unhealthy,
 )
-from interlock.core.protocol.gated_session import Ended, NotAllowed, NotAttended
+from interlock.core.protocol.gated_session import ChangeNotAllowed, SessionEnded, SessionNotAttended
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     ApprovalPending,
-    CannotBegin,
     ContextUnset,
+    NoPendingStep,
     NotesNotWritten,
     NotesTooLong,
-    NothingPending,
-    RunWaits,
+    RunCannotBegin,
+    RunWaitsForUser,
 )
 from interlock.core.tokens import (
-    Forged,
-    Mangled,
-    OtherStore,
+    ForeignStoreToken,
+    ForgedToken,
+    MangledToken,
     RevokedKey,
     TokenFault,
-    UnknownVersion,
+    UnknownTokenVersion,
 )
 
 _NotFound: TypeAlias = (
@@ -64,7 +64,7 @@ _WrongCall: TypeAlias = (
     | NotesNotWritten
     | NotesTooLong
     | NotesWanted
-    | CannotBegin
+    | RunCannotBegin
     | ContextUnset
     | ContextRefused
     | ArtifactRefused
@@ -72,12 +72,12 @@ _WrongCall: TypeAlias = (
 )
 
 
-_Attended: TypeAlias = NotAllowed | NotAttended | Ended | NotOptedIn
+_Attended: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded | NotOptedIn
 
 
 def explain(refusal: Refusal) -> Explanation:
     match refusal:
-        case NotAllowed() | NotAttended() | Ended() | NotOptedIn():
+        case ChangeNotAllowed() | SessionNotAttended() | SessionEnded() | NotOptedIn():
             return _attended(refusal)
         case BadToken():
             return _bad_token(refusal.fault)
@@ -89,13 +89,13 @@ def explain(refusal: Refusal) -> Explanation:
                 f"Nothing was changed. `interlock session show {refusal.session}` shows the"
                 f" {refusal.health.valid} events that can still be read.",
             )
-        case NothingPending():
+        case NoPendingStep():
             return Explanation(
                 "nothing_pending",
                 "The workflow is complete at this point: no step is pending",
                 "Nothing to hand in. Start another workflow with `start_workflow`.",
             )
-        case RunWaits():
+        case RunWaitsForUser():
             return Explanation(
                 "run_waits",
                 f"Too many attempts were not accepted: run `{refusal.run}` waits for the user",
@@ -143,19 +143,19 @@ def explain(refusal: Refusal) -> Explanation:
 
 def _attended(refusal: _Attended) -> Explanation:
     match refusal:
-        case NotAllowed():
+        case ChangeNotAllowed():
             return Explanation(
                 "not_allowed",
-                f"{refusal.what.capitalize()} is not allowed: {refusal.why}",
+                f"{refusal.change.capitalize()} is not allowed: {refusal.reason}",
                 "Ask the user.",
             )
-        case NotAttended():
+        case SessionNotAttended():
             return Explanation(
                 "unknown_session",
                 f"No gate watches over session `{refusal.session}`",
                 "`interlock session start` begins one that has a gate.",
             )
-        case Ended():
+        case SessionEnded():
             return Explanation(
                 "unknown_session",
                 f"Session `{refusal.session}` has ended",
@@ -233,7 +233,7 @@ def _wrong_call(refusal: _WrongCall) -> Explanation:
         case NotesNotWritten():
             return Explanation(
                 "notes_not_written",
-                f"The notes still say `{WRITE_YOUR_NOTES}`",
+                f"The notes still say `{NOTES_PLACEHOLDER}`",
                 "Put your own notes there.",
             )
         case NotesTooLong():
@@ -248,13 +248,13 @@ def _wrong_call(refusal: _WrongCall) -> Explanation:
                 "A checkpoint without a token is found again by its notes, and there are none",
                 "Say in `notesMarkdown` what you did, found and decided so far.",
             )
-        case CannotBegin() if refusal.var:
+        case RunCannotBegin() if refusal.var:
             return Explanation(
                 "context_unset",
                 f"Where to begin cannot be decided: {refusal.message} (asked at {refusal.pointer})",
                 f"Send `{refusal.var}` along in `context`, with a value that fits.",
             )
-        case CannotBegin():
+        case RunCannotBegin():
             return Explanation(
                 "workflow_unusable",
                 f"The workflow cannot begin: {refusal.message} (at {refusal.pointer})",
@@ -352,9 +352,9 @@ _NEWEST = "Use the continueToken of the newest answer, copied whole."
 
 def _bad_token(fault: TokenFault) -> Explanation:
     match fault:
-        case Mangled():
+        case MangledToken():
             return Explanation("token_mangled", f"The token was miscopied: {fault.reason}", _NEWEST)
-        case OtherStore():
+        case ForeignStoreToken():
             return Explanation(
                 "token_other_store",
                 "The token was made by another Interlock store",
@@ -367,13 +367,13 @@ def _bad_token(fault: TokenFault) -> Explanation:
                 "The key that signed this token was revoked",
                 "`resume_session` gives a new token for the same work.",
             )
-        case UnknownVersion():
+        case UnknownTokenVersion():
             return Explanation(
                 "token_unknown_version",
                 f"The token is of version {fault.version}, which this Interlock does not know",
                 "A newer Interlock made it: upgrade this one.",
             )
-        case Forged():
+        case ForgedToken():
             return Explanation(
                 "token_forged",
                 "The token is well-formed but was not signed by this store",

@@ -140,6 +140,6 @@ Refusal: TypeAlias = (
     | ApprovalAnswered
     | NotOptedIn
     | NoSuchNode
-    | decide.Refusal
-    | gated_session.Refusal
+    | decide.RunRefusal
+    | gated_session.AttendanceRefusal
 )

@@ -12,8 +12,8 @@ from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
-from interlock.core.session.approve import Verdict
-from interlock.core.views.ages import ago
+from interlock.core.session.approve import ApprovalVerdict
+from interlock.core.views.ages import time_ago
 
 
 @click.group()
@@ -33,7 +33,7 @@ def list_command(*, as_json: bool) -> None:
         print("Nothing waits for an approval.")
     now = time.time_ns() // 1_000_000
     for one in found:
-        print(f"{one.approval}  {one.workflow}, {one.step}, asked {ago(one.asked_ms, now)}")
+        print(f"{one.approval}  {one.workflow}, {one.step}, asked {time_ago(one.asked_ms, now)}")
         print(f"  goal: {one.goal}")
         print(f"  {one.question}")
         if one.is_left:
@@ -52,7 +52,7 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def grant(approval_id: str, reason: str, *, as_json: bool) -> None:
     """Let the run go on"""
-    _answer(approval_id, Verdict("granted", "user", reason), as_json=as_json)
+    _answer(approval_id, ApprovalVerdict("granted", "user", reason), as_json=as_json)
 
 
 @approvals.command()
@@ -61,10 +61,10 @@ def grant(approval_id: str, reason: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
     """Send the run back to the step, saying why"""
-    _answer(approval_id, Verdict("denied", "user", reason), as_json=as_json)
+    _answer(approval_id, ApprovalVerdict("denied", "user", reason), as_json=as_json)
 
 
-def _answer(approval_id: str, verdict: Verdict, *, as_json: bool) -> None:
+def _answer(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
     only_user("Answering an approval")
     done = use.answer(open_app(data_home()), approval_id, verdict)
     if isinstance(done, NoSuchApproval | ApprovalAnswered):

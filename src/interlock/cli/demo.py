@@ -12,7 +12,7 @@ from interlock.app.context import open_app
 from interlock.app.sessions.lookup import SessionView, run_view, show_session
 from interlock.cli.terminal import print_json
 from interlock.core.ids import RunId
-from interlock.core.views.text_tree import draw
+from interlock.core.views.text_tree import draw_tree
 from interlock.mcp.client import StdioClient
 
 LOOKED = "It is a small command-line tool; its tests are in `tests/`."
@@ -45,7 +45,7 @@ def demo(*, as_json: bool) -> None:
         print_json({"session": view, "graph": graph})
         return
     print("\nWhat was recorded (● a step that was given, ✗ an attempt that was not accepted):\n")
-    for line in draw(graph):
+    for line in draw_tree(graph):
         print(line)
     print(f"\nThe chain of {view.health.valid} events verifies.")
     print("Connect your own agent: interlock mcp --print-config claude-code")

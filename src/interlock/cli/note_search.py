@@ -17,8 +17,8 @@ from interlock.app.notes.timeframes import since_ms
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
 from interlock.core.notes.note import Status
-from interlock.core.views.ages import ago
-from interlock.core.views.counting import counted
+from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import pluralise
 
 since_option = click.option("--since", default="", help="7d, 24h, 2 weeks, or a date")
 limit_option = click.option(
@@ -100,7 +100,7 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
             arrow = "<-" if link.is_backward else "->"
             print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
         if one.links_left_out:
-            more = counted(one.links_left_out, "more link")
+            more = pluralise(one.links_left_out, "more link")
             print(f"    {more}; `interlock note read` shows them")
     if found.left_out:
         print(f"{found.left_out} more; {_how_to_see_more(limit)}.", file=sys.stderr)
@@ -123,7 +123,7 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
         narrowed = f"was changed in that time ({since}); --since looks further back"
         print(f"No note {narrowed if since else 'fits'}.")
     now_ms = app.clock.now_ms()
-    print_table([(ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in found.notes])
+    print_table([(time_ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in found.notes])
 
 
 @note.command("graph")
@@ -176,7 +176,7 @@ def check_command(*, shows_all: bool, as_json: bool) -> None:
         for line in _quality([] if shows_all else found.findings):
             print(line)
         hints = len(found.findings) - len(grave)
-        said = (counted(found.notes, "note"), f"{len(grave)} to mend", counted(hints, "hint"))
+        said = (pluralise(found.notes, "note"), f"{len(grave)} to mend", pluralise(hints, "hint"))
         print(", ".join(said), file=sys.stderr)
     if grave or found.unreadable:
         raise Stop(REFUSED)

@@ -11,7 +11,7 @@ from interlock.app.sessions.lookup import run_view
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
-from interlock.core.views.text_tree import draw
+from interlock.core.views.text_tree import draw_tree
 
 
 @click.group()
@@ -55,7 +55,7 @@ def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
         f" {preferences.autonomy}, {preferences.risk_policy},"
         f" {found.gaps_open} gaps open ({found.gaps_critical} critical)\n"
     )
-    for line in draw(graph):
+    for line in draw_tree(graph):
         print(line)
 
 

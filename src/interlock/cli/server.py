@@ -19,7 +19,7 @@ from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json
-from interlock.core.views.ages import ago
+from interlock.core.views.ages import time_ago
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -74,7 +74,7 @@ def status(*, as_json: bool) -> None:
     if as_json:
         print_json(found if isinstance(found, Running) else None)
     elif isinstance(found, Running):
-        since = ago(found.started_ms, SystemClock().now_ms())
+        since = time_ago(found.started_ms, SystemClock().now_ms())
         print(f"Interlock {found.version} runs at {found.url} (process {found.pid}, {since})")
     elif found is None:
         print("No server runs. The agents do not need one; the console does: `interlock up`.")

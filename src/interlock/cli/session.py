@@ -28,8 +28,8 @@ from interlock.cli.terminal import (
 from interlock.core import canonical
 from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
-from interlock.core.views.ages import ago
-from interlock.core.views.events import summary
+from interlock.core.views.ages import time_ago
+from interlock.core.views.events import event_summary
 
 LISTED_MAX = 1_000_000
 
@@ -65,7 +65,7 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
         [
             (
                 row.session,
-                ago(row.updated_ms, now_ms),
+                time_ago(row.updated_ms, now_ms),
                 row.workflow or "-",
                 f"{row.steps_done}/{row.step_count}" if row.run else "-",
                 row.step or row.status,
@@ -267,7 +267,9 @@ def print_view(view: SessionView) -> None:
         gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
         print(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
     print()
-    print_table([(str(event.seq), event.node or "", summary(event.event)) for event in view.events])
+    print_table(
+        [(str(event.seq), event.node or "", event_summary(event.event)) for event in view.events]
+    )
 
 
 for _command in COMMANDS:

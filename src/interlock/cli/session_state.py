@@ -22,14 +22,19 @@ from interlock.app.refusals import NotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import By, NotAllowed, Refusal, Work
+from interlock.core.protocol.gated_session import (
+    Actor,
+    AttendanceRefusal,
+    ChangeNotAllowed,
+    WorkUpdate,
+)
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
 
-def caller() -> By:
+def caller() -> Actor:
     """Whether the user runs this command, or an agent does."""
     return "agent" if agent_around(os.environ, os.getpid()) else "user"
 
@@ -129,7 +134,7 @@ def set_state(
     app = open_app(data_home())
     session = _session(app, session_id, as_json=as_json)
     chosen: Phase | None = next((known for known in PHASES if known == phase), None)
-    found = gated_sessions.change_work(app, session, Work(feature, task, chosen))
+    found = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen))
     if wanted is not None and isinstance(found, SessionState):
         chosen_mode = mode_named(wanted)
         assert chosen_mode is not None, "click has checked it"
@@ -174,7 +179,7 @@ COMMANDS = (
 )
 
 
-def _show(found: SessionState | Refusal, *, as_json: bool) -> None:
+def _show(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
     if not isinstance(found, SessionState):
         refuse(explain(found), as_json=as_json)
     if as_json:
@@ -192,7 +197,7 @@ def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
 
 
 def refuse_caller(
-    refusal: CallerUnknown | NotAllowed, *, as_json: bool, option: str = "--session "
+    refusal: CallerUnknown | ChangeNotAllowed, *, as_json: bool, option: str = "--session "
 ) -> NoReturn:
     """Stop here; where several sessions may be meant, with the command for each of them."""
     typed = shlex.join(("interlock", *click.get_current_context().obj))

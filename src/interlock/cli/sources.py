@@ -22,7 +22,7 @@ from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
-from interlock.core.views.ages import ago
+from interlock.core.views.ages import time_ago
 
 COMMIT_SHOWN = 12
 
@@ -124,7 +124,7 @@ def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
         row.kind,
         f"{row.location} ({row.path})" if row.path else row.location,
         row.ref or "-",
-        "-" if row.synced_ms is None else ago(row.synced_ms, now_ms),
+        "-" if row.synced_ms is None else time_ago(row.synced_ms, now_ms),
         row.commit[:COMMIT_SHOWN] if row.commit else "-",
         row.problem or f"{row.files} workflow files",
     )

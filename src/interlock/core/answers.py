@@ -11,17 +11,17 @@ def answer_json(answer: object) -> bytes:
     try:
         return msgspec.json.encode(answer)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_readable(msgspec.to_builtins(answer)))
+        return msgspec.json.encode(_replace_surrogates(msgspec.to_builtins(answer)))
 
 
-def _readable(value: object) -> object:
+def _replace_surrogates(value: object) -> object:
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case list():
-            return [_readable(item) for item in cast("list[object]", value)]
+            return [_replace_surrogates(item) for item in cast("list[object]", value)]
         case dict():
             items = cast("Mapping[object, object]", value).items()
-            return {_readable(key): _readable(item) for key, item in items}
+            return {_replace_surrogates(key): _replace_surrogates(item) for key, item in items}
         case _:
             return value

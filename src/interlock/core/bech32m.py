@@ -20,7 +20,7 @@ _FEEDBACK = tuple(
 _VALUE = {char: value for value, char in enumerate(CHARSET)}
 
 
-class Damaged(msgspec.Struct, frozen=True):
+class DamagedText(msgspec.Struct, frozen=True):
     """The text is not what was written. `position` counts from 1 where it can be told."""
 
     position: int | None
@@ -29,33 +29,35 @@ class Damaged(msgspec.Struct, frozen=True):
 
 def encode(prefix: str, payload: bytes) -> str:
     values = _regroup(payload)
-    residue = _polymod(_expand(prefix) + values + [0] * CHECKSUM_LENGTH) ^ _RESIDUE
+    residue = _polymod(_expand_prefix(prefix) + values + [0] * CHECKSUM_LENGTH) ^ _RESIDUE
     checksum = [(residue >> 5 * (5 - i)) & 31 for i in range(CHECKSUM_LENGTH)]
     return f"{prefix}1" + "".join(CHARSET[value] for value in values + checksum)
 
 
-def decode(prefix: str, text: str, payload_length: int) -> bytes | Damaged:
+def decode(prefix: str, text: str, payload_length: int) -> bytes | DamagedText:
     """The payload of `text`, which must have this prefix and carry this many bytes."""
     head = f"{prefix}1"
     data_length = -(-payload_length * 8 // 5)
     length = len(head) + data_length + CHECKSUM_LENGTH
     if len(text) != length:
-        return Damaged(None, f"it has {len(text)} characters instead of {length}")
+        return DamagedText(None, f"it has {len(text)} characters instead of {length}")
     for position, (found, wanted) in enumerate(zip(text, head, strict=False), start=1):
         if found != wanted:
-            return Damaged(position, f"character {position} is `{found}` where `{wanted}` belongs")
+            return DamagedText(
+                position, f"character {position} is `{found}` where `{wanted}` belongs"
+            )
     values: list[int] = []
     for position, char in enumerate(text[len(head) :], start=len(head) + 1):
         if char not in _VALUE:
-            return Damaged(position, f"character {position} (`{char}`) cannot occur in a token")
+            return DamagedText(position, f"character {position} (`{char}`) cannot occur in a token")
         values.append(_VALUE[char])
-    error = _polymod(_expand(prefix) + values) ^ _RESIDUE
+    error = _polymod(_expand_prefix(prefix) + values) ^ _RESIDUE
     if error:
-        return _locate(error, len(values), offset=len(head))
-    return _bytes(values[:data_length], payload_length)
+        return _locate_error(error, len(values), offset=len(head))
+    return _payload_bytes(values[:data_length], payload_length)
 
 
-def _locate(error: int, length: int, *, offset: int) -> Damaged:
+def _locate_error(error: int, length: int, *, offset: int) -> DamagedText:
     # The checksum is linear, so each single wrong character leaves its own trace in it: the
     # difference at the last place, moved left once for every character that follows.
     for difference in range(1, 32):
@@ -63,12 +65,12 @@ def _locate(error: int, length: int, *, offset: int) -> Damaged:
         for place in range(length):
             if trace == error:
                 position = offset + length - place
-                return Damaged(position, f"character {position} looks wrong")
-            trace = _step(trace)
-    return Damaged(None, "more than one character is wrong")
+                return DamagedText(position, f"character {position} looks wrong")
+            trace = _shift_residue(trace)
+    return DamagedText(None, "more than one character is wrong")
 
 
-def _step(residue: int) -> int:
+def _shift_residue(residue: int) -> int:
     return (residue & 0x1FFFFFF) << 5 ^ _FEEDBACK[residue >> 25]
 
 
@@ -79,7 +81,7 @@ def _polymod(values: list[int]) -> int:
     return residue
 
 
-def _expand(prefix: str) -> list[int]:
+def _expand_prefix(prefix: str) -> list[int]:
     return [ord(char) >> 5 for char in prefix] + [0] + [ord(char) & 31 for char in prefix]
 
 
@@ -90,11 +92,11 @@ def _regroup(payload: bytes) -> list[int]:
     return [(number >> shift) & 31 for shift in range(bits + padding - 5, -1, -5)]
 
 
-def _bytes(values: list[int], payload_length: int) -> bytes | Damaged:
+def _payload_bytes(values: list[int], payload_length: int) -> bytes | DamagedText:
     number = 0
     for value in values:
         number = number << 5 | value
     padding = len(values) * 5 - payload_length * 8
     if number & ((1 << padding) - 1):
-        return Damaged(None, "it was not written by Interlock")
+        return DamagedText(None, "it was not written by Interlock")
     return (number >> padding).to_bytes(payload_length)

@@ -43,7 +43,7 @@ def encode(value: "msgspec.Struct | Json") -> CanonicalBytes:
         return CanonicalBytes(_encoder.encode(value))
     import rfc8785  # noqa: PLC0415 (16 ms, and a plain advance carries no foreign JSON)
 
-    refuse_what_has_no_form(value)
+    check_canonical(value)
     return CanonicalBytes(rfc8785.dumps(value))
 
 
@@ -52,7 +52,7 @@ def blob_ref(content: bytes) -> BlobRef:
     return BlobRef(f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
-def refuse_what_has_no_form(root: Json) -> None:
+def check_canonical(root: Json) -> None:
     """Raises `NotCanonical` where `encode` would."""
     # A loop and not recursion: the value may be nested as deeply as an attacker likes.
     waiting: list[tuple[str, int, object]] = [("", 0, root)]
@@ -64,16 +64,16 @@ def refuse_what_has_no_form(root: Json) -> None:
             for key, item in cast("dict[object, object]", value).items():
                 if not isinstance(key, str):
                     raise NotCanonical(pointer, f"the key {key!r} is not a string")
-                _refuse_scalar(pointer, key)
-                waiting.append((f"{pointer}/{escape(key)}", depth + 1, item))
+                _check_scalar(pointer, key)
+                waiting.append((f"{pointer}/{escape_pointer_part(key)}", depth + 1, item))
         elif isinstance(value, list):
             items = cast("list[object]", value)
             waiting.extend((f"{pointer}/{i}", depth + 1, item) for i, item in enumerate(items))
         else:
-            _refuse_scalar(pointer, value)
+            _check_scalar(pointer, value)
 
 
-def _refuse_scalar(pointer: str, value: object) -> None:
+def _check_scalar(pointer: str, value: object) -> None:
     match value:
         case None | bool():
             pass
@@ -91,6 +91,6 @@ def _refuse_scalar(pointer: str, value: object) -> None:
             raise NotCanonical(pointer, f"{type(value).__name__} is not JSON")
 
 
-def escape(key: str) -> str:
+def escape_pointer_part(key: str) -> str:
     """One step of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

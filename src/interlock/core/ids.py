@@ -45,7 +45,7 @@ def is_node_id(text: str) -> bool:
     return kind == "node" and is_whole and all(digit in "0123456789abcdef" for digit in digits)
 
 
-def raw(name: NodeId | AttemptId) -> bytes:
+def raw_bytes(name: NodeId | AttemptId) -> bytes:
     """The bytes behind a node or an attempt, as a token carries them."""
     return bytes.fromhex(name.partition("_")[2])
 

@@ -26,20 +26,20 @@ class Wish(
     risk_policy: RiskPolicy | None = None
 
 
-def granted(base: Preferences, wish: Wish) -> Preferences:
+def apply_wish(base: Preferences, wish: Wish) -> Preferences:
     return Preferences(wish.autonomy or base.autonomy, wish.risk_policy or base.risk_policy)
 
 
-def tightened(base: Preferences, wish: Wish) -> Preferences:
+def apply_wish_where_stricter(base: Preferences, wish: Wish) -> Preferences:
     """`wish` as far as it is stricter: what a project that nobody trusts yet may ask for."""
-    wished = granted(base, wish)
+    wished = apply_wish(base, wish)
     return Preferences(
         AUTONOMIES[min(map(AUTONOMIES.index, (base.autonomy, wished.autonomy)))],
         RISK_POLICIES[min(map(RISK_POLICIES.index, (base.risk_policy, wished.risk_policy)))],
     )
 
 
-def exceeds(chosen: Preferences, recommended: Wish | None) -> tuple[str, ...]:
+def leniency_warnings(chosen: Preferences, recommended: Wish | None) -> tuple[str, ...]:
     """Where `chosen` is less strict than recommended, in words."""
     if recommended is None:
         return ()

@@ -22,11 +22,11 @@ PREFIX = "ct"
 LENGTH = 24
 TEXT_LENGTH = 48
 _VERSION = 1
-_CONTINUE = 1
-_SIGNED = 16
+_KIND_CONTINUE = 1
+_SIGNED_LENGTH = 16
 
 
-class Key(msgspec.Struct, frozen=True):
+class SigningKey(msgspec.Struct, frozen=True):
     """A signing key. Only the current one signs; a retired one still verifies."""
 
     id: int
@@ -39,14 +39,14 @@ class Token(msgspec.Struct, frozen=True):
     attempt: AttemptId
 
 
-class Mangled(msgspec.Struct, frozen=True):
+class MangledToken(msgspec.Struct, frozen=True):
     """A copying error: the checksum does not fit. `position` is the wrong character, if known."""
 
     reason: str
     position: int | None = None
 
 
-class OtherStore(msgspec.Struct, frozen=True):
+class ForeignStoreToken(msgspec.Struct, frozen=True):
     """Signed with a key that this store never had."""
 
     key_id: int
@@ -56,45 +56,47 @@ class RevokedKey(msgspec.Struct, frozen=True):
     key_id: int
 
 
-class UnknownVersion(msgspec.Struct, frozen=True):
+class UnknownTokenVersion(msgspec.Struct, frozen=True):
     version: int
 
 
-class Forged(msgspec.Struct, frozen=True):
+class ForgedToken(msgspec.Struct, frozen=True):
     """Well-formed, from one of our keys by its id, but not signed by it."""
 
 
-TokenFault: TypeAlias = Mangled | OtherStore | RevokedKey | UnknownVersion | Forged
+TokenFault: TypeAlias = (
+    MangledToken | ForeignStoreToken | RevokedKey | UnknownTokenVersion | ForgedToken
+)
 
 
-def mint(token: Token, key: Key) -> str:
+def mint(token: Token, key: SigningKey) -> str:
     signed = b"".join(
         (
-            bytes((_VERSION << 4 | _CONTINUE,)),
+            bytes((_VERSION << 4 | _KIND_CONTINUE,)),
             key.id.to_bytes(2),
-            ids.raw(token.node),
-            ids.raw(token.attempt),
+            ids.raw_bytes(token.node),
+            ids.raw_bytes(token.attempt),
         )
     )
     return bech32m.encode(PREFIX, signed + _signature(signed, key))
 
 
-def read(text: str, keys: Mapping[int, Key]) -> Token | TokenFault:
+def read_token(text: str, keys: Mapping[int, SigningKey]) -> Token | TokenFault:
     payload = bech32m.decode(PREFIX, text, LENGTH)
-    if isinstance(payload, bech32m.Damaged):
-        return Mangled(payload.reason, payload.position)
-    if payload[0] != _VERSION << 4 | _CONTINUE:
-        return UnknownVersion(payload[0] >> 4)
+    if isinstance(payload, bech32m.DamagedText):
+        return MangledToken(payload.reason, payload.position)
+    if payload[0] != _VERSION << 4 | _KIND_CONTINUE:
+        return UnknownTokenVersion(payload[0] >> 4)
     key_id = int.from_bytes(payload[1:3])
     key = keys.get(key_id)
     if key is None:
-        return OtherStore(key_id)
+        return ForeignStoreToken(key_id)
     if key.state == "revoked":
         return RevokedKey(key_id)
-    if not hmac.compare_digest(_signature(payload[:_SIGNED], key), payload[_SIGNED:]):
-        return Forged()
+    if not hmac.compare_digest(_signature(payload[:_SIGNED_LENGTH], key), payload[_SIGNED_LENGTH:]):
+        return ForgedToken()
     return Token(ids.node_id(payload[3:11]), ids.attempt_id(payload[11:16]))
 
 
-def _signature(signed: bytes, key: Key) -> bytes:
-    return hmac.digest(key.secret, signed, "sha256")[: LENGTH - _SIGNED]
+def _signature(signed: bytes, key: SigningKey) -> bytes:
+    return hmac.digest(key.secret, signed, "sha256")[: LENGTH - _SIGNED_LENGTH]

@@ -39,8 +39,8 @@ from interlock.core.notes.edits import (
     OtherCount,
     SeveralSections,
 )
-from interlock.core.views.ages import ago
-from interlock.core.views.counting import counted
+from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import pluralise
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.note_tools import (
     ContextArguments,
@@ -271,7 +271,7 @@ def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
 
 
 def _hits_text(found: Hits, now_ms: int) -> str:
-    lines = [f"{counted(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
+    lines = [f"{pluralise(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
     if found.is_wordless:
         lines.append("Only letters and digits can be searched for.")
     elif not found.hits:
@@ -286,7 +286,7 @@ def _hits_text(found: Hits, now_ms: int) -> str:
 
 
 def _recent_text(found: Recent, now_ms: int) -> str:
-    lines = [f"{counted(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
+    lines = [f"{pluralise(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
     lines += [f"- {_line(note, now_ms)}" for note in found.notes]
     return "\n".join([*lines, *_pending(found.pending)])
 
@@ -296,13 +296,13 @@ def _context_text(found: Context) -> str:
     for one in found.notes:
         lines += [*_described(one), ""]
     if found.left_out:
-        lines.append(f"{counted(found.left_out, 'more note')} near; ask with a higher limit.")
+        lines.append(f"{pluralise(found.left_out, 'more note')} near; ask with a higher limit.")
     return "\n".join([*lines, *_pending(found.pending)])
 
 
 def _described(one: Around) -> list[str]:
     note = one.note
-    via = f", {counted(one.distance, 'link')} away by {one.via}" if one.distance else ""
+    via = f", {pluralise(one.distance, 'link')} away by {one.via}" if one.distance else ""
     head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
     lines = [f"## {head}{via}", *(f"- {said}" for said in one.observations)]
     for link in one.links:
@@ -310,16 +310,18 @@ def _described(one: Around) -> list[str]:
         missing = "" if link.is_written else " (not written yet)"
         lines.append(f"- {arrow} {link.kind} {link.to}{missing}")
     if one.links_left_out:
-        lines.append(f"- {counted(one.links_left_out, 'more link')}; read_note shows them")
+        lines.append(f"- {pluralise(one.links_left_out, 'more link')}; read_note shows them")
     return lines
 
 
 def _line(note: Described, now_ms: int) -> str:
     tags = "".join(f" #{tag}" for tag in note.tags)
     status = f", {note.status}" if note.status else ""
-    at = ago(note.modified_ms, now_ms)
+    at = time_ago(note.modified_ms, now_ms)
     return f"{note.title} [{note.path}] {note.type}{status}, {at}{tags}"
 
 
 def _pending(count: int) -> list[str]:
-    return [f"{counted(count, 'file')} not read yet; the same call again goes on."] if count else []
+    return (
+        [f"{pluralise(count, 'file')} not read yet; the same call again goes on."] if count else []
+    )

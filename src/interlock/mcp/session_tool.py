@@ -18,7 +18,7 @@ from interlock.app.refusals import NoSuchDirectory, NotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import NotAllowed, Refusal, Work
+from interlock.core.protocol.gated_session import AttendanceRefusal, ChangeNotAllowed, WorkUpdate
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
@@ -84,24 +84,24 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
         said = _remarks(app, found)
         told = summary(app, found, said) if action == "set" else bootstrap(app, found, said).text
         return _answer(found, told)
-    way_on = "get" if isinstance(found, NotAllowed) else "start"
+    way_on = "get" if isinstance(found, ChangeNotAllowed) else "start"
     return refused(explain(found), SESSION.corrected({"action": way_on}))
 
 
 def _changed(
     app: App, state: SessionState, root: Path | None, arguments: SessionArguments
-) -> SessionState | Refusal:
+) -> SessionState | AttendanceRefusal:
     """The mode first: where that is refused, nothing is changed."""
     session = SessionId(state.session_id)
     if state.worktree != str(root):
-        return NotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
-    found: SessionState | Refusal = state
+        return ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
+    found: SessionState | AttendanceRefusal = state
     if arguments.mode:
         found = gated_sessions.change_mode(
             app, session, arguments.mode, by="agent", task=arguments.task
         )
     if isinstance(found, SessionState):
-        work = Work(arguments.feature, arguments.task, arguments.phase)
+        work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         found = gated_sessions.change_work(app, session, work)
     return found
 
@@ -114,7 +114,7 @@ def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | 
     if isinstance(begun, gated_sessions.Begun):
         said = _remarks(app, begun.state)
         return _answer(begun.state, bootstrap(app, begun.state, said).text)
-    if isinstance(begun, NotAllowed):
+    if isinstance(begun, ChangeNotAllowed):
         return refused(explain(begun), SESSION.corrected({"action": "start"}))
     return unknown_caller(begun, SESSION, given)
 

@@ -29,11 +29,11 @@ from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import Answer, Answered
+from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import CannotBegin, ContextUnset
+from interlock.core.session.decide import ContextUnset, RunCannotBegin
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.catalogue_tools import closest
 from interlock.mcp.results import Call, ToolResult, refused
@@ -96,7 +96,7 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
             request_id=arguments.request_id,
         ),
     )
-    if isinstance(outcome, Answered):
+    if isinstance(outcome, RenderedAnswer):
         return _answered(outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     given = {name: value for name, value in sent.items() if value is not None}
@@ -114,10 +114,13 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
         case ContextRefused():
             given.pop("context", None)
             given["goal"] = arguments.goal[:GOAL_CHARS_MAX]
-        case ContextUnset() | CannotBegin():
+        case ContextUnset() | RunCannotBegin():
             known = arguments.context or {}
             keys = outcome.keys if isinstance(outcome, ContextUnset) else (outcome.var,)
-            given["context"] = {**known, **contexts.example(known, tuple(filter(None, keys)))}
+            given["context"] = {
+                **known,
+                **contexts.example_context(known, tuple(filter(None, keys))),
+            }
         case _:
             pass
     return refused(explain(outcome), START.corrected(given))
@@ -178,18 +181,22 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
         outcome = advance(app, token, taken) if isinstance(taken, Taken) else taken
     else:
         outcome = _shown_again(app, token)
-    if isinstance(outcome, Answered):
+    if isinstance(outcome, RenderedAnswer):
         return _answered(outcome)
     return refused(explain(outcome), _way_on(outcome, token))
 
 
-def _shown_again(app: App, token: str) -> Answered | BadToken | NodeGone | Unhealthy:
-    def look() -> Answered | BadToken | NodeGone | Unhealthy:
+def _shown_again(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
+    def look() -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
         return rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
 
     shown = look()
-    approval = shown.answer.approval if isinstance(shown, Answered) else None
-    if approval and isinstance(shown, Answered) and settle(app, approval.id, shown.answer.session):
+    approval = shown.answer.approval if isinstance(shown, RenderedAnswer) else None
+    if (
+        approval
+        and isinstance(shown, RenderedAnswer)
+        and settle(app, approval.id, shown.answer.session)
+    ):
         return look()  # the deadline had passed, and we are the first to see it
     return shown
 
@@ -249,7 +256,7 @@ def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
             session=arguments.session_id,
             request_id=arguments.request_id,
         )
-    if isinstance(outcome, Answered):
+    if isinstance(outcome, RenderedAnswer):
         return _answered(outcome)
     if isinstance(outcome, NoSuchSession):
         return unknown_caller(outcome, CHECKPOINT, {"notesMarkdown": arguments.notes_markdown})
@@ -274,18 +281,18 @@ CHECKPOINT = Tool(
 )
 
 
-def _answered(answered: Answered) -> ToolResult:
+def _answered(answered: RenderedAnswer) -> ToolResult:
     return ToolResult(answered.answer, answered.text)
 
 
 def _hand_in(token: str) -> Call:
     return CONTINUE.corrected(
-        {"continueToken": token, "output": {"notesMarkdown": WRITE_YOUR_NOTES}}
+        {"continueToken": token, "output": {"notesMarkdown": NOTES_PLACEHOLDER}}
     )
 
 
 def _mark(token: str | None) -> Call:
-    given: dict[str, Json] = {"notesMarkdown": WRITE_YOUR_NOTES}
+    given: dict[str, Json] = {"notesMarkdown": NOTES_PLACEHOLDER}
     return CHECKPOINT.corrected({**given, "continueToken": token} if token else given)
 
 

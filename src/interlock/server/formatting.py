@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.core.views.ages import ago
+from interlock.core.views.ages import time_ago
 
 SAID = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
@@ -96,7 +96,7 @@ def pretty(value: object) -> str:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "visible": visible,
-    "ago": ago,
+    "ago": time_ago,
     "until": until,
     "moment": moment,
     "iso": iso,

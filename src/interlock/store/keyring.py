@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from interlock.core.tokens import Key
+from interlock.core.tokens import SigningKey
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
 
@@ -29,13 +29,13 @@ class _Stored(msgspec.Struct, frozen=True):
 class Keyring(Protocol):
     """What every process that shares a store shares as well."""
 
-    def keys(self) -> Mapping[int, Key]:
+    def keys(self) -> Mapping[int, SigningKey]:
         """All that ever were, by their id. What another process changes is seen."""
         ...
 
-    def current(self) -> Key: ...
+    def current(self) -> SigningKey: ...
 
-    def rotate(self) -> Key:
+    def rotate(self) -> SigningKey:
         """Sign with a new key from now on. The old one keeps verifying."""
         ...
 
@@ -43,7 +43,7 @@ class Keyring(Protocol):
         """Refuse the tokens of a retired key. False if there is no such key."""
         ...
 
-    def adopt(self, keys: Sequence[Key]) -> None:
+    def adopt(self, keys: Sequence[SigningKey]) -> None:
         """Hold the keys of another store, and no others."""
         ...
 
@@ -54,11 +54,11 @@ class FileKeyring:
     def __init__(self, path: Path, entropy: Callable[[int], bytes]) -> None:
         self._path, self._entropy = path, entropy
         self._stamp: tuple[int, int] | None = None
-        self._keys: Mapping[int, Key] = {}
+        self._keys: Mapping[int, SigningKey] = {}
         if not path.exists():
             self._create()
 
-    def keys(self) -> Mapping[int, Key]:
+    def keys(self) -> Mapping[int, SigningKey]:
         try:
             found = self._path.stat()
         except OSError as error:
@@ -72,10 +72,10 @@ class FileKeyring:
             self._keys, self._stamp = self._read(), stamp
         return self._keys
 
-    def current(self) -> Key:
+    def current(self) -> SigningKey:
         return next(key for key in self.keys().values() if key.state == "current")
 
-    def rotate(self) -> Key:
+    def rotate(self) -> SigningKey:
         with self._changing():
             kept = [
                 msgspec.structs.replace(
@@ -96,14 +96,14 @@ class FileKeyring:
             self._write([*others, msgspec.structs.replace(found, state="revoked")])
         return True
 
-    def adopt(self, keys: Sequence[Key]) -> None:
+    def adopt(self, keys: Sequence[SigningKey]) -> None:
         with self._changing():
             self._write(keys)
 
-    def _read(self) -> Mapping[int, Key]:
+    def _read(self) -> Mapping[int, SigningKey]:
         try:
             stored = msgspec.json.decode(self._path.read_bytes(), type=_Stored)
-            keys = [Key(key.id, bytes.fromhex(key.secret), key.state) for key in stored.keys]
+            keys = [SigningKey(key.id, bytes.fromhex(key.secret), key.state) for key in stored.keys]
         except (msgspec.MsgspecError, ValueError, OSError) as error:
             raise StoreUnusable(
                 f"The keyring `{self._path}` cannot be read: {error}",
@@ -117,7 +117,7 @@ class FileKeyring:
             if not self._path.exists():
                 self._write([fresh_key(set(), self._entropy)])
 
-    def _write(self, keys: Sequence[Key]) -> None:
+    def _write(self, keys: Sequence[SigningKey]) -> None:
         stored = tuple(_StoredKey(key.id, key.secret.hex(), key.state) for key in keys)
         try:
             write_private(self._path, msgspec.json.encode(_Stored(1, stored)))
@@ -137,11 +137,11 @@ class FileKeyring:
             lock.close()
 
 
-def fresh_key(taken: set[int], entropy: Callable[[int], bytes]) -> Key:
+def fresh_key(taken: set[int], entropy: Callable[[int], bytes]) -> SigningKey:
     key_id = int.from_bytes(entropy(2))
     while key_id in taken:
         key_id = (key_id + 1) % 65_536
-    return Key(key_id, entropy(_SECRET_BYTES), "current")
+    return SigningKey(key_id, entropy(_SECRET_BYTES), "current")
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
-from interlock.core.session.chain import Link
+from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope
 from interlock.core.session.plan import Plan, Stream
 
@@ -16,7 +16,7 @@ class Located(msgspec.Struct, frozen=True):
     """A node and where its stream ends, read at one moment."""
 
     stream: Stream
-    link: Link
+    link: ChainLink
     """The event that created the node, unchecked."""
     before: bytes
     """The digest before it."""
@@ -129,11 +129,11 @@ class LogReader(Protocol):
         """What the last call with this request key made."""
         ...
 
-    def tail(self, stream: Stream) -> tuple[Link, ...]:
+    def tail(self, stream: Stream) -> tuple[ChainLink, ...]:
         """The last two links of `stream` as it was when it was read, oldest first."""
         ...
 
-    def links(self, session: SessionId) -> Iterator[Link]:
+    def links(self, session: SessionId) -> Iterator[ChainLink]:
         """All of the stream from its start, as stored and unchecked."""
         ...
 
@@ -155,7 +155,7 @@ class LogReader(Protocol):
         """The directories of all sessions, the one that was used last first."""
         ...
 
-    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:
+    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[ChainLink]:
         """The newest links of the stream that come before `seq`, newest first."""
         ...
 

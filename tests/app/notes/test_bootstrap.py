@@ -12,7 +12,7 @@ from interlock.app.notes.project_notes import BUDGET
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap, tell
 from interlock.core.notes.budget import tokens
-from interlock.core.protocol.gated_session import Conversation, Work
+from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
 
@@ -96,7 +96,7 @@ def test_what_the_session_is_about_comes_with_its_note(
 ) -> None:
     desk.file("planning/FEATURE-001-log.md", "---\ntype: feature\ntitle: The log\n---\ntext")
     session = gated_sessions.SessionId(state.session_id)
-    changed = gated_sessions.change_work(app, session, Work("The log", "Write it", None))
+    changed = gated_sessions.change_work(app, session, WorkUpdate("The log", "Write it", None))
     assert isinstance(changed, SessionState)
 
     text = bootstrap(app, changed).text

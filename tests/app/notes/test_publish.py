@@ -15,9 +15,9 @@ from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.state import SessionState
-from interlock.core.views.session_note import KEPT_BELOW
+from interlock.core.views.session_note import KEEP_MARKER
 from tests.app.notes.desk import Desk
 from tests.scenes import output, started
 
@@ -51,13 +51,13 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     assert "somebody's own note" in catch_up(app, desk.root)[0]
 
 
-@pytest.mark.parametrize("line", [f"  {KEPT_BELOW}  ", KEPT_BELOW, ""])
+@pytest.mark.parametrize("line", [f"  {KEEP_MARKER}  ", KEEP_MARKER, ""])
 def test_what_a_person_wrote_outlives_publishing_however_the_line_looks(
     app: App, desk: Desk, session: SessionId, line: str
 ) -> None:
     path = page(desk, session)
     text = path.read_text()
-    path.write_text(text.replace(KEPT_BELOW, line) + "\nprecious\n")
+    path.write_text(text.replace(KEEP_MARKER, line) + "\nprecious\n")
 
     for mode in ("planning", "analysis"):
         gated_sessions.change_mode(app, session, mode, by="user")
@@ -141,7 +141,7 @@ def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
 ) -> None:
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     answered = advance(app, started(app, desk.root).answer.continue_token, output("done", gap))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, RenderedAnswer)
     session = answered.answer.session
 
     publish_session(app, session)

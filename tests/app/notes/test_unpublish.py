@@ -16,7 +16,7 @@ from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.views.session_note import CURRENT, KEPT_BELOW, Page
+from interlock.core.views.session_note import CURRENT_SESSION_NOTE, KEEP_MARKER, SessionNotePage
 from interlock.store.failures import StoreFull
 from interlock.workspace.projects.notes_folder import Folder
 from tests.app.notes.desk import Desk
@@ -62,7 +62,7 @@ def test_a_lock_that_somebody_holds_is_said_and_not_that_nothing_was_done(
 
     first, second = left
     assert first.startswith(f"`sessions/session-{session}.md` is still there: Another process has")
-    assert second.startswith(f"`{CURRENT}.md` is still there: ")
+    assert second.startswith(f"`{CURRENT_SESSION_NOTE}.md` is still there: ")
     assert "by hand" in first
     assert note_of(desk, session).is_file()
 
@@ -163,7 +163,7 @@ def test_where_nobody_can_say_where_notes_lie_that_is_said(app: App, desk: Desk)
 
 def test_the_pointer_to_another_session_stays(app: App, desk: Desk) -> None:
     first, second = (begun(app, desk.root, name) for name in ("c1", "c2"))
-    pointer = desk.folder / f"{CURRENT}.md"
+    pointer = desk.folder / f"{CURRENT_SESSION_NOTE}.md"
 
     assert deleted(app, first) == ()
 
@@ -187,7 +187,7 @@ def test_a_note_with_other_line_ends_neither_grows_nor_outlives_its_session(
         crlf(path)
         gated_sessions.change_mode(app, session, mode, by="user")
         assert path.read_text().count("# Session") == 1
-        assert path.read_text().count(KEPT_BELOW) == 1
+        assert path.read_text().count(KEEP_MARKER) == 1
     crlf(path)
 
     assert deleted(app, session) == ()
@@ -214,9 +214,9 @@ def test_an_older_page_never_takes_the_place_of_a_newer_one(app: App, desk: Desk
     older = publish_session(app, session)
     assert isinstance(older, Done)
 
-    def page(version: int, body: str) -> Page:
+    def page(version: int, body: str) -> SessionNotePage:
         metadata: Metadata = {"type": "session", "version": str(version)}
-        return Page(f"sessions/session-{session}", "Title", metadata, body)
+        return SessionNotePage(f"sessions/session-{session}", "Title", metadata, body)
 
     results = [
         publish(app, desk.notes, page(version, body))

@@ -7,26 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.handoff.parse import Handoff, Section, Step, parse_handoff
+from interlock.core.handoff.parse import HandoffContent, HandoffSection, HandoffStep, parse_handoff
 
 FILES = Path(__file__).parent / "handoffs"
 
 
-def handoff(name: str) -> Handoff:
+def handoff(name: str) -> HandoffContent:
     return parse_handoff((FILES / name).read_bytes().decode())
 
 
-def done(*texts: str) -> tuple[Step, ...]:
-    return tuple(Step(text, is_done=True) for text in texts)
+def done(*texts: str) -> tuple[HandoffStep, ...]:
+    return tuple(HandoffStep(text, is_done=True) for text in texts)
 
 
-def told(*texts: str) -> tuple[Step, ...]:
+def told(*texts: str) -> tuple[HandoffStep, ...]:
     """Nobody said whether that is done, or anything to be done at all."""
-    return tuple(Step(text, is_done=None) for text in texts)
+    return tuple(HandoffStep(text, is_done=None) for text in texts)
 
 
-def to_do(*texts: str) -> tuple[Step, ...]:
-    return tuple(Step(text, is_done=False) for text in texts)
+def to_do(*texts: str) -> tuple[HandoffStep, ...]:
+    return tuple(HandoffStep(text, is_done=False) for text in texts)
 
 
 def test_a_file_with_checkboxes_and_sections_of_its_own() -> None:
@@ -51,14 +51,14 @@ def test_a_file_with_checkboxes_and_sections_of_its_own() -> None:
         *("", "HANDOFF", "Active Feature", "1. Progress", "Gotchas"),
         *("Session History", "Session 1", "Next Steps"),
     ]
-    assert read.other[-1] == Section("Next Steps", 4, "- stale\n")
+    assert read.other[-1] == HandoffSection("Next Steps", 4, "- stale\n")
     assert "# Blockers\nmake up" in read.other[4].text
 
 
 def test_a_file_with_tables_underlined_headings_and_line_ends_of_windows() -> None:
     read = handoff("tables.markdown")
 
-    assert read == Handoff(
+    assert read == HandoffContent(
         feature="search in any script",
         progress=(
             *done("Index | words; Owner: Bo; Status: ✅"),
@@ -68,12 +68,12 @@ def test_a_file_with_tables_underlined_headings_and_line_ends_of_windows() -> No
         decisions=("unicode61, not trigram (smaller)",),
         blockers=("waiting for the key of the staging machine",),
         next_steps=("measure it", "write the guide"),
-        other=(Section("HANDOFF", 1, "\r"),),
+        other=(HandoffSection("HANDOFF", 1, "\r"),),
     )
 
 
 def test_a_short_file_of_paragraphs() -> None:
-    assert handoff("short.markdown") == Handoff(
+    assert handoff("short.markdown") == HandoffContent(
         feature="Dark mode",
         progress=done("Colours are variables now.", "The toggle is stored per user."),
         decisions=(),
@@ -87,7 +87,7 @@ def test_a_long_file_that_has_grown() -> None:
     read = handoff("early.markdown")
 
     assert read.feature == "Stock reservations across warehouses"
-    assert read.progress[0] == Step("Table `reservation` with expiry", is_done=True)
+    assert read.progress[0] == HandoffStep("Table `reservation` with expiry", is_done=True)
     assert sum(step.is_done is True for step in read.progress) == 13
     assert read.progress[10:] == (
         *to_do(
@@ -168,30 +168,30 @@ def test_a_heading_is_known_however_it_is_written(heading: str) -> None:
 
     assert read.blockers == ("the key",)
     assert read.other == (
-        Section("T", 1, ""),
-        Section("Else", 1, "\n- x\n"),
+        HandoffSection("T", 1, ""),
+        HandoffSection("Else", 1, "\n- x\n"),
     )
 
 
 @pytest.mark.parametrize(
     ("line", "step"),
     [
-        ("- [x] a", Step("a", is_done=True)),
-        ("1. [X] a", Step("a", is_done=True)),
-        ("* [ ] a", Step("a", is_done=False)),
-        ("- [~] a", Step("a", is_done=False)),
-        ("- ✅ a", Step("a", is_done=True)),
-        ("- ☑️ a", Step("a", is_done=True)),
-        ("- ⬜ a", Step("a", is_done=False)),
-        ("- ~~a~~", Step("a", is_done=True)),
-        ("- a (done)", Step("a (done)", is_done=True)),
-        ("- DONE: a", Step("DONE: a", is_done=True)),
-        ("- a, almost done", Step("a, almost done", is_done=None)),
-        ("a", Step("a", is_done=None)),
-        ("| a |", Step("a", is_done=None)),
+        ("- [x] a", HandoffStep("a", is_done=True)),
+        ("1. [X] a", HandoffStep("a", is_done=True)),
+        ("* [ ] a", HandoffStep("a", is_done=False)),
+        ("- [~] a", HandoffStep("a", is_done=False)),
+        ("- ✅ a", HandoffStep("a", is_done=True)),
+        ("- ☑️ a", HandoffStep("a", is_done=True)),
+        ("- ⬜ a", HandoffStep("a", is_done=False)),
+        ("- ~~a~~", HandoffStep("a", is_done=True)),
+        ("- a (done)", HandoffStep("a (done)", is_done=True)),
+        ("- DONE: a", HandoffStep("DONE: a", is_done=True)),
+        ("- a, almost done", HandoffStep("a, almost done", is_done=None)),
+        ("a", HandoffStep("a", is_done=None)),
+        ("| a |", HandoffStep("a", is_done=None)),
     ],
 )
-def test_whether_a_step_is_done_is_seen(line: str, step: Step) -> None:
+def test_whether_a_step_is_done_is_seen(line: str, step: HandoffStep) -> None:
     assert parse_handoff(f"## Progress\n{line}\n").progress == (step,)
 
 
@@ -208,13 +208,13 @@ def test_what_a_heading_says_after_a_colon_or_a_dash_is_kept() -> None:
         "## Blockers: Kim is away\n## Next Steps - this week\n- Ask\n## Progress \u2014 80%\n"
     )
 
-    assert read == Handoff(
+    assert read == HandoffContent(
         feature="Dark mode",
         progress=told("80%"),
         decisions=("Use variables\nNot classes.", "Keep the toggle"),
         blockers=("Kim is away",),
         next_steps=("this week: Ask",),
-        other=(Section("Dark mode", 3, "\nFor the night."),),
+        other=(HandoffSection("Dark mode", 3, "\nFor the night."),),
     )
     assert parse_handoff("## Blockers: none\n").blockers == ()
 
@@ -229,21 +229,21 @@ def test_only_the_first_feature_is_the_active_one() -> None:
     read = parse_handoff("## Feature\nfirst\n## Current Feature\nsecond\n")
 
     assert read.feature == "first"
-    assert read.other == (Section("Current Feature", 2, "second\n"),)
+    assert read.other == (HandoffSection("Current Feature", 2, "second\n"),)
 
 
 def test_what_is_not_understood_is_kept_as_it_stands() -> None:
     text = "intro\n\n## Notes\n\n- a\n\tb  \n\n| t |\n\n## Notes\n~~~\n## Progress\n~~~\n"
 
     assert parse_handoff(text).other == (
-        Section("", 0, "intro\n"),
-        Section("Notes", 2, "\n- a\n\tb  \n\n| t |\n"),
-        Section("Notes", 2, "~~~\n## Progress\n~~~\n"),
+        HandoffSection("", 0, "intro\n"),
+        HandoffSection("Notes", 2, "\n- a\n\tb  \n\n| t |\n"),
+        HandoffSection("Notes", 2, "~~~\n## Progress\n~~~\n"),
     )
 
 
 def test_an_empty_file_says_nothing() -> None:
-    assert parse_handoff("") == Handoff("", (), (), (), (), ())
+    assert parse_handoff("") == HandoffContent("", (), (), (), (), ())
 
 
 lines = st.one_of(

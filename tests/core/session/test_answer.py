@@ -19,7 +19,7 @@ from interlock.core.ids import (
 from interlock.core.preferences import Preferences
 from interlock.core.session import answer
 from interlock.core.session.answer import (
-    Approval,
+    AnswerApproval,
     Blocked,
     Expects,
     Gaps,
@@ -27,9 +27,9 @@ from interlock.core.session.answer import (
     Pending,
     Situation,
     WorkflowRef,
-    decode_frame,
+    decode_stored_answer,
 )
-from interlock.core.session.blockers import WRITE_YOUR_NOTES, Blocker, Code
+from interlock.core.session.blockers import NOTES_PLACEHOLDER, Blocker, BlockerCode
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 pendings = st.builds(
@@ -42,11 +42,11 @@ pendings = st.builds(
     expects=st.builds(Expects, st.booleans(), st.none() | words),
     loop=st.none() | st.builds(Pass, st.builds(StepId, words), st.integers(1, 9), st.just(9)),
 )
-approvals = st.builds(Approval, st.builds(ApprovalId, words), words, words, words)
+approvals = st.builds(AnswerApproval, st.builds(ApprovalId, words), words, words, words)
 refs = st.builds(WorkflowRef, st.builds(WorkflowId, words), words, st.builds(WorkflowHash, words))
 blockers = st.builds(
     Blocker,
-    code=st.sampled_from(get_args(Code)),
+    code=st.sampled_from(get_args(BlockerCode)),
     pointer=words,
     message=words,
     suggestion=words,
@@ -55,7 +55,7 @@ blocked = st.builds(
     Blocked,
     blockers=st.lists(blockers, min_size=1, max_size=3).map(tuple),
     attempts_left=st.integers(0, 9),
-    example=st.just({"notesMarkdown": WRITE_YOUR_NOTES}),
+    example=st.just({"notesMarkdown": NOTES_PLACEHOLDER}),
 )
 situations = st.builds(
     Situation,
@@ -76,7 +76,7 @@ situations = st.builds(
 )
 # Where a run waits for an approval, no step is pending.
 frames = situations.map(
-    lambda now: answer.frame(
+    lambda now: answer.stored_answer(
         msgspec.structs.replace(now, pending=None, blocked=None) if now.approval else now
     )
 )
@@ -92,7 +92,7 @@ def leaves(value: object) -> list[str]:
 
 @given(frames, words, words)
 def test_every_fact_of_the_structure_is_in_the_text(
-    stored: answer.Frame, prompt: str, token: str
+    stored: answer.StoredAnswer, prompt: str, token: str
 ) -> None:
     answered = answer.fill(stored, prompt=prompt if stored.answer.pending else "", token=token)
     facts = msgspec.to_builtins(answered.answer)
@@ -103,8 +103,10 @@ def test_every_fact_of_the_structure_is_in_the_text(
 
 
 @given(frames, words, words)
-def test_a_stored_answer_comes_back_whole(stored: answer.Frame, prompt: str, token: str) -> None:
-    reread = decode_frame(canonical.encode(stored))
+def test_a_stored_answer_comes_back_whole(
+    stored: answer.StoredAnswer, prompt: str, token: str
+) -> None:
+    reread = decode_stored_answer(canonical.encode(stored))
 
     assert answer.fill(reread, prompt=prompt, token=token) == answer.fill(
         stored, prompt=prompt, token=token
@@ -112,7 +114,7 @@ def test_a_stored_answer_comes_back_whole(stored: answer.Frame, prompt: str, tok
 
 
 @given(frames)
-def test_neither_prompt_nor_token_is_stored(stored: answer.Frame) -> None:
+def test_neither_prompt_nor_token_is_stored(stored: answer.StoredAnswer) -> None:
     answered = answer.fill(stored, prompt="THE-PROMPT", token="THE-TOKEN")
 
     assert "THE-TOKEN" in answered.text
@@ -122,7 +124,7 @@ def test_neither_prompt_nor_token_is_stored(stored: answer.Frame) -> None:
 
 
 @given(frames)
-def test_the_text_beyond_the_prompt_is_short(stored: answer.Frame) -> None:
+def test_the_text_beyond_the_prompt_is_short(stored: answer.StoredAnswer) -> None:
     own_words = sum(len(part) for part in stored.text) - sum(
         len(fact) for fact in leaves(msgspec.to_builtins(stored.answer))
     )
@@ -139,7 +141,7 @@ def intent_of(**now: object) -> str:
         Preferences(),
         Gaps(),
     )
-    return answer.frame(msgspec.structs.replace(base, **now)).answer.next_intent
+    return answer.stored_answer(msgspec.structs.replace(base, **now)).answer.next_intent
 
 
 def test_the_next_intent_is_a_table() -> None:
@@ -149,5 +151,5 @@ def test_the_next_intent_is_a_table() -> None:
     assert intent_of(is_waiting=True) == "rehydrate_only"
     assert intent_of(is_waiting=True, needs_user=True) == "rehydrate_only"
     assert intent_of(pending=None) == "complete"
-    waits = Approval(ApprovalId("apr"), "Well?", "so", "never")
+    waits = AnswerApproval(ApprovalId("apr"), "Well?", "so", "never")
     assert intent_of(pending=None, approval=waits) == "await_user_confirmation"

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from interlock.core import canonical
 from interlock.core.session import chain
-from interlock.core.session.chain import GENESIS, Health, Link
+from interlock.core.session.chain import GENESIS, ChainLink, Health
 from interlock.core.session.events import decode_envelope
 from tests.scenes import SESSION, after, noting, opening
 
 
-def stream_of(*notes: str) -> tuple[Link, ...]:
+def stream_of(*notes: str) -> tuple[ChainLink, ...]:
     first = opening()
     return (*first.links, *noting(after(first), *notes).links) if notes else first.links
 
@@ -21,16 +21,16 @@ def stream_of(*notes: str) -> tuple[Link, ...]:
 LINKS = stream_of("one", "two", "three")
 
 
-def verify(links: tuple[Link, ...]) -> Health:
+def verify(links: tuple[ChainLink, ...]) -> Health:
     return chain.verify(SESSION, links, version=len(LINKS), end=LINKS[-1].digest)
 
 
-def resealed(links: tuple[Link, ...]) -> tuple[Link, ...]:
+def resealed(links: tuple[ChainLink, ...]) -> tuple[ChainLink, ...]:
     """The same bodies with digests that fit them: damage by somebody who knows the chain."""
-    previous, result = GENESIS, list[Link]()
+    previous, result = GENESIS, list[ChainLink]()
     for link in links:
         previous = chain.digest(previous, link.body)
-        result.append(Link(link.seq, link.body, previous))
+        result.append(ChainLink(link.seq, link.body, previous))
     return tuple(result)
 
 

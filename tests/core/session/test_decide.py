@@ -11,27 +11,27 @@ from interlock.core.ids import BlobRef, GapId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
 from interlock.core.session.answer import NextCall
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import (
     NOTES_BYTES_MAX,
-    Around,
+    AdvanceInputs,
+    Attempt,
     ContextUnset,
-    Decided,
-    Handed,
+    NoPendingStep,
     NotesNotWritten,
     NotesTooLong,
-    NothingPending,
-    Refusal,
-    RunWaits,
+    PlannedReply,
+    RunRefusal,
+    RunWaitsForUser,
 )
 from interlock.core.session.events import GapRecorded, NodeCreated, SessionEvent, decode_envelope
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
-from interlock.core.session.judge import Submission
+from interlock.core.session.judge import StepOutput
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
-from interlock.core.session.start_run import Begin
-from interlock.core.tokens import Token, read
+from interlock.core.session.start_run import NewRun
+from interlock.core.tokens import Token, read_token
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Workflow
@@ -52,7 +52,7 @@ class Play:
 
     def __init__(self, workflow: Pinned | None = None, **given: Any) -> None:
         self.pinned = workflow or pinned(2)
-        wanted = Begin(
+        wanted = NewRun(
             stream=Stream(SESSION),
             run=RUN,
             root=ROOT,
@@ -60,7 +60,7 @@ class Play:
             workspace="/work",
             context=given.get("context", {}),
             preferences=given.get("preferences", Preferences()),
-            seen=None,
+            observation=None,
         )
         self.outcome = start_run.start(wanted, self.pinned, key=KEY, at_ms=1_000)
         self.bodies: list[bytes] = []
@@ -73,34 +73,34 @@ class Play:
         context: dict[str, Json] | None = None,
         open_gaps: dict[GapId, GapRecorded] | None = None,
     ) -> "Play":
-        taken = artifacts.take(values)
+        taken = artifacts.parse_artifacts(values)
         assert isinstance(taken, tuple)
         node = self.node
         known: dict[str, Json] = {"goal": "Try it"}
-        around = Around(known, "the prompt", open_gaps or {}, "", None, KEY, 2_000)
-        handed = Handed(ids.first_attempt(node.id), ARGUMENTS, Submission(notes, taken), context)
+        around = AdvanceInputs(known, "the prompt", open_gaps or {}, "", None, KEY, 2_000)
+        handed = Attempt(ids.first_attempt(node.id), ARGUMENTS, StepOutput(notes, taken), context)
         self.outcome = decide.advance(self.stream, node, self.pinned.workflow, handed, around)
         self._keep()
         return self
 
     def _keep(self) -> None:
-        if isinstance(self.outcome, Decided):
+        if isinstance(self.outcome, PlannedReply):
             self.plan: Plan = self.outcome.plan
             self.bodies += [link.body for link in self.plan.links]
 
     @property
-    def decided(self) -> Decided:
-        assert isinstance(self.outcome, Decided), self.outcome
+    def decided(self) -> PlannedReply:
+        assert isinstance(self.outcome, PlannedReply), self.outcome
         return self.outcome
 
     @property
-    def refusal(self) -> Refusal:
-        assert not isinstance(self.outcome, Decided)
+    def refusal(self) -> RunRefusal:
+        assert not isinstance(self.outcome, PlannedReply)
         return self.outcome
 
     @property
     def answer(self) -> Any:
-        return self.decided.answered.answer
+        return self.decided.reply.answer
 
     @property
     def stream(self) -> Stream:
@@ -131,9 +131,9 @@ def test_starting_gives_the_first_step_and_the_call_that_hands_it_in() -> None:
     assert answer.next_intent == "perform_pending_then_continue"
     assert answer.next_call == NextCall(
         "continue_workflow",
-        {"continueToken": answer.continue_token, "output": {"notesMarkdown": WRITE_YOUR_NOTES}},
+        {"continueToken": answer.continue_token, "output": {"notesMarkdown": NOTES_PLACEHOLDER}},
     )
-    assert read(answer.continue_token, {KEY.id: KEY}) == Token(ROOT, ids.first_attempt(ROOT))
+    assert read_token(answer.continue_token, {KEY.id: KEY}) == Token(ROOT, ids.first_attempt(ROOT))
 
 
 def test_starting_records_everything_that_the_run_begins_with() -> None:
@@ -170,18 +170,18 @@ def test_the_child_is_named_by_parent_and_attempt() -> None:
 
 
 def test_a_complete_run_takes_no_more_steps() -> None:
-    assert Play().hand_in().hand_in().hand_in("more").refusal == NothingPending()
+    assert Play().hand_in().hand_in().hand_in("more").refusal == NoPendingStep()
 
 
 def test_what_is_wrong_with_the_call_itself_is_refused() -> None:
-    assert Play().hand_in(WRITE_YOUR_NOTES).refusal == NotesNotWritten()
+    assert Play().hand_in(NOTES_PLACEHOLDER).refusal == NotesNotWritten()
     assert Play().hand_in("é" * NOTES_BYTES_MAX).refusal == NotesTooLong(
         2 * NOTES_BYTES_MAX, NOTES_BYTES_MAX
     )
     assert Play().hand_in(context={"goal": "another"}).refusal == ContextRefused(
         "/context/goal", "this key is reserved"
     )
-    assert isinstance(Play().hand_in("x" * NOTES_BYTES_MAX).outcome, Decided)
+    assert isinstance(Play().hand_in("x" * NOTES_BYTES_MAX).outcome, PlannedReply)
 
 
 def test_a_step_without_notes_is_blocked_and_can_be_tried_again() -> None:
@@ -213,7 +213,7 @@ def test_after_ten_blocked_attempts_the_run_waits_for_the_user() -> None:
 
     assert play.answer.next_intent == "rehydrate_only"
     assert play.run.status == "waiting"
-    assert play.hand_in("notes").refusal == RunWaits(RUN)
+    assert play.hand_in("notes").refusal == RunWaitsForUser(RUN)
 
 
 def test_a_step_may_do_without_notes() -> None:
@@ -332,7 +332,7 @@ def test_the_head_kept_along_the_way_is_the_fold_of_all_events() -> None:
 
     folded = None
     for body in play.bodies:
-        folded = head.apply(folded, decode_envelope(body))
+        folded = head.apply_event(folded, decode_envelope(body))
 
     assert play.plan.head == folded
     assert (play.run.steps_done, play.run.gaps_open, play.run.status) == (

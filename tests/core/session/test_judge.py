@@ -9,7 +9,7 @@ from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import At, Judged, Submission, judge
+from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
@@ -27,14 +27,14 @@ UNAVAILABLE: dict[str, Json] = {
 }
 
 
-def first_of(workflow: CompiledWorkflow) -> At:
+def first_of(workflow: CompiledWorkflow) -> CurrentStep:
     """The first step, with nothing around it."""
     step = interpret.step_at(workflow, FIRST)
     assert step is not None
-    return At(workflow, FIRST, step, {"goal": "g"})
+    return CurrentStep(workflow, FIRST, step, {"goal": "g"})
 
 
-def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> Judged:
+def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> Judgement:
     """One step with one thing wrong."""
     asks = UserOnly("needs_user_choice", "Red or blue?") if reason == "user_only" else None
     wants = {"web_browsing": "required"} if reason.startswith("capability") else {}
@@ -42,13 +42,13 @@ def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> J
     sent: tuple[Any, ...] = (UNAVAILABLE,) if reason == "capability_unavailable" else values
     if reason == "artifact":
         sent = ({"kind": "gap"},)
-    taken = artifacts.take(sent)
+    taken = artifacts.parse_artifacts(sent)
     assert isinstance(taken, tuple)
     run = RunHead(
         RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g", Preferences(autonomy, risk)
     )
     notes = "" if reason == "notes" else "done"
-    return judge(first_of(workflow), Submission(notes, taken), run)
+    return judge(first_of(workflow), StepOutput(notes, taken), run)
 
 
 PASSES_WITH_GAP = {
@@ -74,11 +74,11 @@ def test_each_combination_has_its_outcome(
 
 @pytest.mark.parametrize("autonomy", ["guided", "full_auto_stop_on_user_deps"])
 def test_only_the_users_answer_settles_a_user_only_step(autonomy: Autonomy) -> None:
-    def settled(resolution: str) -> Judged:
+    def settled(resolution: str) -> Judgement:
         artifact: Json = {"kind": "user_only", "resolution": resolution, "detail": "blue"}
         return judged("user_only", autonomy, "aggressive", artifact)
 
-    assert settled("answered") == Judged()
+    assert settled("answered") == Judgement()
     assert [found.code for found in settled("assumed").blockers] == ["user_only_dependency"]
 
 
@@ -104,11 +104,11 @@ def test_a_capability_that_is_there_is_no_reason() -> None:
 
 def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> None:
     workflow = changed(capabilities={"delegation": "preferred"}).workflow
-    taken = artifacts.take(({**UNAVAILABLE, "capability": "delegation"},))
+    taken = artifacts.parse_artifacts(({**UNAVAILABLE, "capability": "delegation"},))
     assert isinstance(taken, tuple)
     run = RunHead(RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g")
 
-    outcome = judge(first_of(workflow), Submission("done", taken), run)
+    outcome = judge(first_of(workflow), StepOutput("done", taken), run)
 
     assert outcome.blockers == ()
     assert [gap.capability for gap in outcome.gaps] == ["delegation"]
@@ -128,7 +128,7 @@ def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
         capability_gaps=("web_browsing",),
     )
 
-    assert judge(first_of(workflow), Submission("done"), run) == Judged()
+    assert judge(first_of(workflow), StepOutput("done"), run) == Judgement()
 
 
 def test_compiling_keeps_what_judging_reads() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from interlock.core.session import state
 from interlock.core.session.state import SessionState, timestamp
-from interlock.core.session.state_schema import published_schema
+from interlock.core.session.state_schema import session_state_schema
 
-SCHEMA: dict[str, Any] = json.loads(published_schema())
+SCHEMA: dict[str, Any] = json.loads(session_state_schema())
 VALID = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 SHAPES = [
     found

@@ -4,17 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.session.recap import Past, compose
+from interlock.core.session.recap import PastNotes, compose
 
 pasts = st.lists(
-    st.builds(Past, st.just("Step"), st.text(st.characters(exclude_categories=["Cs"]), min_size=1)),
+    st.builds(
+        PastNotes, st.just("Step"), st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+    ),
     min_size=1,
     max_size=12,
 )
 
 
 @given(pasts, st.integers(200, 2_000))
-def test_the_recap_stays_within_its_budget(past: list[Past], budget: int) -> None:
+def test_the_recap_stays_within_its_budget(past: list[PastNotes], budget: int) -> None:
     room_for_the_last_line = 100
 
     assert len(compose(past, bytes_max=budget).encode()) <= budget + room_for_the_last_line
@@ -26,17 +28,19 @@ def test_the_recap_stays_within_its_budget(past: list[Past], budget: int) -> Non
     st.integers(1, 400),
     pasts,
 )
-def test_the_newest_notes_survive_any_truncation(words: str, times: int, older: list[Past]) -> None:
+def test_the_newest_notes_survive_any_truncation(
+    words: str, times: int, older: list[PastNotes]
+) -> None:
     newest = words * times
 
-    text = compose([Past("Newest", newest), *older], bytes_max=500)
+    text = compose([PastNotes("Newest", newest), *older], bytes_max=500)
 
     kept = text.partition("### Newest\n\n")[2]
     assert kept.startswith(newest.strip()[:50])
 
 
 def test_what_does_not_fit_is_counted() -> None:
-    past = [Past("C", "c" * 50), Past("B", "b" * 5_000), Past("A", "a" * 50)]
+    past = [PastNotes("C", "c" * 50), PastNotes("B", "b" * 5_000), PastNotes("A", "a" * 50)]
 
     text = compose(past, older=4, bytes_max=500)
 
@@ -46,7 +50,7 @@ def test_what_does_not_fit_is_counted() -> None:
 
 
 def test_a_cut_leaves_no_half_character() -> None:
-    text = compose([Past("Newest", "é" * 1_000)], bytes_max=300)
+    text = compose([PastNotes("Newest", "é" * 1_000)], bytes_max=300)
 
     assert text.endswith("é\n[TRUNCATED]")
     assert set(text.removeprefix("### Newest\n\n").removesuffix("\n[TRUNCATED]")) == {"é"}

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.ids import NodeId, RunId, SessionId
-from interlock.core.session.resume_ranking import Known, Query, rank, words_of
+from interlock.core.session.resume_ranking import RankingQuery, SessionCandidate, rank, words_of
 
-BASE = Known(
+BASE = SessionCandidate(
     SessionId("ses_aa"),
     RunId("run_aa"),
     NodeId("node_aa"),
@@ -22,29 +22,29 @@ BASE = Known(
 )
 
 
-def known(session: str, **changes: object) -> Known:
+def known(session: str, **changes: object) -> SessionCandidate:
     named = {"session": SessionId(session), "run": RunId(session.replace("ses", "run"))}
     return msgspec.structs.replace(BASE, **{**named, **changes})
 
 
-def first(query: Query, *sessions: Known) -> str:
-    return rank(query, sessions)[0].known.session
+def first(query: RankingQuery, *sessions: SessionCandidate) -> str:
+    return rank(query, sessions)[0].candidate.session
 
 
 def test_an_exact_id_beats_everything() -> None:
-    query = Query("/here", words=("parser",), session="ses_bb")
+    query = RankingQuery("/here", words=("parser",), session="ses_bb")
 
     assert first(query, known("ses_aa"), known("ses_bb", title="Other", workspace="/x")) == "ses_bb"
-    assert first(Query("/here", run="run_bb"), known("ses_aa"), known("ses_bb")) == "ses_bb"
+    assert first(RankingQuery("/here", run="run_bb"), known("ses_aa"), known("ses_bb")) == "ses_bb"
 
 
 def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
     both = known("ses_cc", title="parser loop", recap="", git_head="x", git_branch="x")
     one = known("ses_bb", title="parser", recap="", git_head="x", git_branch="x")
     none = known("ses_aa", title="Other", recap="")
-    query = Query("/here", words=("parser", "loop"), git_head="c0ffee", git_branch="main")
+    query = RankingQuery("/here", words=("parser", "loop"), git_head="c0ffee", git_branch="main")
 
-    assert [match.known.session for match in rank(query, [none, one, both])] == [
+    assert [match.candidate.session for match in rank(query, [none, one, both])] == [
         "ses_cc",
         "ses_bb",
         "ses_aa",
@@ -52,7 +52,7 @@ def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
 
 
 def test_the_commit_beats_the_branch_and_the_branch_beats_the_directory() -> None:
-    query = Query("/here", git_head="c0ffee", git_branch="main")
+    query = RankingQuery("/here", git_head="c0ffee", git_branch="main")
     commit = known("ses_cc", workspace="/x", git_branch="b")
     branch = known("ses_bb", workspace="/x", git_head="y")
     here = known("ses_aa", git_head="y", git_branch="b")
@@ -61,12 +61,12 @@ def test_the_commit_beats_the_branch_and_the_branch_beats_the_directory() -> Non
 
 
 def test_this_directory_comes_before_another_and_open_before_complete() -> None:
-    query = Query("/here", words=("parser",))
+    query = RankingQuery("/here", words=("parser",))
     elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
     done = known("ses_bb", is_open=False, updated_ms=8_000)
     still_open = known("ses_cc", updated_ms=1)
 
-    assert [match.known.session for match in rank(query, [elsewhere, done, still_open])] == [
+    assert [match.candidate.session for match in rank(query, [elsewhere, done, still_open])] == [
         "ses_cc",
         "ses_bb",
         "ses_aa",
@@ -74,7 +74,7 @@ def test_this_directory_comes_before_another_and_open_before_complete() -> None:
 
 
 def test_why_it_matched_and_how_sure_is_said() -> None:
-    (match,) = rank(Query("/here", words=("parser", "loop"), git_branch="main"), [BASE])
+    (match,) = rank(RankingQuery("/here", words=("parser", "loop"), git_branch="main"), [BASE])
 
     assert match.confidence == "strong"
     assert match.reasons == (
@@ -90,9 +90,9 @@ def test_without_any_hint_recency_decides_and_is_called_weak() -> None:
         known("ses_bb", workspace="/x", updated_ms=2_000),
     )
 
-    matches = rank(Query("/here"), [older, newer])
+    matches = rank(RankingQuery("/here"), [older, newer])
 
-    assert [match.known.session for match in matches] == ["ses_bb", "ses_aa"]
+    assert [match.candidate.session for match in matches] == ["ses_bb", "ses_aa"]
     assert {match.confidence for match in matches} == {"weak"}
 
 
@@ -100,9 +100,9 @@ def test_without_any_hint_recency_decides_and_is_called_weak() -> None:
 def test_the_order_of_asking_does_not_matter(order: list[str]) -> None:
     sessions = {name: known(name, updated_ms=7) for name in order}
 
-    ranked = rank(Query("/here", words=("parser",)), [sessions[name] for name in order])
+    ranked = rank(RankingQuery("/here", words=("parser",)), [sessions[name] for name in order])
 
-    assert [match.known.session for match in ranked] == sorted(order)
+    assert [match.candidate.session for match in ranked] == sorted(order)
 
 
 @given(st.text())

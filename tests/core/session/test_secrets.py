@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlock.core.session.secrets import Suspect, suspects
+from interlock.core.session.secrets import SuspectedSecret, find_suspected_secrets
 
 SECRETS = {
     "private key": "-----BEGIN RSA PRIVATE KEY-----",
@@ -19,17 +19,17 @@ SECRETS = {
 def test_each_form_is_found_among_words_and_shown_by_its_beginning(kind: str) -> None:
     secret = SECRETS[kind]
 
-    found = list(suspects("event 3", f"Ünïcode, then {secret} and more"))
+    found = list(find_suspected_secrets("event 3", f"Ünïcode, then {secret} and more"))
 
-    assert found == [Suspect("event 3", kind, secret[:12] + "…")]
+    assert found == [SuspectedSecret("event 3", kind, secret[:12] + "…")]
 
 
 def test_plain_words_are_no_secrets() -> None:
     text = "The token is in the keyring. Password policy: none. AKIA is a prefix; sk-short too."
 
-    assert list(suspects("event 1", text)) == []
+    assert list(find_suspected_secrets("event 1", text)) == []
 
 
 def test_text_that_was_made_to_take_long_does_not() -> None:
     """With backtracking a tenth of this takes minutes."""
-    assert list(suspects("blob", "-eyJ" * 500_000)) == []
+    assert list(find_suspected_secrets("blob", "-eyJ" * 500_000)) == []

@@ -13,8 +13,8 @@ from interlock.app.runs.start import Start, start
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
-from interlock.core.session.answer import Answered, NextIntent, decode_frame
-from interlock.core.session.approve import Verdict
+from interlock.core.session.answer import NextIntent, RenderedAnswer, decode_stored_answer
+from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import Envelope, NodeCreated
 from interlock.core.session.head import Head, RunHead
 from tests.scenes import output
@@ -58,13 +58,13 @@ class Driven:
         return self._hold(advance(self.app, token or self.token, taken))
 
     def checkpoint(self, notes: str, token: str | None = None) -> None:
-        assert isinstance(checkpoint(self.app, token or self.token, output(notes)), Answered)
+        assert isinstance(checkpoint(self.app, token or self.token, output(notes)), RenderedAnswer)
 
     def decide(self, verdict: Literal["granted", "denied"], reason: str = "") -> "Driven":
         """Answer the approval that is waited for, and go on where it leads."""
         assert self.answered.answer.approval
         name = self.answered.answer.approval.id
-        approvals.answer(self.app, name, Verdict(verdict, "user", reason))
+        approvals.answer(self.app, name, ApprovalVerdict(verdict, "user", reason))
         return self.shown()
 
     def shown(self) -> "Driven":
@@ -74,7 +74,7 @@ class Driven:
         )
 
     def _hold(self, answered: object) -> "Driven":
-        assert isinstance(answered, Answered), answered
+        assert isinstance(answered, RenderedAnswer), answered
         self.answered = answered
         self.token = answered.answer.continue_token
         return self
@@ -115,7 +115,7 @@ class Driven:
             for envelope in self.envelopes
             if envelope.node == self.tip and isinstance(envelope.event, NodeCreated)
         ]
-        return decode_frame(self.app.reader.blob(created.answer)).answer.next_intent
+        return decode_stored_answer(self.app.reader.blob(created.answer)).answer.next_intent
 
     def blobs(self, refs: tuple[BlobRef, ...]) -> dict[BlobRef, bytes]:
         return {ref: self.app.reader.blob(ref) for ref in refs}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlock.core.views.ages import ago
+from interlock.core.views.ages import time_ago
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
@@ -21,4 +21,4 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
     ],
 )
 def test_an_age_is_said_in_its_largest_unit(passed_ms: int, words: str) -> None:
-    assert ago(10**12 - passed_ms, 10**12) == words
+    assert time_ago(10**12 - passed_ms, 10**12) == words

@@ -22,11 +22,11 @@ from interlock.core.session.events import (
 )
 from interlock.core.views.events import (
     SUMMARY_CHARS_MAX,
+    EventLink,
     EventRow,
-    Link,
     event_row,
+    event_summary,
     kind_of,
-    summary,
 )
 from interlock.core.workflow.interpret import IN_ORDER, Entry
 from tests.core.views.driven import GAP, STOP, Driven, planned, step
@@ -73,7 +73,7 @@ def test_every_kind_of_event_has_words_and_its_stored_name(tag: str) -> None:
 @given(st.text(min_size=1))
 def test_a_summary_is_one_line_of_bounded_length_whatever_was_written(text: str) -> None:
     for event in (OutputAppended(ATTEMPT, text * 50), StatusChanged("paused", f"{text}\n" * 50)):
-        said = summary(event)
+        said = event_summary(event)
         assert len(said.splitlines()) == 1
         assert len(said) <= SUMMARY_CHARS_MAX
 
@@ -133,29 +133,40 @@ def test_a_row_links_to_what_it_is_about_the_nearest_first(run: Driven) -> None:
     assert asked
     run.decide("granted")
     found = {row.kind: row.links for row in rows(run)}
-    run_link = Link("run", run.run.run)
+    run_link = EventLink("run", run.run.run)
 
     assert found["session_created"] == ()
     assert found["run_started"] == (run_link,)
-    assert found["advance_recorded"] == (Link("node", waiting), Link("node", root), run_link)
+    assert found["advance_recorded"] == (
+        EventLink("node", waiting),
+        EventLink("node", root),
+        run_link,
+    )
     assert found["gap_recorded"][0].what == "gap"
     assert found["approval_requested"] == (
-        Link("approval", asked.id),
-        Link("node", waiting),
+        EventLink("approval", asked.id),
+        EventLink("node", waiting),
         run_link,
     )
     assert found["approval_resolved"] == (
-        Link("approval", asked.id),
-        Link("node", run.tip),
-        Link("node", waiting),
+        EventLink("approval", asked.id),
+        EventLink("node", run.tip),
+        EventLink("node", waiting),
         run_link,
     )
-    assert found["node_created"] == (Link("node", run.tip), Link("node", waiting), run_link)
+    assert found["node_created"] == (
+        EventLink("node", run.tip),
+        EventLink("node", waiting),
+        run_link,
+    )
 
 
 def test_a_trace_that_says_nothing_new_still_has_words() -> None:
-    assert summary(TraceAppended((Entry("chosen", "one", IN_ORDER),))) == "because: next in order"
-    assert summary(SessionArchived(is_archived=False)) == "back from the archive"
+    assert (
+        event_summary(TraceAppended((Entry("chosen", "one", IN_ORDER),)))
+        == "because: next in order"
+    )
+    assert event_summary(SessionArchived(is_archived=False)) == "back from the archive"
 
 
 def test_an_event_from_the_wire_is_summed_up() -> None:

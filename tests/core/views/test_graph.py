@@ -7,7 +7,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.runs import approvals, user_actions
 from interlock.core.preferences import Wish
-from interlock.core.session.approve import Verdict
+from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import NodeCreated
 from interlock.core.views.arrivals import arrivals
 from interlock.core.views.collapse import collapse
@@ -73,7 +73,7 @@ def test_an_answer_on_a_branch_that_was_left_makes_a_node_aside(run: Driven) -> 
     before, at_first = layout(graph_of(run)), run.tip
 
     assert asked
-    approvals.answer(run.app, asked.id, Verdict("granted", "user"))
+    approvals.answer(run.app, asked.id, ApprovalVerdict("granted", "user"))
 
     graph = graph_of(run)
     assert graph.tip == at_first, "work goes on elsewhere"
@@ -100,7 +100,7 @@ def test_all_that_one_call_records_belongs_to_the_node_that_it_makes(
     found = arrivals(run.run.run, run.envelopes)
 
     root, one, other, marker = found.values()
-    kinds = [envelope.event.__struct_config__.tag for envelope in one.led]
+    kinds = [envelope.event.__struct_config__.tag for envelope in one.envelopes]
     assert one.node == first
     assert kinds == [
         "advance_recorded",
@@ -114,16 +114,16 @@ def test_all_that_one_call_records_belongs_to_the_node_that_it_makes(
         "another way",
     ]
     assert [entry.what for entry in other.decisions] == ["branched"]
-    assert other.moves == ()
+    assert other.routing_decisions == ()
     assert marker.output
     assert marker.output.notes == "a marker"
-    assert [envelope.event.__struct_config__.tag for envelope in root.led] == [
+    assert [envelope.event.__struct_config__.tag for envelope in root.envelopes] == [
         "run_started",
         "preferences_changed",
         "context_set",
         "node_created",
     ]
-    everything = sum(len(arrival.led) for arrival in found.values())
+    everything = sum(len(arrival.envelopes) for arrival in found.values())
     assert everything == len(run.envelopes) - 2, "all but the session's creation and the wish"
 
 

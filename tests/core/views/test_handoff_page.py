@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from interlock.core.handoff.page import handoff_of, handoff_page
-from interlock.core.handoff.parse import Handoff, parse_handoff
+from interlock.core.handoff.parse import HandoffContent, parse_handoff
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowHash, WorkflowId
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
@@ -50,7 +50,7 @@ def state(feature: str | None, task: str | None, *descriptions: str) -> SessionS
     )
 
 
-def items(handoff: Handoff) -> tuple[object, ...]:
+def items(handoff: HandoffContent) -> tuple[object, ...]:
     return (
         handoff.feature,
         handoff.progress,

@@ -46,7 +46,7 @@ def test_the_path_is_the_ancestry_of_the_tip_that_the_head_names(made: list[Move
     head: Head | None = None
     parents: dict[NodeId, NodeId | None] = {}
     for envelope in envelopes(made):
-        head = heads.apply(head, envelope)
+        head = heads.apply_event(head, envelope)
         if isinstance(envelope.event, NodeCreated) and envelope.node:
             parents[envelope.node] = envelope.event.parent
     assert head is not None

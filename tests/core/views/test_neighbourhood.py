@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.views.neighbourhood import (
-    APART,
+    COLUMN_SPACING,
     Neighbourhood,
     Relation,
     neighbourhood,
@@ -71,7 +71,7 @@ def test_nothing_lies_on_another_and_every_line_joins_two_that_are_there(
     assert len(set(places.values())) == len(places)
     assert laid.names[0].name == "a"
     assert all(0 <= lane < laid.width and 0 <= row < laid.height for lane, row in places.values())
-    assert all(abs(lane - places["a"][0]) <= depth * APART for lane, _ in places.values())
+    assert all(abs(lane - places["a"][0]) <= depth * COLUMN_SPACING for lane, _ in places.values())
     assert len(set(pairs)) == len(pairs), "one line for two"
     wanted = {
         frozenset((one.source, one.target))

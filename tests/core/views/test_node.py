@@ -11,7 +11,13 @@ from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.ids import NodeId
 from interlock.core.session.events import Envelope
-from interlock.core.views.node_panel import Change, NodePanel, around, changes, panel
+from interlock.core.views.node_panel import (
+    Change,
+    NodePanel,
+    context_changes,
+    node_surroundings,
+    panel,
+)
 from tests.core.views.driven import GAP, Driven, planned, step
 
 REPORT = {"kind": "report", "value": 1.5}
@@ -31,9 +37,9 @@ def run(app: App, tmp_path: Path) -> Driven:
 
 
 def panel_of(driven: Driven, node: NodeId) -> NodePanel:
-    found = around(driven.run.run, driven.envelopes, node)
+    found = node_surroundings(driven.run.run, driven.envelopes, node)
     assert found is not None
-    return panel(found, driven.blobs(found.refs))
+    return panel(found, driven.blobs(found.blob_refs))
 
 
 def test_a_node_shows_what_the_agent_was_given(run: Driven) -> None:
@@ -163,7 +169,7 @@ def test_an_approval_shows_the_question_and_the_answer(app: App, tmp_path: Path)
 def test_what_was_not_read_is_not_there(run: Driven) -> None:
     root = run.tip
     run.hand_in("done", REPORT, context={"a": 1})
-    found = around(run.run.run, run.envelopes, root)
+    found = node_surroundings(run.run.run, run.envelopes, root)
     assert found
 
     shown = panel(found, {})
@@ -176,9 +182,9 @@ def test_what_was_not_read_is_not_there(run: Driven) -> None:
 def test_content_that_is_no_json_is_shown_as_it_is(run: Driven) -> None:
     root = run.tip
     run.hand_in("done", REPORT)
-    found = around(run.run.run, run.envelopes, root)
+    found = node_surroundings(run.run.run, run.envelopes, root)
     assert found
-    blobs = run.blobs(found.refs)
+    blobs = run.blobs(found.blob_refs)
     (artifact,) = panel(found, blobs).handed_in[0].artifacts
 
     shown = panel(found, {**blobs, artifact.ref: b"<not json> \xff"})
@@ -187,14 +193,14 @@ def test_content_that_is_no_json_is_shown_as_it_is(run: Driven) -> None:
 
 
 def test_a_node_of_no_such_run_is_none(run: Driven) -> None:
-    assert around(run.run.run, run.envelopes, NodeId("node_0000000000000000")) is None
+    assert node_surroundings(run.run.run, run.envelopes, NodeId("node_0000000000000000")) is None
 
 
 @given(contexts, contexts)
 def test_changes_lead_from_one_context_to_the_other(
     before: dict[str, Json], after: dict[str, Json]
 ) -> None:
-    found = changes(before, after)
+    found = context_changes(before, after)
 
     made = dict(before)
     for change in found:
@@ -208,5 +214,5 @@ def test_changes_lead_from_one_context_to_the_other(
 
 
 def test_true_is_not_one() -> None:
-    assert changes({"a": 1}, {"a": True}) == (Change("a", "changed", before=1, after=True),)
-    assert changes({"a": {"x": 1, "y": 2}}, {"a": {"y": 2, "x": 1}}) == ()
+    assert context_changes({"a": 1}, {"a": True}) == (Change("a", "changed", before=1, after=True),)
+    assert context_changes({"a": {"x": 1, "y": 2}}, {"a": {"y": 2, "x": 1}}) == ()

@@ -20,7 +20,7 @@ from tests.core.views.driven import AGAIN, GAP, STOP, Driven, planned, step
 
 def steps_of(driven: Driven) -> tuple[PathStep, ...]:
     titles = titles_of(driven.app.pinned(driven.run.workflow_hash))
-    found = path_of(driven.run, driven.envelopes, told=driven.told, titles=titles)
+    found = path_of(driven.run, driven.envelopes, next_intent=driven.told, titles=titles)
     assert found.tip == driven.tip
     return found.steps
 

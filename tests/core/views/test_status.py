@@ -13,7 +13,7 @@ from interlock.app.runs import user_actions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.views import status
-from interlock.core.views.status import Code, Status, run_status, session_status
+from interlock.core.views.status import Status, StatusCode, run_status, session_status
 from tests.core.views.driven import GAP, STOP, Driven, planned, step
 
 
@@ -23,8 +23,8 @@ def run(app: App, tmp_path: Path) -> Driven:
 
 
 def word(driven: Driven) -> str:
-    found = run_status(driven.run, told=driven.told)
-    assert session_status(driven.head, driven.run, told=driven.told) == found
+    found = run_status(driven.run, next_intent=driven.told)
+    assert session_status(driven.head, driven.run, next_intent=driven.told) == found
     return found.word
 
 
@@ -152,7 +152,7 @@ def test_what_is_done_stays_done_when_its_session_ends(run: Driven) -> None:
 def test_every_code_has_a_word_and_a_meaning_and_some_need_the_user() -> None:
     constants = [found for found in vars(status).values() if isinstance(found, Status)]
     assert {found.code for found in constants} | {"blocked", "done", "done_with_gaps"} == set(
-        get_args(Code)
+        get_args(StatusCode)
     )
     for found in constants:
         assert found.meaning.endswith(".")

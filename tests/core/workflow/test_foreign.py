@@ -12,7 +12,7 @@ from interlock.core.ids import WorkflowHash
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import At, Judged, Submission, judge
+from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
 from interlock.core.workflow import interpret, packs, prompt
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
@@ -160,14 +160,16 @@ def handed(one: CompiledStep, *, decision: str) -> list[Json]:
     return sent
 
 
-def judged(found: CompiledWorkflow, position: Position, context: Doc, sent: list[Json]) -> Judged:
+def judged(
+    found: CompiledWorkflow, position: Position, context: Doc, sent: list[Json]
+) -> Judgement:
     one = interpret.step_at(found, position)
-    taken = artifacts.take(tuple(sent))
+    taken = artifacts.parse_artifacts(tuple(sent))
     assert one
     assert isinstance(taken, tuple)
-    at = At(found, position, one, interpret.scope(found, position, context))
+    at = CurrentStep(found, position, one, interpret.scope(found, position, context))
     run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
-    return judge(at, Submission(NOTES, taken), run)
+    return judge(at, StepOutput(NOTES, taken), run)
 
 
 def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:

@@ -368,7 +368,7 @@ def test_a_context_schema_is_refused_or_answers_soon(schema: Doc) -> None:
     assert isinstance(found, Invalid) or not is_endless
     if isinstance(found, Compiled):
         with quickly():
-            contexts.unfit({"goal": "a" * 2_000}, found.pinned.workflow.context_schema)
+            contexts.schema_violation({"goal": "a" * 2_000}, found.pinned.workflow.context_schema)
 
 
 def test_a_file_that_is_taken_is_taken_in_less_than_a_second_with_everything_in_it() -> None:

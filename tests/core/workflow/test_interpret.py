@@ -13,7 +13,7 @@ from interlock.core.ids import WorkflowHash
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import At, Submission, judge
+from interlock.core.session.judge import CurrentStep, StepOutput, judge
 from interlock.core.workflow import conditions, interpret, prompt
 from interlock.core.workflow.compiled import CompiledWorkflow, unpack
 from interlock.core.workflow.interpret import Context, Moved, Position, Stuck
@@ -375,9 +375,9 @@ def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
         moved = interpret.go_on(found, moved.position, context)
     assert isinstance(moved, Moved)
     assert moved.step
-    taken = artifacts.take(({"kind": "loop_control", "decision": "stop", **named},))
+    taken = artifacts.parse_artifacts(({"kind": "loop_control", "decision": "stop", **named},))
     assert isinstance(taken, tuple)
-    at = At(found, moved.position, moved.step, context)
+    at = CurrentStep(found, moved.position, moved.step, context)
     run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
 
-    assert judge(at, Submission("done", taken), run).blockers == ()
+    assert judge(at, StepOutput("done", taken), run).blockers == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.canonical import Json, escape
+from interlock.core.canonical import Json, escape_pointer_part
 from interlock.core.workflow.json_locations import Spot, locate, repeated_keys
 
 TEXT = """{
@@ -161,7 +161,7 @@ def places(value: Any, pointer: str = "") -> dict[str, Json]:
         case _:
             items = ()
     for key, part in items:
-        found |= places(part, f"{pointer}/{escape(str(key))}")
+        found |= places(part, f"{pointer}/{escape_pointer_part(str(key))}")
     return found
 
 
@@ -291,14 +291,14 @@ def naively_repeated(tree: Tree, pointer: str = "") -> set[str]:
     match tree:
         case Pairs():
             keys = [key for key, _ in tree]
-            found = {f"{pointer}/{escape(key)}" for key in keys if keys.count(key) > 1}
+            found = {f"{pointer}/{escape_pointer_part(key)}" for key in keys if keys.count(key) > 1}
             items = iter(tree)
         case list():
             found, items = set[str](), enumerate(tree)
         case _:
             return set()
     for key, part in items:
-        found |= naively_repeated(part, f"{pointer}/{escape(str(key))}")
+        found |= naively_repeated(part, f"{pointer}/{escape_pointer_part(str(key))}")
     return found
 
 

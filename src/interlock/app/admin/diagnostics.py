@@ -14,7 +14,7 @@ from interlock.app.admin.server_process import Running, running
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.tool_calls import Glass
-from interlock.core.preferences import Preferences, granted
+from interlock.core.preferences import Preferences, apply_wish
 from interlock.store.log import Stats
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.settings import preferences_in
@@ -107,7 +107,7 @@ def _hours(found: About) -> int:
 
 def _chosen(path: Path) -> Chosen:
     try:
-        preferences = granted(Preferences(), preferences_in(path))
+        preferences = apply_wish(Preferences(), preferences_in(path))
     except SettingsBroken as broken:
         return Chosen(path, is_written=True, preferences=Preferences(), fault=str(broken))
     return Chosen(path, path.exists(), preferences)

@@ -25,16 +25,16 @@ from interlock.app.admin.store_copy_refusals import (
 from interlock.app.context import App
 from interlock.app.sessions.lookup import check_stream, checked
 from interlock.core.ids import BlobRef, RunId, SessionId
-from interlock.core.session.chain import Link
-from interlock.core.session.events import Envelope, decode_envelope, refs_of
-from interlock.core.session.plan import Plan, Stream, carried
+from interlock.core.session.chain import ChainLink
+from interlock.core.session.events import Envelope, blob_refs_of, decode_envelope
+from interlock.core.session.plan import Plan, Stream, plan_from_recorded
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 from interlock.store.open_store import Store, directory_of, holds_other_things, open_target
 
 Tell: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""
-Recorded: TypeAlias = tuple[Link, Envelope]
+Recorded: TypeAlias = tuple[ChainLink, Envelope]
 Blobs: TypeAlias = dict[BlobRef, bytes]
 Ends: TypeAlias = dict[SessionId, tuple[int, bytes]]
 
@@ -202,10 +202,10 @@ def _plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Pla
     for part, blobs in _parts(source, links):
         plan = _plan(source, stream, part, blobs, times)
         yield plan
-        stream = Stream(session, plan.after + len(plan.links), plan.end, plan.head)
+        stream = Stream(session, plan.expected_version + len(plan.links), plan.end, plan.head)
 
 
-def _parts(source: LogReader, links: Iterator[Link]) -> Iterator[tuple[list[Recorded], Blobs]]:
+def _parts(source: LogReader, links: Iterator[ChainLink]) -> Iterator[tuple[list[Recorded], Blobs]]:
     """As the events may have been written: each run has a row with the time of its last change."""
     part: list[Recorded] = []
     blobs: Blobs = {}
@@ -218,7 +218,7 @@ def _parts(source: LogReader, links: Iterator[Link]) -> Iterator[tuple[list[Reco
             part, blobs, size = [], {}, 0
         part.append((link, envelope))
         size += len(link.body)
-        for ref in refs_of(envelope.event):
+        for ref in blob_refs_of(envelope.event):
             if ref not in blobs:
                 blobs[ref] = source.blob(ref)
                 size += len(blobs[ref])
@@ -233,13 +233,13 @@ def _plan(
     blobs: Blobs,
     times: Mapping[RunId, int],
 ) -> Plan:
-    plan = carried(stream, part, blobs=blobs)
+    plan = plan_from_recorded(stream, part, blobs=blobs)
     # An imported session was written at once, and does not own the conversations it tells of.
     at_ms = plan.head.updated_ms
     runs = [
         run.run for run in plan.head.runs if run.run in plan.runs or times.get(run.run) == at_ms
     ]
-    bound = [one for one in plan.bound if source.of_host(*one) == stream.session]
+    bound = [one for one in plan.bound_conversations if source.of_host(*one) == stream.session]
     return msgspec.structs.replace(plan, runs=tuple(runs), bound=tuple(bound))
 
 

@@ -123,7 +123,7 @@ def remember_client(app: App, conversation: Conversation) -> None:
 
 
 def _of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
-    named = tokens.read(token, app.keyring.keys())
+    named = tokens.read_token(token, app.keyring.keys())
     if isinstance(named, TokenFault):
         return BadToken(named)
     located = app.reader.locate(named.node)

@@ -5,13 +5,13 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.user_actions import open_gaps
-from interlock.core.handoff.page import handoff_of, joined
-from interlock.core.handoff.parse import Handoff
+from interlock.core.handoff.page import handoff_of, merge_handoffs
+from interlock.core.handoff.parse import HandoffContent
 from interlock.core.ids import SessionId
 from interlock.core.session.state import SessionState
 
 
-def hand_off(app: App, session: SessionId) -> Handoff:
+def hand_off(app: App, session: SessionId) -> HandoffContent:
     """Where the session stands. It is known to be there."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -24,4 +24,4 @@ def hand_off(app: App, session: SessionId) -> Handoff:
     known = state if isinstance(state, SessionState) else None
     feature = (known.active_feature if known else None) or ""
     noted = handed_over(app, Path(stream.head.workspace), session, feature=feature)
-    return joined(handoff_of(session, stream.head, known, gaps), noted)
+    return merge_handoffs(handoff_of(session, stream.head, known, gaps), noted)

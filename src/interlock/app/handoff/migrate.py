@@ -27,12 +27,12 @@ from interlock.app.notes.results import Done
 from interlock.app.notes.write import Draft, Planned, plan, write
 from interlock.app.notes.write_and_index import told
 from interlock.app.protocol import gated_sessions
-from interlock.core.handoff.migration import Migration, Piece, migration
+from interlock.core.handoff.migration import HandoffNote, Migration, plan_migration
 from interlock.core.handoff.parse import parse_handoff
 from interlock.core.notes import frontmatter
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.fts_query import one_line
-from interlock.core.protocol.gated_session import Work
+from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
@@ -82,7 +82,7 @@ def migrate(
         return HandoffUnread(str(path), str(unreadable))
     source = _source(path, notes.root)
     notes.refresh(app, seconds_max=None)
-    found = migration(parse_handoff(text), source)
+    found = plan_migration(parse_handoff(text), source)
     drafts = list(_drafts(app, notes, found, source))
     foreseen = _foreseen(app, notes, drafts)
     if not isinstance(foreseen, list):
@@ -105,10 +105,10 @@ def migrate(
 
 
 def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[Draft]:
-    pieces = list(found.pieces)
-    if found.rest:
-        name = _name_of_rest(app, notes, found.rest)
-        pieces.append(Piece(name, "note", "", found.rest))
+    pieces = list(found.notes)
+    if found.leftover_text:
+        name = _name_of_rest(app, notes, found.leftover_text)
+        pieces.append(HandoffNote(name, "note", "", found.leftover_text))
     for piece in pieces:
         metadata = {"source": source, "status": piece.status}
         yield Draft(
@@ -181,7 +181,7 @@ def _session(app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run
         return _no_session(explain(begun))
     if begun.state.active_feature or begun.state.active_task:
         return _Session(begun.session, "The session is about other work already, and stays so.")
-    changed = gated_sessions.change_work(app, begun.session, Work(found.feature, found.task))
+    changed = gated_sessions.change_work(app, begun.session, WorkUpdate(found.feature, found.task))
     if not isinstance(changed, SessionState):  # somebody was faster and ended it
         return _no_session(explain(changed))
     return _Session(begun.session, f"The session goes on with {_work(found)}.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
-from interlock.core.handoff.parse import Handoff, Step, parse_handoff
+from interlock.core.handoff.parse import HandoffContent, HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import parse
@@ -23,7 +23,7 @@ NOTES_MAX = 100
 _WORK = ("feature", "task")
 
 
-def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) -> Handoff:
+def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) -> HandoffContent:
     """Nothing, where the notes cannot be used: a session can be handed over without them."""
     place = place_of(app.home, workspace)
     try:
@@ -39,10 +39,10 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
         return _NOTHING
     said = [parse_handoff(note.body) for note in work]
     made = [row for row in rows if row.type.casefold() == "decision" and row.status != "closed"]
-    return Handoff(
+    return HandoffContent(
         feature="",
         progress=tuple(
-            Step(one_line(step.text), step.is_done) for one in said for step in one.progress
+            HandoffStep(one_line(step.text), step.is_done) for one in said for step in one.progress
         ),
         decisions=tuple(one_line(row.title) for row in sorted(made, key=lambda row: row.path)),
         blockers=tuple(text for note in work for text in _blockers(note)),
@@ -51,7 +51,7 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
     )
 
 
-_NOTHING = Handoff("", (), (), (), (), ())
+_NOTHING = HandoffContent("", (), (), (), (), ())
 
 
 def _is_work(row: Row, feature: str) -> bool:

@@ -12,7 +12,7 @@ from interlock.core.notes.budget import Part
 from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
-from interlock.core.views.session_note import TYPES as PUBLISHED
+from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
 from interlock.store.notes.rows import Filter, Row
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found

@@ -24,7 +24,7 @@ from interlock.core import ids
 from interlock.core.gate.state import Mode, Policy, Profile, Row, why_not
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session, logbook
-from interlock.core.protocol.gated_session import By, Conversation, NotAllowed, Work
+from interlock.core.protocol.gated_session import Actor, ChangeNotAllowed, Conversation, WorkUpdate
 from interlock.core.session import state
 from interlock.core.session.events import ObservationRecorded, SessionStatus, decode_envelope
 from interlock.core.session.head import Attended
@@ -49,7 +49,9 @@ def begin(app: App, root: Path, conversation: Conversation) -> Begun:
     return _begin(app, root, conversation, _known(app, conversation))
 
 
-def start(app: App, root: Path, asked: str | None = None) -> Begun | CallerUnknown | NotAllowed:
+def start(
+    app: App, root: Path, asked: str | None = None
+) -> Begun | CallerUnknown | ChangeNotAllowed:
     """For a client or a user who wants a session here: the one that is meant, or a new one.
 
     A conversation that is known and has no session gets one of its own, as from its hook.
@@ -69,7 +71,7 @@ def start(app: App, root: Path, asked: str | None = None) -> Begun | CallerUnkno
 
 def join(
     app: App, root: Path, conversation: Conversation | None, session: SessionId
-) -> Begun | NotAllowed:
+) -> Begun | ChangeNotAllowed:
     """From now on the conversation belongs to `session`, if that is of the project at `root`.
 
     The mode of the session holds then, so an agent joins only where it could go by itself.
@@ -79,17 +81,17 @@ def join(
     assert stream.head is not None, "a stored stream has a head"
     what = f"joining session {session}"
     if project.root_of(Path(stream.head.workspace)) != root:
-        return NotAllowed(what, f"it belongs to {stream.head.workspace}")
+        return ChangeNotAllowed(what, f"it belongs to {stream.head.workspace}")
     policy, there = _standing_in(app, root).policy, stream.head.attended
     if conversation and there and not _is_bound(app, conversation, session):
         before = _mode_of(app, conversation) or policy.first_mode
         why = why_not(before, there.mode, policy, has_task=bool(there.task))
         if before != there.mode and why:
-            return NotAllowed(f"{what}, which is in mode {there.mode},", why)
+            return ChangeNotAllowed(f"{what}, which is in mode {there.mode},", why)
     return _begin(app, root, conversation, session)
 
 
-def take_up(app: App, workspace: Path, session: SessionId) -> Begun | NotAllowed | None:
+def take_up(app: App, workspace: Path, session: SessionId) -> Begun | ChangeNotAllowed | None:
     """The caller goes on with an older session: its conversation comes along, so the gate does too.
 
     None where there is nothing to do: no gate here, no conversation, or it is there already.
@@ -119,8 +121,8 @@ def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[Sessi
 
 
 def change_mode(
-    app: App, session: SessionId, mode: Mode, *, by: By, task: str | None = None
-) -> SessionState | gated_session.Refusal:
+    app: App, session: SessionId, mode: Mode, *, by: Actor, task: str | None = None
+) -> SessionState | gated_session.AttendanceRefusal:
     standing = _standing_of(app, session)
     return _change(
         app,
@@ -132,7 +134,9 @@ def change_mode(
     )
 
 
-def change_work(app: App, session: SessionId, work: Work) -> SessionState | gated_session.Refusal:
+def change_work(
+    app: App, session: SessionId, work: WorkUpdate
+) -> SessionState | gated_session.AttendanceRefusal:
     return _change(
         app,
         session,
@@ -143,7 +147,7 @@ def change_work(app: App, session: SessionId, work: Work) -> SessionState | gate
 
 def change_status(
     app: App, session: SessionId, status: SessionStatus, reason: str
-) -> SessionState | gated_session.Refusal:
+) -> SessionState | gated_session.AttendanceRefusal:
     return _change(
         app,
         session,
@@ -154,14 +158,14 @@ def change_status(
     )
 
 
-def state_of(app: App, session: SessionId) -> SessionState | gated_session.NotAttended:
+def state_of(app: App, session: SessionId) -> SessionState | gated_session.SessionNotAttended:
     envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = stream.head.workspace
     found = state.fold(envelopes, project=Path(root).name)
-    return found or gated_session.NotAttended(session)
+    return found or gated_session.SessionNotAttended(session)
 
 
 def publish(app: App, session: SessionId, standing: Standing) -> None:
@@ -218,7 +222,7 @@ def _begin(
             conversation=conversation,
             is_bound=_is_bound(app, conversation, stream.session),
             evidence=evidence,
-            seen=seen,
+            observation=seen,
             at_ms=app.clock.now_ms(),
         )
         if planned is None or _append(app, planned):
@@ -238,7 +242,7 @@ def _evidence(
         path = logbooks.begin(
             root,
             logbook.day_of(at_ms),
-            lambda number: logbook.opened(
+            lambda number: logbook.initial_text(
                 session, number, branch=branch, profile=profile, at_ms=at_ms
             ),
         )
@@ -266,8 +270,8 @@ def _change(
     app: App,
     session: SessionId,
     standing: Standing,
-    decide: Callable[[Stream], Plan | gated_session.Refusal | None],
-) -> SessionState | gated_session.Refusal:
+    decide: Callable[[Stream], Plan | gated_session.AttendanceRefusal | None],
+) -> SessionState | gated_session.AttendanceRefusal:
     while True:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"

@@ -23,14 +23,14 @@ from interlock.core.notes.note import Metadata
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.views.session_note import (
-    CURRENT,
-    TYPES,
-    Page,
+    CURRENT_SESSION_NOTE,
+    PUBLISHED_TYPES,
+    SessionNotePage,
     current_page,
-    kept_in,
-    name_of,
+    merge_user_text,
+    session_note_name,
     session_page,
-    with_kept,
+    user_text_in,
 )
 from interlock.store.failures import StoreFailure
 from interlock.workspace.failures import FolderFailure
@@ -68,7 +68,7 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
 
 
 @told
-def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
+def publish(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteRefusal:
     """Write the page, unless a newer one is there. What people wrote below its line stays."""
     path = f"{page.name}.md"
     with notes.lock.held(WAIT_SECONDS):
@@ -76,14 +76,14 @@ def publish(app: App, notes: OpenedNotes, page: Page) -> Done | NoteRefusal:
         if isinstance(found, Outside):
             return BadName(path, found.reason)
         known = parse(found.text, path=path) if found else None
-        if known and known.type not in TYPES:
+        if known and known.type not in PUBLISHED_TYPES:
             return NotOurs(path)
         if known and _version(known.front.values) > _version(page.metadata):
             return Done("unchanged", path, page.name, "")
         text = compose(
             title=page.title,
             type=str(page.metadata["type"]),
-            content=set_apart(with_kept(page, known.body if known else "")),
+            content=set_apart(merge_user_text(page, known.body if known else "")),
             tags=(),
             metadata={key: value for key, value in page.metadata.items() if key != "type"},
             permalink=page.name,
@@ -104,7 +104,7 @@ def unpublish(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
         return ()
     if not isinstance(place, Place):
         return (f"What was published of it, if anything, stays: {explain_note(place).error}.",)
-    pages = (f"{name_of(session)}.md", f"{CURRENT}.md")
+    pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
     there = [path for path in pages if _may_be_of(session, Folder(place.folder), path)]
     if not there:
@@ -139,7 +139,7 @@ def _taken_away(notes: OpenedNotes, path: str, session: SessionId) -> str:
         found = _page_of(session, notes.folder, path)
         if found is None:
             return ""
-        if kept_in(found.text):
+        if user_text_in(found.text):
             return _stays(path, "somebody has written into it")
         done = notes.folder.delete(path, expected=found.digest)
     except FolderFailure as failure:
@@ -196,7 +196,7 @@ def _late(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRef
     late: list[SessionId] = []
     for session in app.reader.attended_in(str(root))[:CATCH_UP_MAX]:
         stream = app.reader.stream(session)
-        row = notes.index.by_path(f"{name_of(session)}.md")
+        row = notes.index.by_path(f"{session_note_name(session)}.md")
         if stream and (row is None or _version(row.front) < stream.version):
             late.append(session)
     return late

@@ -13,8 +13,8 @@ from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
 from interlock.core.session import artifacts, context, decide
-from interlock.core.session.answer import Answered, decode_frame
-from interlock.core.session.decide import Around, Handed
+from interlock.core.session.answer import RenderedAnswer, decode_stored_answer
+from interlock.core.session.decide import AdvanceInputs, Attempt
 from interlock.core.session.events import AdvanceRecorded, GapRecorded
 from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.nodes import advance_key, introduce
@@ -24,8 +24,10 @@ from interlock.store.log import LogReader
 
 def advance(
     app: App, token: str, taken: Taken
-) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
-    def attempt() -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
+    def attempt() -> (
+        decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal
+    ):
         with app.log.snapshot():
             return _decide(app, token, taken)
 
@@ -34,7 +36,7 @@ def advance(
 
 def _decide(
     app: App, token: str, taken: Taken
-) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
     place = token_target.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
@@ -45,41 +47,41 @@ def _decide(
         place.stream,
         place.node,
         app.pinned(place.run.workflow_hash),
-        Handed(attempt, taken.arguments, taken.output, taken.context),
+        Attempt(attempt, taken.arguments, taken.output, taken.context),
         _around(app, place, taken),
     )
 
 
-def replay(app: App, child: NodeId) -> Answered:
+def replay(app: App, child: NodeId) -> RenderedAnswer:
     """The answer that introduced `child`, again."""
     node = stored_node.load_node(app.reader, child)
     key = app.keyring.keys().get(node.created.token_key)
     return introduce(
         child,
         node.created,
-        decode_frame(app.reader.blob(node.created.answer)),
+        decode_stored_answer(app.reader.blob(node.created.answer)),
         prompt=stored_node.prompt_of(app.reader, node),
         # A token that would be refused at once helps nobody.
         key=key if key and key.state != "revoked" else app.keyring.current(),
     )
 
 
-def _around(app: App, place: Place, taken: Taken) -> Around:
+def _around(app: App, place: Place, taken: Taken) -> AdvanceInputs:
     node = place.node
     assert place.stream.head is not None, "a node lies in a session"
-    return Around(
+    return AdvanceInputs(
         context=context.decode(app.log.blob(node.created.context)),
         prompt=stored_node.prompt_of(app.log, node),
         open_gaps=_open_gaps(app.log, place, taken),
         other_branch=stored_node.other_branch(app.log, node),
-        seen=changed_since(place.stream.head, Path(place.stream.head.workspace)),
+        observation=changed_since(place.stream.head, Path(place.stream.head.workspace)),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )
 
 
 def _open_gaps(reader: LogReader, place: Place, taken: Taken) -> dict[GapId, GapRecorded]:
-    known, _ = artifacts.known(taken.output.artifacts)
+    known, _ = artifacts.known_artifacts(taken.output.artifacts)
     session = place.node.session
     found: dict[GapId, GapRecorded] = {}
     for artifact in known:

@@ -10,7 +10,7 @@ from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
-from interlock.core.session.approve import Asked, Verdict
+from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
@@ -61,7 +61,7 @@ def waiting(app: App) -> list[Waiting]:
     """Those that wait, oldest first. Those whose deadline has passed are decided now."""
     found: list[Waiting] = []
     for one in _open(app.reader):
-        verdict = approve.overdue(one.request, at_ms=app.clock.now_ms())
+        verdict = approve.timeout_verdict(one.request, at_ms=app.clock.now_ms())
         if verdict:
             _record(app, one.node, verdict)
         else:
@@ -90,12 +90,14 @@ def find(app: App, session: str, approval: str) -> Waiting | ApprovalAnswered | 
     return _waiting(app.reader, _opened(app.reader, stream.head.run(requested.run), requested))
 
 
-def answer(app: App, asked: str, verdict: Verdict) -> Answered | NoSuchApproval | ApprovalAnswered:
+def answer(
+    app: App, asked: str, verdict: ApprovalVerdict
+) -> Answered | NoSuchApproval | ApprovalAnswered:
     """Grant or deny the approval whose id is `asked` or begins so."""
     found = [one for one in _open(app.reader) if asked and one.request.approval.startswith(asked)]
     if len(found) != 1:
         return NoSuchApproval(asked, tuple(one.request.approval for one in found))
-    chosen, late = found[0], approve.overdue(found[0].request, at_ms=app.clock.now_ms())
+    chosen, late = found[0], approve.timeout_verdict(found[0].request, at_ms=app.clock.now_ms())
     name = chosen.request.approval
     resolved = _record(app, chosen.node, late or verdict)
     if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
@@ -110,13 +112,13 @@ def settle(app: App, approval: ApprovalId, session: SessionId) -> bool:
     assert requested is not None, "it was shown a moment ago"
     assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
     assert requested.node is not None, "an approval is waited for at a node"
-    verdict = approve.overdue(requested.event, at_ms=app.clock.now_ms())
+    verdict = approve.timeout_verdict(requested.event, at_ms=app.clock.now_ms())
     if verdict:
         _record(app, stored_node.load_node(app.reader, requested.node), verdict)
     return verdict is not None
 
 
-def _record(app: App, node: Node, verdict: Verdict) -> ApprovalResolved:
+def _record(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
     """The answer to the approval at `node`: this one, or the one that somebody gave before."""
     key = approval_resolved_key(ids.approval_id(node.id))
     while True:
@@ -143,12 +145,12 @@ def _record(app: App, node: Node, verdict: Verdict) -> ApprovalResolved:
             continue
 
 
-def _asked(reader: LogReader, node: Node) -> Asked:
+def _asked(reader: LogReader, node: Node) -> AwaitedApproval:
     request = stored_node.approval_at(reader, node)
     assert request is not None, "the node is an approval"
     assert node.created.parent is not None, "an approval comes after a step"
     step = stored_node.load_node(reader, node.created.parent)
-    return Asked(
+    return AwaitedApproval(
         request,
         node,
         step,

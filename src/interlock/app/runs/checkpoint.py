@@ -15,37 +15,37 @@ from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
 from interlock.core.session import checkpoint as checkpoints
 from interlock.core.session import decide
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import Handed
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import Attempt
 
 TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
 
 def checkpoint(
     app: App, token: str, taken: Taken
-) -> Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
     return record(app, lambda: _decide(app, token, taken))
 
 
 def _decide(
     app: App, token: str, taken: Taken
-) -> decide.Decided | Answered | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
     place = token_target.find(app.log, token, app.keyring.keys())
     if not isinstance(place, Place):
         return place
     # An approval that was answered is passed, unless the marker was set before that.
     for found in (place, token_target.past_approval(app.log, place)):
-        handed = Handed(found.attempt, taken.arguments, taken.output)
+        handed = Attempt(found.attempt, taken.arguments, taken.output)
         marker = checkpoints.marker_of(found.node, handed)
         if app.log.locate(marker):
             return replay(app, marker)
         place = found
     workflow = app.pinned(place.run.workflow_hash)
-    return decide.wrong_notes(taken.output) or checkpoints.checkpoint(
+    return decide.notes_refusal(taken.output) or checkpoints.set_checkpoint(
         place.stream,
         place.node,
         workflow,
-        Handed(place.attempt, taken.arguments, taken.output),
+        Attempt(place.attempt, taken.arguments, taken.output),
         confirms=token_target.confirms(app.log, place, workflow),
         approval=stored_node.approval_at(app.log, place.node),
         prompt=stored_node.prompt_of(app.log, place.node),
@@ -56,28 +56,28 @@ def _decide(
 
 def begin_with_checkpoint(
     app: App, taken: Taken, *, workspace: Path, session: str | None, request_id: str | None
-) -> Answered | StartRefusal | NotesWanted | BadToken | NodeGone | Unhealthy:
+) -> RenderedAnswer | StartRefusal | NotesWanted | BadToken | NodeGone | Unhealthy:
     """For an agent that follows no workflow: a run with one open step, and the first marker."""
     notes = taken.output.notes.strip()
     if not notes:
         return NotesWanted()
     if not os.path.isdir(workspace):
         return NoSuchDirectory(str(workspace))
-    if refusal := decide.wrong_notes(taken.output):
+    if refusal := decide.notes_refusal(taken.output):
         return refusal
     begun = begin_run(
         app,
         Start(
-            WorkflowId(checkpoints.checkpoints().workflow.id),
+            WorkflowId(checkpoints.checkpoints_workflow().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
             session=session,
             request_id=request_id,
         ),
-        checkpoints.checkpoints(),
+        checkpoints.checkpoints_workflow(),
         tool="checkpoint_workflow",
     )
-    if not isinstance(begun, Answered):
+    if not isinstance(begun, RenderedAnswer):
         return begun
     # The token of a fresh run is derived, so a repeated call sets the same marker again.
     return checkpoint(app, begun.answer.continue_token, taken)

@@ -11,34 +11,34 @@ from interlock.app.context import App
 from interlock.app.refusals import RequestReused
 from interlock.app.runs.advance import replay
 from interlock.core.ids import NodeId
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import Decided
-from interlock.core.session.plan import Request
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import PlannedReply
+from interlock.core.session.plan import RequestRecord
 
 Other = TypeVar("Other")
 
 
 def once(
-    app: App, call: Asked, make: Callable[[], Decided | Other], node: NodeId
-) -> Answered | RequestReused | Other:
+    app: App, call: Asked, make: Callable[[], PlannedReply | Other], node: NodeId
+) -> RenderedAnswer | RequestReused | Other:
     """Carry out `make`, which makes `node`, unless the same call was made before."""
     valid_ms = None if call.is_named else UNNAMED_VALID_MS
 
-    def attempt() -> Decided | Answered | RequestReused | Other:
+    def attempt() -> PlannedReply | RenderedAnswer | RequestReused | Other:
         at_ms = app.clock.now_ms()
         if before := _made_before(app, call, at_ms):
             return before
         decided = make()
-        if not isinstance(decided, Decided):
+        if not isinstance(decided, PlannedReply):
             return decided
-        request = Request(call.key, call.arguments, node, at_ms, valid_ms)
+        request = RequestRecord(call.key, call.arguments, node, at_ms, valid_ms)
         plan = msgspec.structs.replace(decided.plan, request=request)
-        return Decided(plan, decided.answered)
+        return PlannedReply(plan, decided.reply)
 
     return record(app, attempt)
 
 
-def _made_before(app: App, call: Asked, at_ms: int) -> Answered | RequestReused | None:
+def _made_before(app: App, call: Asked, at_ms: int) -> RenderedAnswer | RequestReused | None:
     before = app.reader.repeated(call.key)
     if before is None:
         return None

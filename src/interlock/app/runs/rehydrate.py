@@ -16,7 +16,7 @@ from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers
 from interlock.core.session import context as contexts
 from interlock.core.session import recap
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import (
     Envelope,
@@ -27,12 +27,12 @@ from interlock.core.session.nodes import (
     Node,
     missing_context,
     node_of,
+    node_spec_of,
     output_key,
-    place_of,
     situation,
     validation_key,
 )
-from interlock.core.session.recap import Past
+from interlock.core.session.recap import PastNotes
 from interlock.core.tokens import Token, mint
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
@@ -52,7 +52,7 @@ def rehydrate(
     pinned: Callable[[WorkflowHash], CompiledWorkflow],
     *,
     token: str,
-) -> Answered | BadToken | NodeGone | Unhealthy:
+) -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
     with reader.snapshot():
         place = token_target.find(reader, token, keyring.keys())
         if not isinstance(place, Place):
@@ -63,15 +63,15 @@ def rehydrate(
         assert head is not None, "a node lies in a session"
         workflow, blockers = pinned(run.workflow_hash), _blockers(reader, node)
         now = situation(
-            place_of(node),
+            node_spec_of(node),
             run,
             workflow,
             blockers=blockers,
             confirms=token_target.confirms(reader, place, workflow),
             approval=stored_node.approval_at(reader, node),
-            wanted=_wanted(reader, node, blockers),
+            example_context=_wanted(reader, node, blockers),
         )
-        stored = answers.frame(
+        stored = answers.stored_answer(
             msgspec.structs.replace(
                 now,
                 warnings=granted,
@@ -106,7 +106,7 @@ def _wanted(reader: LogReader, node: Node, blockers: tuple[Blocker, ...]) -> con
     missing = missing_context(blockers)
     if not missing:
         return {}
-    return contexts.example(contexts.decode(reader.blob(node.created.context)), missing)
+    return contexts.example_context(contexts.decode(reader.blob(node.created.context)), missing)
 
 
 def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:
@@ -137,11 +137,13 @@ def _marker_key(marker: Node) -> str:
     return output_key(marker.id, marker.created.attempt)
 
 
-def _past(reader: LogReader, session: SessionId, found: list[tuple[int, str, str]]) -> list[Past]:
+def _past(
+    reader: LogReader, session: SessionId, found: list[tuple[int, str, str]]
+) -> list[PastNotes]:
     """Newest first."""
     outputs = reader.recorded_among(session, [key for _, _, key in found])
     return [
-        Past(title, _notes(outputs[key]))
+        PastNotes(title, _notes(outputs[key]))
         for _, title, key in sorted(found, reverse=True)
         if key in outputs
     ]

@@ -9,7 +9,7 @@ from interlock.app.runs.workspace_snapshot import seen_in, to_verify
 from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking
-from interlock.core.session.resume_ranking import Known, Match, Query
+from interlock.core.session.resume_ranking import RankedMatch, RankingQuery, SessionCandidate
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader, ResumeRow
@@ -29,7 +29,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    match: Match
+    match: RankedMatch
     row: ResumeRow
     token: str
     changes: tuple[str, ...]
@@ -40,7 +40,7 @@ def find(
     reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], wanted: Wanted
 ) -> list[Candidate]:
     seen = seen_in(wanted.workspace)
-    query = Query(
+    query = RankingQuery(
         workspace=str(wanted.workspace),
         words=resume_ranking.words_of(wanted.query),
         session=wanted.session,
@@ -51,12 +51,12 @@ def find(
     rows = {row.run: row for row in _pool(reader, query) if row.tip}
     matches = resume_ranking.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
     return [
-        _candidate(reader, keyring, entropy, match, rows[match.known.run], is_first=index == 0)
+        _candidate(reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0)
         for index, match in enumerate(matches)
     ]
 
 
-def _pool(reader: LogReader, query: Query) -> list[ResumeRow]:
+def _pool(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
     if query.session or query.run:
         # Named and not there is nothing found, and never something else.
         return _named(reader, query.session, query.run)
@@ -82,8 +82,8 @@ def _named(reader: LogReader, session: str | None, run: str | None) -> list[Resu
     return [row for row in rows if row.session in sessions or row.run in wanted]
 
 
-def _known(row: ResumeRow) -> Known:
-    return Known(
+def _known(row: ResumeRow) -> SessionCandidate:
+    return SessionCandidate(
         row.session,
         RunId(row.run),
         row.tip,
@@ -102,7 +102,7 @@ def _candidate(
     reader: LogReader,
     keyring: Keyring,
     entropy: Callable[[int], bytes],
-    match: Match,
+    match: RankedMatch,
     row: ResumeRow,
     *,
     is_first: bool,

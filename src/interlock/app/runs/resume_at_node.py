@@ -9,14 +9,14 @@ from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
 from interlock.core.session import decide
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.tokens import Token, mint
 from interlock.store.log import LogReader
 
 
 def pick_up(
     app: App, session: SessionId, asked: str
-) -> Answered | NoSuchNode | BadToken | NodeGone | Unhealthy:
+) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | Unhealthy:
     """What an agent would be shown there, with a token of its own. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
@@ -31,7 +31,9 @@ def pick_up(
 
 def mark(
     app: App, session: SessionId, asked: str, notes: str
-) -> Answered | NoSuchNode | NotesWanted | BadToken | NodeGone | Unhealthy | decide.Refusal:
+) -> (
+    RenderedAnswer | NoSuchNode | NotesWanted | BadToken | NodeGone | Unhealthy | decide.RunRefusal
+):
     """A checkpoint beside that node, with notes."""
     node = _node(app.reader, session, asked)
     if isinstance(node, NoSuchNode):

@@ -22,12 +22,12 @@ from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
-from interlock.core.preferences import Preferences, Wish, granted, tightened
+from interlock.core.preferences import Preferences, Wish, apply_wish, apply_wish_where_stricter
 from interlock.core.session import decide, start_run
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.plan import Stream
-from interlock.core.session.start_run import Begin
+from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled import Pinned
 from interlock.core.workflow.prompt import Resolved
 from interlock.workspace.projects import references
@@ -49,11 +49,16 @@ class Start(msgspec.Struct, frozen=True):
 
 
 StartRefusal = (
-    NoSuchWorkflow | GoalMissing | NoSuchDirectory | CallerUnknown | RequestReused | decide.Refusal
+    NoSuchWorkflow
+    | GoalMissing
+    | NoSuchDirectory
+    | CallerUnknown
+    | RequestReused
+    | decide.RunRefusal
 )
 
 
-def start(app: App, asked: Start) -> Answered | StartRefusal:
+def start(app: App, asked: Start) -> RenderedAnswer | StartRefusal:
     if not asked.goal.strip():
         return GoalMissing()
     if not os.path.isdir(asked.workspace):
@@ -71,7 +76,7 @@ def start(app: App, asked: Start) -> Answered | StartRefusal:
 
 def begin_run(
     app: App, asked: Start, pinned: Pinned, *, tool: str, resolved: tuple[Resolved, ...] = ()
-) -> Answered | StartRefusal:
+) -> RenderedAnswer | StartRefusal:
     if len(asked.goal) > GOAL_CHARS_MAX:
         return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
     session = _session_for(app, asked)
@@ -83,7 +88,7 @@ def begin_run(
     except NotCanonical as refused:  # of all that is sent, only the context can be foreign
         return ContextRefused(refused.pointer, refused.reason)
 
-    def attempt() -> decide.Decided | decide.Refusal:
+    def attempt() -> decide.PlannedReply | decide.RunRefusal:
         stream = app.log.stream(session) if session else None
         beginning = _beginning(app, asked, stream, root, resolved)
         return start_run.start(
@@ -105,8 +110,10 @@ def default_preferences(app: App, workspace: Path) -> Preferences:
     Raises:
         SettingsBroken: one of the files cannot be used.
     """
-    users = granted(Preferences(), preferences_in(app.home / "config.toml"))
-    return tightened(users, preferences_in(workspace / ".interlock" / "config.toml"))
+    users = apply_wish(Preferences(), preferences_in(app.home / "config.toml"))
+    return apply_wish_where_stricter(
+        users, preferences_in(workspace / ".interlock" / "config.toml")
+    )
 
 
 def _beginning(
@@ -115,18 +122,18 @@ def _beginning(
     stream: Stream | None,
     root: NodeId,
     resolved: tuple[Resolved, ...],
-) -> Begin:
+) -> NewRun:
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
-    return Begin(
+    return NewRun(
         stream=stream,
         run=ids.run_id(app.entropy(ids.RANDOM_BYTES)),
         root=root,
         goal=asked.goal.strip(),
         workspace=str(asked.workspace),
         context=asked.context,
-        preferences=granted(default_preferences(app, asked.workspace), asked.preferences),
-        seen=seen_in(Path(stream.head.workspace) if stream.head else asked.workspace),
+        preferences=apply_wish(default_preferences(app, asked.workspace), asked.preferences),
+        observation=seen_in(Path(stream.head.workspace) if stream.head else asked.workspace),
         references=resolved,
     )
 

@@ -8,7 +8,7 @@ from interlock.core.ids import BlobRef
 from interlock.core.session import artifacts
 from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.context import Context, ContextRefused
-from interlock.core.session.judge import Submission
+from interlock.core.session.judge import StepOutput
 
 
 class Output(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,7 +25,7 @@ class _Arguments(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
 
 class Taken(msgspec.Struct, frozen=True):
-    output: Submission
+    output: StepOutput
     context: Context | None
     arguments: BlobRef
     """The same for the same output and context, however they were written."""
@@ -35,7 +35,7 @@ def take(
     output: Output | None, context: dict[str, Json] | None
 ) -> Taken | ArtifactRefused | ContextRefused:
     notes = (output and output.notes_markdown) or ""
-    taken = artifacts.take((output and output.artifacts) or ())
+    taken = artifacts.parse_artifacts((output and output.artifacts) or ())
     if isinstance(taken, ArtifactRefused):
         return taken
     canonical_context: CanonicalBytes | None = None
@@ -51,4 +51,4 @@ def take(
             msgspec.Raw(canonical_context) if canonical_context else None,
         )
     )
-    return Taken(Submission(notes, taken), context or None, canonical.blob_ref(arguments))
+    return Taken(StepOutput(notes, taken), context or None, canonical.blob_ref(arguments))

@@ -13,7 +13,7 @@ from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Stream
-from interlock.core.tokens import Key, TokenFault
+from interlock.core.tokens import SigningKey, TokenFault
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
@@ -34,9 +34,9 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def find(
-    reader: LogReader, token: str, keys: Mapping[int, Key]
+    reader: LogReader, token: str, keys: Mapping[int, SigningKey]
 ) -> Place | BadToken | NodeGone | Unhealthy:
-    named = tokens.read(token, keys)
+    named = tokens.read_token(token, keys)
     if isinstance(named, TokenFault):
         return BadToken(named)
     located = reader.locate(named.node)

@@ -8,7 +8,7 @@ from interlock.app.context import App
 from interlock.app.refusals import NoSuchGap, NoSuchRun, NoSuchSession, NothingToUnblock
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import GapId, RunId, SessionId
-from interlock.core.preferences import Preferences, Wish, granted
+from interlock.core.preferences import Preferences, Wish, apply_wish
 from interlock.core.session.events import (
     GapRecorded,
     GapResolved,
@@ -20,7 +20,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.head import RunHead
-from interlock.core.session.plan import Draft, Stream, plan
+from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 
@@ -51,7 +51,7 @@ def set_preferences(app: App, asked: str, wish: Wish) -> Preferences | NoSuchRun
     if isinstance(found, NoSuchRun):
         return found
     run, stream = found
-    preferences = granted(run.preferences, wish)
+    preferences = apply_wish(run.preferences, wish)
     if preferences != run.preferences:
         event = PreferencesChanged("user", preferences)
         _record(app, stream.session, f"preferences:{run.run}", event, run.run)
@@ -117,7 +117,7 @@ def _record(
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
         name = key if is_unique else f"{key}:{stream.version}"
-        draft = Draft(name, event, run)
+        draft = EventDraft(name, event, run)
         try:
             app.log.append(plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms()))
         except StreamMoved:

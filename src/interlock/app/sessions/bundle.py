@@ -12,17 +12,17 @@ from interlock.core import ids
 from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session import bundle, secrets
-from interlock.core.session.bundle import BundleRefused, Content
-from interlock.core.session.events import decode_envelope, refs_of
-from interlock.core.session.head import Head, apply
-from interlock.core.session.secrets import Suspect
+from interlock.core.session.bundle import BundleContent, BundleRefused
+from interlock.core.session.events import blob_refs_of, decode_envelope
+from interlock.core.session.head import Head, apply_event
+from interlock.core.session.secrets import SuspectedSecret
 
 
 class Exported(msgspec.Struct, frozen=True):
     session: SessionId
     document: CanonicalBytes
     events: int
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectedSecret, ...]
     """What looks like a secret. The bundle has it as it is."""
 
 
@@ -36,7 +36,7 @@ class Checked(msgspec.Struct, frozen=True):
     events: int
     blobs: int
     head: Head
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectedSecret, ...]
 
 
 def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
@@ -50,7 +50,7 @@ def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
     assert stream is not None, "it was found a moment ago"
     links = [link for link in app.reader.links(session) if link.seq < stream.version]
     envelopes = [decode_envelope(link.body) for link in links]
-    named = {ref for envelope in envelopes for ref in refs_of(envelope.event)}
+    named = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
     blobs: dict[BlobRef, bytes] = {ref: app.reader.blob(ref) for ref in named}
     document = bundle.pack(
         stream, links, blobs, producer=f"interlock {__version__}", at_ms=app.clock.now_ms()
@@ -62,7 +62,7 @@ def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
     return Exported(session, document, len(links), found)
 
 
-def verify(document: bytes) -> Content | BundleBroken:
+def verify(document: bytes) -> BundleContent | BundleBroken:
     content = bundle.unpack(document)
     if isinstance(content, BundleRefused):
         return BundleBroken(content.part, content.reason)
@@ -76,7 +76,7 @@ def check(document: bytes) -> Checked | BundleBroken:
         return content
     head: Head | None = None
     for event in content.events:
-        head = apply(head, decode_envelope(event.body))
+        head = apply_event(head, decode_envelope(event.body))
     assert head is not None, "a sound bundle has events"
     said = bundle.label(document)
     return Checked(
@@ -104,9 +104,11 @@ def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
     return session
 
 
-def _suspects(events: Sequence[str], blobs: Mapping[BlobRef, str]) -> tuple[Suspect, ...]:
+def _suspects(events: Sequence[str], blobs: Mapping[BlobRef, str]) -> tuple[SuspectedSecret, ...]:
     texts = [
         *((f"event {number}", text) for number, text in enumerate(events)),
         *sorted(blobs.items()),
     ]
-    return tuple(found for where, text in texts for found in secrets.suspects(where, text))
+    return tuple(
+        found for where, text in texts for found in secrets.find_suspected_secrets(where, text)
+    )

@@ -10,7 +10,7 @@ from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
-from interlock.core.session.events import Envelope, SessionEvent, decode_envelope, refs_of
+from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, decode_envelope
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import session_status
@@ -175,7 +175,7 @@ def check_stream(reader: LogReader, session: SessionId) -> Health:
 
 
 def _missing(reader: LogReader, event: SessionEvent) -> str:
-    for ref in refs_of(event):
+    for ref in blob_refs_of(event):
         try:
             reader.blob(ref)
         except StoreFailure as failure:

@@ -13,7 +13,7 @@ from interlock.app.sessions import stored_node
 from interlock.app.sessions.lookup import find_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId
-from interlock.core.session.answer import NextIntent, decode_frame
+from interlock.core.session.answer import NextIntent, decode_stored_answer
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views import node_panel
@@ -63,7 +63,7 @@ def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuch
         head,
         stream.version,
         chosen,
-        session_status(head, chosen, told=told),
+        session_status(head, chosen, next_intent=told),
     )
 
 
@@ -73,7 +73,7 @@ def history(app: App, viewed: Viewed) -> Sequence[Envelope]:
 
 
 def path(app: App, run: RunHead, envelopes: Sequence[Envelope]) -> Path:
-    return path_of(run, envelopes, told=_told(app, run), titles=_titles(app, run))
+    return path_of(run, envelopes, next_intent=_told(app, run), titles=_titles(app, run))
 
 
 def node(
@@ -83,11 +83,11 @@ def node(
     made = next((e for e in envelopes if e.node == asked and e.run is not None), None)
     if made is None or made.run is None:
         return NoSuchNode(asked, viewed.session)
-    around = node_panel.around(made.run, envelopes, NodeId(asked))
+    around = node_panel.node_surroundings(made.run, envelopes, NodeId(asked))
     if around is None:
         return NoSuchNode(asked, viewed.session)
     blobs: dict[BlobRef, bytes] = {}
-    for ref in around.refs:
+    for ref in around.blob_refs:
         try:
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
@@ -130,7 +130,7 @@ def _told(app: App, run: RunHead | None) -> NextIntent | None:
         return None
     try:
         created = stored_node.load_node(app.reader, run.tip).created
-        return decode_frame(app.reader.blob(created.answer)).answer.next_intent
+        return decode_stored_answer(app.reader.blob(created.answer)).answer.next_intent
     except StoreFailure:
         return None
 

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from interlock.core.handoff.parse import Handoff, Section, Step, is_nothing, unmarked
+from interlock.core.handoff.parse import (
+    HandoffContent,
+    HandoffSection,
+    HandoffStep,
+    is_none_placeholder,
+    strip_emphasis,
+)
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.session.events import GapRecorded
@@ -18,67 +24,70 @@ from interlock.core.views.status import run_status
 
 def handoff_of(
     session: SessionId, head: Head, state: SessionState | None, gaps: Sequence[GapRecorded]
-) -> Handoff:
+) -> HandoffContent:
     """`gaps` are those that nobody has closed."""
-    blockers = [*_waiting(head.runs), *(_gap(gap) for gap in gaps if gap.severity == "critical")]
-    return Handoff(
+    blockers = [
+        *_waiting_runs(head.runs),
+        *(_gap_text(gap) for gap in gaps if gap.severity == "critical"),
+    ]
+    return HandoffContent(
         feature=_feature(head, state),
-        progress=tuple(Step(_described(run), _is_done(run)) for run in head.runs),
+        progress=tuple(HandoffStep(_describe_run(run), _is_done(run)) for run in head.runs),
         decisions=tuple(_decisions(state)),
         blockers=tuple(blockers),
-        next_steps=tuple(_next(head.runs, state, gaps)),
-        other=(_about(session, head), *_recaps(head.runs)),
+        next_steps=tuple(_next_steps(head.runs, state, gaps)),
+        other=(_session_section(session, head), *_recap_sections(head.runs)),
     )
 
 
-def joined(handoff: Handoff, noted: Handoff) -> Handoff:
+def merge_handoffs(handoff: HandoffContent, from_notes: HandoffContent) -> HandoffContent:
     """What the session itself says, and behind it what only its notes say."""
     return msgspec.structs.replace(
         handoff,
-        progress=(*handoff.progress, *noted.progress),
-        decisions=_each_once(handoff.decisions, noted.decisions),
-        blockers=_each_once(handoff.blockers, noted.blockers),
-        next_steps=_each_once(handoff.next_steps, noted.next_steps),
+        progress=(*handoff.progress, *from_notes.progress),
+        decisions=_merge_unique(handoff.decisions, from_notes.decisions),
+        blockers=_merge_unique(handoff.blockers, from_notes.blockers),
+        next_steps=_merge_unique(handoff.next_steps, from_notes.next_steps),
     )
 
 
-def _each_once(said: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+def _merge_unique(existing: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
     """The task of a session is a next step of its note, cut where it is long."""
-    begun = tuple(text.removesuffix("…") for text in said if text.endswith("…"))
+    begun = tuple(text.removesuffix("…") for text in existing if text.endswith("…"))
     new = (text for text in more if not (begun and text.startswith(begun)))
-    return tuple(dict.fromkeys((*said, *new)))
+    return tuple(dict.fromkeys((*existing, *new)))
 
 
-def handoff_page(handoff: Handoff) -> str:
+def handoff_page(handoff: HandoffContent) -> str:
     """The file. Boxes before what is open: a text that looks like a mark is then none."""
     first, *others = handoff.other
     parts = [
-        _section(first),
+        _section_text(first),
         *([f"## Active Feature\n\n- {handoff.feature}"] if handoff.feature else []),
-        _list("Progress", [_step(step) for step in handoff.progress]),
-        _list("Decisions", handoff.decisions),
-        _list("Blockers", [f"[ ] {text}" for text in handoff.blockers]),
-        _list("Next Steps", [f"[ ] {text}" for text in handoff.next_steps]),
-        *map(_section, others),
+        _list_section("Progress", [_step_text(step) for step in handoff.progress]),
+        _list_section("Decisions", handoff.decisions),
+        _list_section("Blockers", [f"[ ] {text}" for text in handoff.blockers]),
+        _list_section("Next Steps", [f"[ ] {text}" for text in handoff.next_steps]),
+        *map(_section_text, others),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _step(step: Step) -> str:
+def _step_text(step: HandoffStep) -> str:
     if step.is_done is None:
         return step.text
     return f"[{'x' if step.is_done else ' '}] {step.text}"
 
 
-def _list(heading: str, items: Sequence[str]) -> str:
+def _list_section(heading: str, items: Sequence[str]) -> str:
     return f"## {heading}\n\n" + ("\n".join(f"- {item}" for item in items) or "None")
 
 
-def _section(section: Section) -> str:
+def _section_text(section: HandoffSection) -> str:
     return f"{'#' * section.level} {section.heading}\n\n{section.text}"
 
 
-def _about(session: SessionId, head: Head) -> Section:
+def _session_section(session: SessionId, head: Head) -> HandoffSection:
     facts = [
         f"- Session: {session}",
         f"- Begun: {timestamp(head.created_ms)}",
@@ -86,7 +95,7 @@ def _about(session: SessionId, head: Head) -> Section:
         f"- In: {one_line(head.workspace)}",
         *([f"- Branch: {one_line(head.git_branch)}"] if head.git_branch else []),
     ]
-    return Section("Handoff", 1, "\n".join(facts))
+    return HandoffSection("Handoff", 1, "\n".join(facts))
 
 
 def _feature(head: Head, state: SessionState | None) -> str:
@@ -95,9 +104,9 @@ def _feature(head: Head, state: SessionState | None) -> str:
     named = (state.active_feature if state else None) or (going_on[-1] if going_on else "")
     text = one_line(named)
     # As a reader takes it: without marks around words, however many.
-    while (plain := unmarked(text)) != text:
+    while (plain := strip_emphasis(text)) != text:
         text = plain
-    return "" if is_nothing(text) else text
+    return "" if is_none_placeholder(text) else text
 
 
 def _decisions(state: SessionState | None) -> Iterator[str]:
@@ -107,44 +116,45 @@ def _decisions(state: SessionState | None) -> Iterator[str]:
         yield one_line(f"{decision.type}: {decision.description}{why}")
 
 
-def _waiting(runs: Sequence[RunHead]) -> Iterator[str]:
+def _waiting_runs(runs: Sequence[RunHead]) -> Iterator[str]:
     for run in runs:
         status = run_status(run)
         if status.needs_you:
-            yield f"{_name(run)} {status.word}: {status.meaning}"
+            yield f"{_run_name(run)} {status.word}: {status.meaning}"
 
 
-def _next(
+def _next_steps(
     runs: Sequence[RunHead], state: SessionState | None, gaps: Sequence[GapRecorded]
 ) -> Iterator[str]:
     task = one_line(state.active_task or "") if state else ""
-    if not is_nothing(task):
+    if not is_none_placeholder(task):
         yield task
     for run in runs:
         if not _is_done(run) and run.pending_title:
-            yield f"Step “{one_line(run.pending_title)}” of {_name(run)}"
-    yield from (_gap(gap) for gap in gaps if gap.severity != "critical")
+            yield f"Step “{one_line(run.pending_title)}” of {_run_name(run)}"
+    yield from (_gap_text(gap) for gap in gaps if gap.severity != "critical")
 
 
-def _gap(gap: GapRecorded) -> str:
+def _gap_text(gap: GapRecorded) -> str:
     return f"Left undone: {one_line(gap.summary)} ({gap.severity})"
 
 
-def _described(run: RunHead) -> str:
-    return f"{_name(run)} ({run.workflow_id}, {run.steps_done} of {run.step_count} steps)"
+def _describe_run(run: RunHead) -> str:
+    return f"{_run_name(run)} ({run.workflow_id}, {run.steps_done} of {run.step_count} steps)"
 
 
-def _recaps(runs: Sequence[RunHead]) -> Iterator[Section]:
+def _recap_sections(runs: Sequence[RunHead]) -> Iterator[HandoffSection]:
     texts = [
-        f"{_name(run)}:\n\n" + "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
+        f"{_run_name(run)}:\n\n"
+        + "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
         for run in runs
         if run.recap
     ]
     if texts:
-        yield Section("Newest Notes", 2, "\n\n".join(texts))
+        yield HandoffSection("Newest Notes", 2, "\n\n".join(texts))
 
 
-def _name(run: RunHead) -> str:
+def _run_name(run: RunHead) -> str:
     return f"“{one_line(run.goal) or run.workflow_id}”"
 
 

@@ -9,17 +9,17 @@ from typing import Final, Literal
 
 import msgspec
 
-from interlock.core.handoff.list_items import BULLET, FENCE, Listed, listed
+from interlock.core.handoff.list_items import BULLET, FENCE, ListItem, parse_list
 from interlock.core.notes import status
 
 
-class Step(msgspec.Struct, frozen=True, rename="camel"):
+class HandoffStep(msgspec.Struct, frozen=True, rename="camel"):
     text: str
     is_done: bool | None
     """None where nobody said: it may be a fact, and not work."""
 
 
-class Section(msgspec.Struct, frozen=True, rename="camel"):
+class HandoffSection(msgspec.Struct, frozen=True, rename="camel"):
     heading: str
     """Without its marks; empty for what stands before the first."""
     level: int
@@ -27,19 +27,19 @@ class Section(msgspec.Struct, frozen=True, rename="camel"):
     """The lines below the heading, as they are."""
 
 
-class Handoff(msgspec.Struct, frozen=True, rename="camel"):
+class HandoffContent(msgspec.Struct, frozen=True, rename="camel"):
     feature: str
     """In one line."""
-    progress: tuple[Step, ...]
+    progress: tuple[HandoffStep, ...]
     decisions: tuple[str, ...]
     blockers: tuple[str, ...]
     next_steps: tuple[str, ...]
-    other: tuple[Section, ...]
+    other: tuple[HandoffSection, ...]
 
 
 Subject = Literal["feature", "progress", "doing", "done", "decisions", "blockers", "next"]
 
-_NAMES: Final[dict[Subject, str]] = {
+_SUBJECT_NAMES: Final[dict[Subject, str]] = {
     "feature": (
         "active feature|current feature|feature|active task|current task|current focus"
         "|active work|current work|working on"
@@ -61,29 +61,31 @@ _NAMES: Final[dict[Subject, str]] = {
     ),
 }
 _SUBJECTS: Final[dict[str, Subject]] = {
-    name: subject for subject, names in _NAMES.items() for name in names.split("|")
+    name: subject for subject, names in _SUBJECT_NAMES.items() for name in names.split("|")
 }
-_PAST: Final = re.compile(r"\b(?:history|archived?|previous|past|old|older|earlier)\b")
+_PAST_HEADING: Final = re.compile(r"\b(?:history|archived?|previous|past|old|older|earlier)\b")
 
-_ATX: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
+_ATX_HEADING: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
 _UNDERLINE: Final = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*")
-_BOLD: Final = re.compile(r"(\*\*|__)([^*_]+?):?\1:?[ \t]*(.*)")
-_PLAIN: Final = re.compile(r"([A-Za-z][A-Za-z ]{2,30}):[ \t]*(.*)")
-_TOO_COMMON: Final = frozenset({"next", "done", "completed", "finished", "remaining", "decision"})
+_BOLD_HEADING: Final = re.compile(r"(\*\*|__)([^*_]+?):?\1:?[ \t]*(.*)")
+_PLAIN_HEADING: Final = re.compile(r"([A-Za-z][A-Za-z ]{2,30}):[ \t]*(.*)")
+_AMBIGUOUS_NAMES: Final = frozenset(
+    {"next", "done", "completed", "finished", "remaining", "decision"}
+)
 _NUMBERING: Final = re.compile(r"\A(?:[\W_]|\d+[.)\]:]\s*)+")
-_QUALIFIED: Final = re.compile(
+_QUALIFIER_START: Final = re.compile(
     r"[(/&,:\u2013\u2014]| - | and | or | for | from | with ", re.IGNORECASE
 )
-_GOES_ON: Final = re.compile(r":\s*|\s[-\u2013\u2014]\s")
+_HEADING_CONTINUATION: Final = re.compile(r":\s*|\s[-\u2013\u2014]\s")
 _EMPHASIS: Final = re.compile(r"(\*\*|__|[*_`])(?=\S)(.+?)(?<=\S)\1")
-_NOTHING: Final = frozenset(
+_NONE_PLACEHOLDERS: Final = frozenset(
     {"", "none", "na", "n a", "nothing", "none currently", "none at the moment", "no blockers"}
 )
-_BELOW_HEADINGS: Final = 7
+_LEVEL_BELOW_HEADINGS: Final = 7
 _LINE_CHARS_MAX: Final = 500  # beyond it is no name, and looking for pairs of marks takes long
 
 
-class _Block(msgspec.Struct):
+class _HeadedBlock(msgspec.Struct):
     """A heading and the lines under it, up to the next heading of any level."""
 
     heading: str
@@ -91,26 +93,26 @@ class _Block(msgspec.Struct):
     lines: list[str]
 
 
-class _Found(msgspec.Struct):
+class _HandoffBuilder(msgspec.Struct):
     feature: str = ""
-    progress: list[Step] = []
+    progress: list[HandoffStep] = []
     decisions: list[str] = []
     blockers: list[str] = []
     next_steps: list[str] = []
-    other: list[Section] = []
+    other: list[HandoffSection] = []
 
 
-def parse_handoff(text: str) -> Handoff:
-    found = _Found()
-    above: list[tuple[_Block, Subject | None]] = []
-    for block in _parted(_blocks(text)):
+def parse_handoff(text: str) -> HandoffContent:
+    found = _HandoffBuilder()
+    above: list[tuple[_HeadedBlock, Subject | None]] = []
+    for block in _split_continued_headings(_blocks(text)):
         above = [pair for pair in above if pair[0].level < block.level]
-        is_past = any(_PAST.search(_plain(outer.heading)) for outer, _ in above)
+        is_past = any(_PAST_HEADING.search(_heading_words(outer.heading)) for outer, _ in above)
         inherited = above[-1][1] if above else None
         subject = None if is_past else _subject(block.heading) or inherited
-        _take(found, block, subject, is_part=_subject(block.heading) is None)
+        _add_block(found, block, subject, is_subsection=_subject(block.heading) is None)
         above.append((block, subject))
-    return Handoff(
+    return HandoffContent(
         found.feature,
         tuple(found.progress),
         tuple(found.decisions),
@@ -120,107 +122,115 @@ def parse_handoff(text: str) -> Handoff:
     )
 
 
-def _take(found: _Found, block: _Block, subject: Subject | None, *, is_part: bool) -> None:
+def _add_block(
+    builder: _HandoffBuilder, block: _HeadedBlock, subject: Subject | None, *, is_subsection: bool
+) -> None:
     # A part of a section that is understood: `### Phase 1` under `## Progress`.
-    prefix = unmarked(block.heading) if is_part else ""
+    prefix = strip_emphasis(block.heading) if is_subsection else ""
     match subject:
-        case "feature" if not found.feature:
-            found.feature, rest = _feature(prefix, block.lines)
-            _keep(found, block, rest)
+        case "feature" if not builder.feature:
+            builder.feature, rest = _split_feature(prefix, block.lines)
+            _add_remarks(builder, block, rest)
         case None | "feature":
             if block.heading or any(line.strip() for line in block.lines):
-                found.other.append(_section(block, "\n".join(block.lines)))
+                builder.other.append(_section(block, "\n".join(block.lines)))
         case "decisions" if prefix:
-            found.decisions.append("\n".join([prefix, *_trimmed(block.lines)]))
+            builder.decisions.append("\n".join([prefix, *_trim_lines(block.lines)]))
         case "decisions":
-            items, remarks = _listed(block)
-            found.decisions += [item.text for item in items]
-            _keep(found, block, remarks)
+            items, remarks = _list_items(block)
+            builder.decisions += [item.text for item in items]
+            _add_remarks(builder, block, remarks)
         case "blockers":
-            _take_items(found, block, found.blockers, prefix)
+            _add_items(builder, block, builder.blockers, prefix)
         case "next":
-            _take_items(found, block, found.next_steps, prefix)
+            _add_items(builder, block, builder.next_steps, prefix)
         case "progress" | "doing" | "done":
             is_done = None if subject == "progress" else subject == "done"
-            _take_steps(found, block, prefix, is_done=is_done)
+            _add_steps(builder, block, prefix, is_done=is_done)
 
 
-def _take_items(found: _Found, block: _Block, open_ones: list[str], prefix: str) -> None:
-    items, remarks = _listed(block)
+def _add_items(
+    builder: _HandoffBuilder, block: _HeadedBlock, open_items: list[str], prefix: str
+) -> None:
+    items, remarks = _list_items(block)
     for item in items:
-        text = _under(prefix, item.text)
+        text = _with_prefix(prefix, item.text)
         if item.is_done:
             # A next step that was taken, a blocker that is gone: no longer what the heading says.
-            found.progress.append(Step(text, is_done=True))
+            builder.progress.append(HandoffStep(text, is_done=True))
         else:
-            open_ones.append(text)
-    if not items and not is_nothing(prefix):
-        open_ones.append(prefix)
-    _keep(found, block, remarks)
+            open_items.append(text)
+    if not items and not is_none_placeholder(prefix):
+        open_items.append(prefix)
+    _add_remarks(builder, block, remarks)
 
 
-def _take_steps(found: _Found, block: _Block, prefix: str, *, is_done: bool | None) -> None:
-    meaning = status.meaning(_plain(prefix)) if prefix else None
+def _add_steps(
+    builder: _HandoffBuilder, block: _HeadedBlock, prefix: str, *, is_done: bool | None
+) -> None:
+    meaning = status.meaning(_heading_words(prefix)) if prefix else None
     if meaning:  # `### Not started`
         prefix, is_done = "", meaning == "done"
-    items, remarks = _listed(block)
-    found.progress += [
-        Step(_under(prefix, item.text), is_done if item.is_done is None else item.is_done)
+    items, remarks = _list_items(block)
+    builder.progress += [
+        HandoffStep(
+            _with_prefix(prefix, item.text), is_done if item.is_done is None else item.is_done
+        )
         for item in items
     ]
     if prefix and not items:
-        found.progress.append(Step(prefix, is_done))
-    _keep(found, block, remarks)
+        builder.progress.append(HandoffStep(prefix, is_done))
+    _add_remarks(builder, block, remarks)
 
 
-def _listed(block: _Block) -> tuple[list[Listed], list[str]]:
+def _list_items(block: _HeadedBlock) -> tuple[list[ListItem], list[str]]:
     """What is listed, without what only says that nothing is."""
-    items, remarks = listed(block.lines)
-    return [item for item in items if not is_nothing(item.text)], remarks
+    items, remarks = parse_list(block.lines)
+    return [item for item in items if not is_none_placeholder(item.text)], remarks
 
 
-def _keep(found: _Found, block: _Block, lines: Sequence[str]) -> None:
+def _add_remarks(builder: _HandoffBuilder, block: _HeadedBlock, lines: Sequence[str]) -> None:
     """What a section that is understood says besides."""
     if any(line.strip() for line in lines):
-        found.other.append(_section(block, "\n".join(lines)))
+        builder.other.append(_section(block, "\n".join(lines)))
 
 
-def _section(block: _Block, text: str) -> Section:
-    return Section(unmarked(block.heading), min(block.level, 6), text)
+def _section(block: _HeadedBlock, text: str) -> HandoffSection:
+    return HandoffSection(strip_emphasis(block.heading), min(block.level, 6), text)
 
 
-def _feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
+def _split_feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
     """The name of the feature, and what is said about it besides."""
     if prefix:
         return prefix, lines
     for number, line in enumerate(lines):
         bullet = BULLET.fullmatch(line.rstrip())
-        name = unmarked(bullet[2] if bullet else line)
-        if not is_nothing(name):
+        name = strip_emphasis(bullet[2] if bullet else line)
+        if not is_none_placeholder(name):
             return name, [*lines[:number], *lines[number + 1 :]]
     return "", lines
 
 
-def _parted(blocks: Iterable[_Block]) -> Iterator[_Block]:
+def _split_continued_headings(blocks: Iterable[_HeadedBlock]) -> Iterator[_HeadedBlock]:
     """A heading that goes on (`## Decision: Use SQLite`) is two, the second below the first."""
     for block in blocks:
-        name, *more = _GOES_ON.split(unmarked(block.heading), maxsplit=1)
-        if more and more[0] and _plain(name) in _SUBJECTS:
-            yield _Block(name, block.level, [])
-            yield _Block(more[0], block.level + 1, block.lines)
+        name, *more = _HEADING_CONTINUATION.split(strip_emphasis(block.heading), maxsplit=1)
+        if more and more[0] and _heading_words(name) in _SUBJECTS:
+            yield _HeadedBlock(name, block.level, [])
+            yield _HeadedBlock(more[0], block.level + 1, block.lines)
         else:
             yield block
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _blocks(text: str) -> Iterator[_HeadedBlock]:
     lines = text.removeprefix("\ufeff").split("\n")
-    begin = _after_front(lines)
-    block = _Block("", 0, lines[:begin])
+    begin = _front_line_count(lines)
+    block = _HeadedBlock("", 0, lines[:begin])
     fence = ""
     for number, raw in enumerate(lines[begin:], begin):
         line = raw.rstrip()
         mark = FENCE.match(line)
-        opened = None if fence or mark else _opened(line, block, lines[number - 1 : number])
+        opened = None if fence or mark else _begin_block(line, block, lines[number - 1 : number])
         if fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
         elif mark:
@@ -233,39 +243,43 @@ def _blocks(text: str) -> Iterator[_Block]:
     yield block
 
 
-def _after_front(lines: list[str]) -> int:
+def _front_line_count(lines: list[str]) -> int:
     """How many lines the frontmatter has."""
     if lines[0].rstrip() != "---":
         return 0
     return next((n + 1 for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
 
 
-def _opened(line: str, block: _Block, before: list[str]) -> _Block | None:
+def _begin_block(line: str, block: _HeadedBlock, before: list[str]) -> _HeadedBlock | None:
     """The block that a line begins, if it does. An underlined heading is taken from `block`."""
-    if heading := _ATX.match(line):
-        return _Block(_closed(line[heading.end() :].strip()), len(heading[1]), [])
-    if (underline := _UNDERLINE.fullmatch(line)) and _is_underlined(block):
-        return _Block(block.lines.pop().strip(), 1 if underline[1][0] == "=" else 2, [])
-    if bold := _BOLD.fullmatch(line):
+    if heading := _ATX_HEADING.match(line):
+        return _HeadedBlock(
+            _strip_closing_hashes(line[heading.end() :].strip()), len(heading[1]), []
+        )
+    if (underline := _UNDERLINE.fullmatch(line)) and _ends_with_lone_line(block):
+        return _HeadedBlock(block.lines.pop().strip(), 1 if underline[1][0] == "=" else 2, [])
+    if bold := _BOLD_HEADING.fullmatch(line):
         name, rest = bold[2], bold[3]
-    elif (plain := _PLAIN.fullmatch(line)) and not "".join(before).strip():
+    elif (plain := _PLAIN_HEADING.fullmatch(line)) and not "".join(before).strip():
         name, rest = plain[1], plain[2]
-        if _plain(name) in _TOO_COMMON:
+        if _heading_words(name) in _AMBIGUOUS_NAMES:
             return None
     else:
         return None
     return (
-        _Block(name, _BELOW_HEADINGS, [rest] if rest else []) if _plain(name) in _SUBJECTS else None
+        _HeadedBlock(name, _LEVEL_BELOW_HEADINGS, [rest] if rest else [])
+        if _heading_words(name) in _SUBJECTS
+        else None
     )
 
 
-def _closed(heading: str) -> str:
+def _strip_closing_hashes(heading: str) -> str:
     """Without the hashes that may follow a heading, which need a space before them: not `C#`."""
     bare = heading.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else heading
 
 
-def _is_underlined(block: _Block) -> bool:
+def _ends_with_lone_line(block: _HeadedBlock) -> bool:
     """Whether the last line is a paragraph by itself, which a line below makes a heading."""
     if not block.lines or not block.lines[-1].strip() or "|" in block.lines[-1]:
         return False
@@ -274,17 +288,19 @@ def _is_underlined(block: _Block) -> bool:
 
 
 def _subject(heading: str) -> Subject | None:
-    named = _SUBJECTS.get(_plain(heading))
-    return named or _SUBJECTS.get(_plain(_QUALIFIED.split(unmarked(heading))[0]))
+    named = _SUBJECTS.get(_heading_words(heading))
+    return named or _SUBJECTS.get(
+        _heading_words(_QUALIFIER_START.split(strip_emphasis(heading))[0])
+    )
 
 
-def _plain(text: str) -> str:
+def _heading_words(text: str) -> str:
     """The words of a heading, by which it is known."""
-    text = _NUMBERING.sub("", unmarked(text))
+    text = _NUMBERING.sub("", strip_emphasis(text))
     return " ".join(re.sub(r"[^\w\s]", "", text.replace("-", " ")).casefold().split())
 
 
-def unmarked(text: str) -> str:
+def strip_emphasis(text: str) -> str:
     """On one line, without emphasis around words."""
     line = " ".join(text.split())
     if len(line) > _LINE_CHARS_MAX:
@@ -292,14 +308,14 @@ def unmarked(text: str) -> str:
     return _EMPHASIS.sub(r"\2", line).strip().removesuffix(":")
 
 
-def _trimmed(lines: Sequence[str]) -> list[str]:
+def _trim_lines(lines: Sequence[str]) -> list[str]:
     return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n") if lines else []
 
 
-def _under(prefix: str, text: str) -> str:
+def _with_prefix(prefix: str, text: str) -> str:
     return f"{prefix}: {text}" if prefix else text
 
 
-def is_nothing(text: str) -> bool:
+def is_none_placeholder(text: str) -> bool:
     """Whether it only says that there is nothing: `None`, `N/A`."""
-    return _plain(text) in _NOTHING
+    return _heading_words(text) in _NONE_PLACEHOLDERS

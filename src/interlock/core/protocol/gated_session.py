@@ -18,29 +18,29 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 from interlock.core.session.head import Attended
-from interlock.core.session.plan import Draft, Plan, Stream, plan
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 
-By = Literal["user", "agent"]
+Actor = Literal["user", "agent"]
 
 
-class NotAllowed(msgspec.Struct, frozen=True):
+class ChangeNotAllowed(msgspec.Struct, frozen=True):
     """The change is not the caller's to make."""
 
-    what: str
-    why: str
+    change: str
+    reason: str
 
 
-class NotAttended(msgspec.Struct, frozen=True):
+class SessionNotAttended(msgspec.Struct, frozen=True):
     """No gate watches over this session."""
 
     session: str
 
 
-class Ended(msgspec.Struct, frozen=True):
+class SessionEnded(msgspec.Struct, frozen=True):
     session: str
 
 
-Refusal: TypeAlias = NotAllowed | NotAttended | Ended
+AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Conversation(msgspec.Struct, frozen=True):
     source: str = "startup"
 
 
-class Work(msgspec.Struct, frozen=True):
+class WorkUpdate(msgspec.Struct, frozen=True):
     """What a session is to be about; what is None stays."""
 
     feature: str | None = None
@@ -67,7 +67,7 @@ def begin(
     conversation: Conversation | None,
     is_bound: bool,
     evidence: dict[str, str],
-    seen: ObservationRecorded | None,
+    observation: ObservationRecorded | None,
     at_ms: int,
 ) -> Plan | None:
     """An attended session, started; None where it is one already and nothing is new.
@@ -78,8 +78,8 @@ def begin(
     events: list[SessionEvent] = []
     if stream.version == 0:
         events.append(SessionCreated(workspace))
-    if seen and stream.version == 0:
-        events.append(seen)
+    if observation and stream.version == 0:
+        events.append(observation)
     if attended is None:
         events.append(ModeChanged(mode, "start", "the session began"))
     if conversation and not is_bound:
@@ -88,29 +88,29 @@ def begin(
         events.append(StatusChanged("active", "it goes on"))
     if attended is None or not attended.is_started:
         events.append(ProtocolStarted(evidence))
-    return _plan(stream, events, at_ms) if events else None
+    return _plan_events(stream, events, at_ms) if events else None
 
 
 def change_mode(
-    stream: Stream, mode: Mode, policy: Policy, *, by: By, task: str | None, at_ms: int
-) -> Plan | Refusal | None:
+    stream: Stream, mode: Mode, policy: Policy, *, by: Actor, task: str | None, at_ms: int
+) -> Plan | AttendanceRefusal | None:
     """None where nothing changes."""
-    attended = _usable(stream)
+    attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attended):
         return attended
     has_task = bool(task or attended.task)
     if by == "agent" and (why := why_not(attended.mode, mode, policy, has_task=has_task)):
-        return NotAllowed(f"going from {attended.mode} to {mode}", why)
+        return ChangeNotAllowed(f"going from {attended.mode} to {mode}", why)
     events: list[SessionEvent] = []
     if task is not None and task != attended.task:
         events.append(WorkChanged(attended.feature, task, attended.phase))
     if mode != attended.mode:
         events.append(ModeChanged(mode, by, ""))
-    return _plan(stream, events, at_ms) if events else None
+    return _plan_events(stream, events, at_ms) if events else None
 
 
-def change_work(stream: Stream, work: Work, *, at_ms: int) -> Plan | Refusal | None:
-    attended = _usable(stream)
+def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | AttendanceRefusal | None:
+    attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attended):
         return attended
     feature = attended.feature if work.feature is None else work.feature
@@ -120,33 +120,33 @@ def change_work(stream: Stream, work: Work, *, at_ms: int) -> Plan | Refusal | N
     phase = work.phase or attended.phase
     if (feature, task, phase) == (attended.feature, attended.task, attended.phase):
         return None
-    return _plan(stream, [WorkChanged(feature, task, phase)], at_ms)
+    return _plan_events(stream, [WorkChanged(feature, task, phase)], at_ms)
 
 
 def change_status(
     stream: Stream, status: SessionStatus, reason: str, *, at_ms: int
-) -> Plan | Refusal | None:
+) -> Plan | AttendanceRefusal | None:
     attended = stream.head.attended if stream.head else None
     if attended is None:
-        return NotAttended(stream.session)
+        return SessionNotAttended(stream.session)
     if attended.status == "ended" and status != "ended":
-        return Ended(stream.session)
+        return SessionEnded(stream.session)
     if attended.status == status:
         return None
-    return _plan(stream, [StatusChanged(status, reason)], at_ms)
+    return _plan_events(stream, [StatusChanged(status, reason)], at_ms)
 
 
-def _usable(stream: Stream) -> Attended | NotAttended | Ended:
+def _attended_or_refusal(stream: Stream) -> Attended | SessionNotAttended | SessionEnded:
     attended = stream.head.attended if stream.head else None
     if attended is None:
-        return NotAttended(stream.session)
-    return Ended(stream.session) if attended.status == "ended" else attended
+        return SessionNotAttended(stream.session)
+    return SessionEnded(stream.session) if attended.status == "ended" else attended
 
 
-def _plan(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:
+def _plan_events(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:
     drafts = [
         # What may happen again is told apart by its place in the stream.
-        Draft(f"attended:{stream.version + index}", event)
+        EventDraft(f"attended:{stream.version + index}", event)
         for index, event in enumerate(events)
     ]
     return plan(stream, drafts, blobs={}, at_ms=at_ms)

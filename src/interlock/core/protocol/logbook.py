@@ -6,7 +6,7 @@ from interlock.core.session.state import timestamp
 MAIN_BRANCHES = ("main", "master")
 
 
-def opened(session: SessionId, number: int, *, branch: str, profile: str, at_ms: int) -> str:
+def initial_text(session: SessionId, number: int, *, branch: str, profile: str, at_ms: int) -> str:
     """What it says when the session begins. `number` is that of the session on its day."""
     is_main = branch in MAIN_BRANCHES
     branch = branch.replace("|", "\\|")  # which git allows in a name, and a table does not

@@ -62,7 +62,7 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The innermost, where the step is in one."""
 
 
-class Approval(msgspec.Struct, frozen=True, rename="camel"):
+class AnswerApproval(msgspec.Struct, frozen=True, rename="camel"):
     """What the run waits for."""
 
     id: ApprovalId
@@ -106,7 +106,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     next_intent: NextIntent
     next_call: NextCall | None
     blocked: Blocked | None = None
-    approval: Approval | None = None
+    approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
     """The marker that was set, where that was asked for."""
     warnings: tuple[str, ...] = ()
@@ -116,14 +116,14 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What happened before, newest first."""
 
 
-class Frame(msgspec.Struct, frozen=True, rename="camel"):
+class StoredAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """An answer as it is stored: `text` is what stands before, between and after its two holes."""
 
     answer: Answer
     text: tuple[str, str, str]
 
 
-class Answered(msgspec.Struct, frozen=True):
+class RenderedAnswer(msgspec.Struct, frozen=True):
     """A whole answer, as it goes out."""
 
     answer: Answer
@@ -141,49 +141,49 @@ class Situation(msgspec.Struct, frozen=True):
     gaps: Gaps
     example: dict[str, Json] = {}
     """An output of the right shape for the pending step, to be filled in."""
-    wanted: dict[str, Json] = {}
+    example_context: dict[str, Json] = {}
     """The context that is missing, as it could be sent."""
     needs_user: bool = False
     """The pending step waits for something that only the user can give."""
     is_waiting: bool = False
     """Too many attempts were blocked: the run waits for the user."""
     blocked: Blocked | None = None
-    approval: Approval | None = None
+    approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
     recap: str = ""
 
 
-decode_frame = msgspec.json.Decoder(Frame).decode
+decode_stored_answer = msgspec.json.Decoder(StoredAnswer).decode
 
 
-def frame(now: Situation) -> Frame:
-    intent = _next_intent(now)
-    pending = msgspec.structs.replace(now.pending, prompt="") if now.pending else None
+def stored_answer(situation: Situation) -> StoredAnswer:
+    intent = _next_intent(situation)
+    pending = msgspec.structs.replace(situation.pending, prompt="") if situation.pending else None
     answer = Answer(
-        kind="approval" if now.approval else "blocked" if now.blocked else "ok",
-        session=now.session,
-        run=now.run,
-        workflow=now.workflow,
+        kind="approval" if situation.approval else "blocked" if situation.blocked else "ok",
+        session=situation.session,
+        run=situation.run,
+        workflow=situation.workflow,
         pending=pending,
         continue_token="",
         is_complete=intent == "complete",
-        preferences=now.preferences,
-        gaps=now.gaps,
+        preferences=situation.preferences,
+        gaps=situation.gaps,
         next_intent=intent,
-        next_call=_next_call(now, intent),
-        blocked=now.blocked,
-        approval=now.approval,
-        checkpoint=now.checkpoint,
-        warnings=now.warnings,
-        verify=now.verify,
-        recap=now.recap,
+        next_call=_next_call(situation, intent),
+        blocked=situation.blocked,
+        approval=situation.approval,
+        checkpoint=situation.checkpoint,
+        warnings=situation.warnings,
+        verify=situation.verify,
+        recap=situation.recap,
     )
-    return Frame(answer, _text(answer))
+    return StoredAnswer(answer, _text_parts(answer))
 
 
-def fill(stored: Frame, *, prompt: str, token: str) -> Answered:
+def fill(stored: StoredAnswer, *, prompt: str, token: str) -> RenderedAnswer:
     answer = stored.answer
     pending, next_call = answer.pending, answer.next_call
     if pending:
@@ -192,34 +192,34 @@ def fill(stored: Frame, *, prompt: str, token: str) -> Answered:
         params = {**next_call.params, "continueToken": token}
         next_call = NextCall(next_call.tool, params)
     before, between, after = stored.text
-    return Answered(
+    return RenderedAnswer(
         msgspec.structs.replace(answer, pending=pending, next_call=next_call, continue_token=token),
         f"{before}{prompt}{between}{token}{after}",
     )
 
 
-def _next_intent(now: Situation) -> NextIntent:
-    if now.approval:
+def _next_intent(situation: Situation) -> NextIntent:
+    if situation.approval:
         return "await_user_confirmation"
-    if now.pending is None:
+    if situation.pending is None:
         return "complete"
-    if now.is_waiting:
+    if situation.is_waiting:
         return "rehydrate_only"
-    return "await_user_confirmation" if now.needs_user else "perform_pending_then_continue"
+    return "await_user_confirmation" if situation.needs_user else "perform_pending_then_continue"
 
 
-def _next_call(now: Situation, intent: NextIntent) -> NextCall | None:
+def _next_call(situation: Situation, intent: NextIntent) -> NextCall | None:
     if intent == "complete":
         return None
-    if intent == "rehydrate_only" or now.approval:
+    if intent == "rehydrate_only" or situation.approval:
         return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
-    params: dict[str, Json] = {"continueToken": "", "output": now.example}
-    if now.wanted:
-        params["context"] = now.wanted
+    params: dict[str, Json] = {"continueToken": "", "output": situation.example}
+    if situation.example_context:
+        params["context"] = situation.example_context
     return NextCall("continue_workflow", params)
 
 
-_WHAT_NOW: dict[NextIntent, str] = {
+_INSTRUCTIONS: dict[NextIntent, str] = {
     "perform_pending_then_continue": "Do this step now. Then call `continue_workflow` with the"
     " token below as `continueToken` and your notes as `output.notesMarkdown`.",
     "await_user_confirmation": "Ask the user what the step says, and wait. Then call"
@@ -231,22 +231,22 @@ _WHAT_NOW: dict[NextIntent, str] = {
 }
 
 
-_WAIT = (
+_APPROVAL_INSTRUCTIONS = (
     "Tell the user, and stop here. Once it is answered, call `continue_workflow` with the token"
     " below and without output: it brings the step at which the run goes on."
 )
 
 
-def _text(answer: Answer) -> tuple[str, str, str]:
+def _text_parts(answer: Answer) -> tuple[str, str, str]:
     head = "The workflow is complete: every step is done and recorded. Nothing more to call."
     if answer.approval:
-        head = _approval(answer.approval)
+        head = _approval_text(answer.approval)
     if answer.pending:
         head = _heading(answer.pending)
-    before = "".join((_verify(answer), _blocked(answer), head))
-    what_now = _WAIT if answer.approval else _WHAT_NOW[answer.next_intent]
-    between = f"{_recap(answer)}\n\n---\n{what_now}\ncontinueToken: "
-    return before, between, _facts(answer)
+    before = "".join((_verify_text(answer), _blocked_text(answer), head))
+    what_now = _APPROVAL_INSTRUCTIONS if answer.approval else _INSTRUCTIONS[answer.next_intent]
+    between = f"{_recap_text(answer)}\n\n---\n{what_now}\ncontinueToken: "
+    return before, between, _facts_text(answer)
 
 
 def _heading(step: Pending) -> str:
@@ -255,26 +255,26 @@ def _heading(step: Pending) -> str:
     return f"# Step {step.number} of {step.of}: {step.title} [{step.step_id}{passes}]\n\n"
 
 
-def _approval(approval: Approval) -> str:
+def _approval_text(approval: AnswerApproval) -> str:
     return (
         f"The step is recorded, and the run waits for an approval ({approval.id}).\n\n"
         f"{approval.question}\n\n{approval.how} {approval.on_timeout}"
     )
 
 
-def _expects(expects: Expects) -> str:
+def _expects_line(expects: Expects) -> str:
     wanted = ["notes"] if expects.notes else []
     wanted += [f"contract {expects.contract}"] if expects.contract else []
     return f"\nexpects: {', '.join(wanted) or 'nothing'}"
 
 
-def _verify(answer: Answer) -> str:
+def _verify_text(answer: Answer) -> str:
     if not answer.verify:
         return ""
     return "Verify before you go on:\n" + "".join(f"- {line}\n" for line in answer.verify) + "\n"
 
 
-def _blocked(answer: Answer) -> str:
+def _blocked_text(answer: Answer) -> str:
     if answer.blocked is None:
         return ""
     lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
@@ -285,11 +285,11 @@ def _blocked(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _recap(answer: Answer) -> str:
+def _recap_text(answer: Answer) -> str:
     return f"\n\n## What happened before\n\n{answer.recap}" if answer.recap else ""
 
 
-def _facts(answer: Answer) -> str:
+def _facts_text(answer: Answer) -> str:
     gaps = f"\ngaps: {answer.gaps.open} open, {answer.gaps.critical} critical"
     return (
         f"\nkind: {answer.kind}"
@@ -298,7 +298,7 @@ def _facts(answer: Answer) -> str:
         f"\nrun: {answer.run}"
         f"\nworkflow: {answer.workflow.id} {answer.workflow.version} {answer.workflow.hash}"
         f"\npreferences: {answer.preferences.autonomy}, {answer.preferences.risk_policy}"
-        + (_expects(answer.pending.expects) if answer.pending else "")
+        + (_expects_line(answer.pending.expects) if answer.pending else "")
         + (gaps if answer.gaps.open else "")
         + (f"\ncheckpoint: {answer.checkpoint}" if answer.checkpoint else "")
         + "".join(f"\nwarning: {warning}" for warning in answer.warnings)

@@ -10,26 +10,26 @@ from interlock.core.session import context as contexts
 from interlock.core.session import next_step
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
-from interlock.core.session.decide import Decided, run_of
+from interlock.core.session.decide import PlannedReply, run_of
 from interlock.core.session.events import (
     ApprovalRequested,
     ApprovalResolved,
     RunCompleted,
     ValidationPerformed,
 )
-from interlock.core.session.head import RunHead, counted
-from interlock.core.session.next_step import Next
+from interlock.core.session.head import RunHead, with_blocked_count
+from interlock.core.session.next_step import NextStep
 from interlock.core.session.nodes import (
-    Made,
+    NewNode,
     Node,
-    Place,
+    NodeSpec,
     approval_resolved_key,
     make_node,
     missing_context,
     validation_key,
 )
-from interlock.core.session.plan import Draft, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.plan import EventDraft, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
@@ -38,7 +38,7 @@ from interlock.core.workflow.interpret import Moved
 REASON_CHARS_MAX = 2_000
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ApprovalVerdict(msgspec.Struct, frozen=True):
     verdict: Literal["granted", "denied"]
     by: Literal["user", "timeout"]
     reason: str = ""
@@ -49,7 +49,7 @@ class Verdict(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "reason", whole)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AwaitedApproval(msgspec.Struct, frozen=True):
     """An approval that waits, with what surrounds it."""
 
     request: ApprovalRequested
@@ -61,116 +61,126 @@ class Asked(msgspec.Struct, frozen=True):
     context: Context
 
 
-def overdue(request: ApprovalRequested, *, at_ms: int) -> Verdict | None:
+def timeout_verdict(request: ApprovalRequested, *, at_ms: int) -> ApprovalVerdict | None:
     """What is so once the deadline has passed; whoever looks first records it."""
     if request.deadline_ms is None or at_ms < request.deadline_ms:
         return None
     verdict = "granted" if request.on_timeout == "grant" else "denied"
-    return Verdict(verdict, "timeout", "nobody answered before the deadline")
+    return ApprovalVerdict(verdict, "timeout", "nobody answered before the deadline")
 
 
 def resolve(
     stream: Stream,
-    asked: Asked,
+    approval: AwaitedApproval,
     workflow: CompiledWorkflow,
-    verdict: Verdict,
+    verdict: ApprovalVerdict,
     *,
-    key: Key,
+    key: SigningKey,
     at_ms: int,
-) -> Decided:
+) -> PlannedReply:
     """Record the verdict and where it leads.
 
     On a branch that was left meanwhile, that is a place to come back to and moves nothing.
     """
-    run = run_of(stream, asked.node)
-    to = ids.child_node(asked.node.id, ids.first_attempt(asked.node.id))
+    run = run_of(stream, approval.node)
+    to = ids.child_node(approval.node.id, ids.first_attempt(approval.node.id))
     answered = ApprovalResolved(
-        asked.request.approval, verdict.verdict, verdict.by, verdict.reason, to
+        approval.request.approval, verdict.verdict, verdict.by, verdict.reason, to
     )
-    way = _Way(asked, workflow, run, to, key, is_aside=run.tip != asked.node.id)
+    way = _Resolution(approval, workflow, run, to, key, is_aside=run.tip != approval.node.id)
     denied = verdict.verdict == "denied"
-    made, more = _send_back(way, (_denial(asked, verdict),)) if denied else _go_on(way)
-    name = approval_resolved_key(asked.request.approval)
-    drafts = [Draft(name, answered, run.run, asked.node.id), made.draft, *more]
-    return Decided(plan(stream, drafts, blobs=made.blobs, at_ms=at_ms), made.answered)
+    made, more = (
+        _send_back(way, (_denial_blocker(approval, verdict),)) if denied else _continue_run(way)
+    )
+    name = approval_resolved_key(approval.request.approval)
+    drafts = [EventDraft(name, answered, run.run, approval.node.id), made.draft, *more]
+    return PlannedReply(plan(stream, drafts, blobs=made.blobs, at_ms=at_ms), made.reply)
 
 
-class _Way(msgspec.Struct, frozen=True):
+class _Resolution(msgspec.Struct, frozen=True):
     """From an approval to the node that its answer makes."""
 
-    asked: Asked
+    approval: AwaitedApproval
     workflow: CompiledWorkflow
     run: RunHead
-    to: NodeId
-    key: Key
+    child: NodeId
+    key: SigningKey
     is_aside: bool
 
 
-def _go_on(way: _Way) -> tuple[Made, list[Draft]]:
-    asked, workflow, run = way.asked, way.workflow, way.run
+def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
+    asked, workflow, run = resolution.approval, resolution.workflow, resolution.run
     position = asked.node.created.position
     moved = Moved(position, interpret.step_at(workflow, position))
-    found = next_step.arrive(workflow, moved, asked.context, run.preferences)
-    if not isinstance(found, Next):
+    found = next_step.prepare_step(workflow, moved, asked.context, run.preferences)
+    if not isinstance(found, NextStep):
         # It could be shown when it was asked for, and cannot now.
-        return _send_back(way, next_step.blockers_of(found, moved, workflow))
+        return _send_back(resolution, next_step.routing_blockers(found, moved, workflow))
     made = make_node(
-        _place(asked, way.to, "step"),
-        counted(run, "step"),
+        _node_spec(asked, resolution.child, "step"),
+        with_blocked_count(run, "step"),
         workflow,
         prompt=found.prompt,
-        key=way.key,
+        key=resolution.key,
         confirms=found.confirms,
         warnings=found.warnings,
-        is_aside=way.is_aside,
+        is_aside=resolution.is_aside,
     )
-    is_complete = made.answered.answer.is_complete and not way.is_aside
-    done = Draft(f"complete:{way.to}", RunCompleted(), run.run, way.to)
+    is_complete = made.reply.answer.is_complete and not resolution.is_aside
+    done = EventDraft(f"complete:{resolution.child}", RunCompleted(), run.run, resolution.child)
     return made, [done] if is_complete else []
 
 
-def _denial(asked: Asked, verdict: Verdict) -> Blocker:
+def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Blocker:
     reason = verdict.reason or "no reason was given"
     return Blocker(
         "approval_denied",
         "/output",
-        f"Approval {asked.request.approval} was denied: {reason}",
+        f"Approval {approval.request.approval} was denied: {reason}",
         "Do the step again so that this is settled, and hand it in anew.",
-        about=asked.request.approval,
+        about=approval.request.approval,
     )
 
 
-def _send_back(way: _Way, blockers: tuple[Blocker, ...]) -> tuple[Made, list[Draft]]:
-    asked, run, created = way.asked, way.run, way.asked.step.created
+def _send_back(
+    resolution: _Resolution, blockers: tuple[Blocker, ...]
+) -> tuple[NewNode, list[EventDraft]]:
+    asked, run, created = resolution.approval, resolution.run, resolution.approval.step.created
     place = msgspec.structs.replace(
-        _place(asked, way.to, "blocked"), position=created.position, depth=created.depth
+        _node_spec(asked, resolution.child, "blocked"),
+        position=created.position,
+        depth=created.depth,
     )
     made = make_node(
         place,
-        counted(run, "blocked"),
-        way.workflow,
+        with_blocked_count(run, "blocked"),
+        resolution.workflow,
         prompt=asked.step_prompt,
-        key=way.key,
+        key=resolution.key,
         blockers=blockers,
         confirms=prompts.confirms_at(
-            way.workflow, created.position, asked.context, run.preferences
+            resolution.workflow, created.position, asked.context, run.preferences
         ),
-        wanted=contexts.example(asked.context, missing_context(blockers)),
-        is_aside=way.is_aside,
+        example_context=contexts.example_context(asked.context, missing_context(blockers)),
+        is_aside=resolution.is_aside,
     )
     validated = ValidationPerformed(ids.first_attempt(asked.node.id), blockers)
-    return made, [Draft(validation_key(way.to), validated, run.run, way.to)]
+    return made, [
+        EventDraft(validation_key(resolution.child), validated, run.run, resolution.child)
+    ]
 
 
-def _place(asked: Asked, to: NodeId, kind: Literal["step", "blocked"]) -> Place:
-    created = asked.node.created
-    return Place(
-        session=asked.node.session,
-        node=to,
+def _node_spec(
+    approval: AwaitedApproval, child: NodeId, kind: Literal["step", "blocked"]
+) -> NodeSpec:
+    created = approval.node.created
+    return NodeSpec(
+        session=approval.node.session,
+        node=child,
         kind=kind,
         position=created.position,
         depth=created.depth,
         context=created.context,
-        parent=asked.node.id,
-        attempt=ids.first_attempt(asked.node.id),
+        parent=approval.node.id,
+        attempt=ids.first_attempt(approval.node.id),
     )

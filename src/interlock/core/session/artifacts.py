@@ -11,7 +11,7 @@ COUNT_MAX = 20
 BYTES_MAX = 256 * 1024
 
 
-class Artifact(msgspec.Struct, frozen=True):
+class SubmittedArtifact(msgspec.Struct, frozen=True):
     """One artifact as it was handed in: what it says, and its canonical bytes."""
 
     kind: str
@@ -30,7 +30,7 @@ class ArtifactRefused(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Misshapen(msgspec.Struct, frozen=True):
+class MisshapenArtifact(msgspec.Struct, frozen=True):
     """An artifact of a known kind that is not of its shape."""
 
     index: int
@@ -38,10 +38,10 @@ class Misshapen(msgspec.Struct, frozen=True):
     reason: str
 
 
-def take(values: tuple[Json, ...]) -> tuple[Artifact, ...] | ArtifactRefused:
+def parse_artifacts(values: tuple[Json, ...]) -> tuple[SubmittedArtifact, ...] | ArtifactRefused:
     if len(values) > COUNT_MAX:
         return ArtifactRefused("/output/artifacts", f"more than {COUNT_MAX} artifacts")
-    taken: list[Artifact] = []
+    taken: list[SubmittedArtifact] = []
     for index, value in enumerate(values):
         here = f"/output/artifacts/{index}"
         try:
@@ -51,30 +51,32 @@ def take(values: tuple[Json, ...]) -> tuple[Artifact, ...] | ArtifactRefused:
         if len(content) > BYTES_MAX:
             return ArtifactRefused(here, f"more than {BYTES_MAX} bytes; put it into a file")
         kind = value.get("kind") if isinstance(value, dict) else None
-        taken.append(Artifact(kind if isinstance(kind, str) else "", value, content))
+        taken.append(SubmittedArtifact(kind if isinstance(kind, str) else "", value, content))
     return tuple(taken)
 
 
-def known(artifacts: tuple[Artifact, ...]) -> tuple[list[KnownArtifact], list[Misshapen]]:
+def known_artifacts(
+    artifacts: tuple[SubmittedArtifact, ...],
+) -> tuple[list[KnownArtifact], list[MisshapenArtifact]]:
     """What the engine reads of `artifacts`, and what it should be able to read and cannot."""
     found: list[KnownArtifact] = []
-    wrong: list[Misshapen] = []
+    wrong: list[MisshapenArtifact] = []
     for index, artifact in enumerate(artifacts):
         kind = plain_kind(artifact.kind)
         if kind not in EXAMPLES:
             continue
-        if left := _left_to_fill(kind, artifact):
-            wrong.append(Misshapen(index, kind, f"it still says {left}"))
+        if left := _unfilled_placeholder(kind, artifact):
+            wrong.append(MisshapenArtifact(index, kind, f"it still says {left}"))
             continue
         assert isinstance(artifact.value, dict), "what has a kind is an object"
         try:
             found.append(msgspec.convert({**artifact.value, "kind": kind}, KnownArtifact))
         except msgspec.ValidationError as error:
-            wrong.append(Misshapen(index, kind, str(error)))
+            wrong.append(MisshapenArtifact(index, kind, str(error)))
     return found, wrong
 
 
-def _left_to_fill(kind: str, artifact: Artifact) -> str:
+def _unfilled_placeholder(kind: str, artifact: SubmittedArtifact) -> str:
     """What stands in the example for the agent's own words and was handed in as it is."""
     example = EXAMPLES[kind]
     assert isinstance(artifact.value, dict), "what has a kind is an object"

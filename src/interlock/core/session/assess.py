@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.session.artifacts import Artifact
+from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.blockers import Blocker
 from interlock.core.workflow.compiled import CompiledStep
 from interlock.core.workflow.packs import plain_kind
@@ -14,48 +14,52 @@ from interlock.core.workflow.passthrough import Assessment
 from interlock.core.workflow.prompt import assessment_example
 
 
-class Assessed(msgspec.Struct, frozen=True):
+class AssessmentResult(msgspec.Struct, frozen=True):
     assessment: str
     levels: dict[str, str]
     """By dimension, in the author's spelling."""
 
 
 def assess(
-    step: CompiledStep, artifacts: tuple[Artifact, ...]
-) -> tuple[tuple[Assessed, ...], tuple[Blocker, ...]]:
+    step: CompiledStep, artifacts: tuple[SubmittedArtifact, ...]
+) -> tuple[tuple[AssessmentResult, ...], tuple[Blocker, ...]]:
     """What was assessed, and what is missing, wrong or has a consequence."""
-    found: list[Assessed] = []
+    found: list[AssessmentResult] = []
     blockers: list[Blocker] = []
     for wanted in step.assessments:
-        index = _which(wanted, artifacts, is_only=len(step.assessments) == 1)
+        index = _artifact_index(wanted, artifacts, is_only=len(step.assessments) == 1)
         if index is None:
-            blockers.append(_missing(wanted, step))
+            blockers.append(_missing_assessment(wanted, step))
             continue
-        levels, wrong = _levels(wanted, artifacts[index].value, f"/output/artifacts/{index}")
+        levels, wrong = _parse_levels(wanted, artifacts[index].value, f"/output/artifacts/{index}")
         blockers += wrong
         if not wrong:
-            found.append(Assessed(wanted.id, levels))
-    blockers += _consequences(step, found)
+            found.append(AssessmentResult(wanted.id, levels))
+    blockers += _consequence_blockers(step, found)
     return tuple(found), tuple(blockers)
 
 
-def _which(wanted: Assessment, artifacts: tuple[Artifact, ...], *, is_only: bool) -> int | None:
+def _artifact_index(
+    assessment: Assessment, artifacts: tuple[SubmittedArtifact, ...], *, is_only: bool
+) -> int | None:
     """The artifact for an assessment. One that names none is for the only one there is."""
     for index, artifact in enumerate(artifacts):
         if plain_kind(artifact.kind) != "assessment":
             continue
         value = cast("dict[str, Any]", artifact.value)
-        if value.get("assessmentId", wanted.id if is_only else None) == wanted.id:
+        if value.get("assessmentId", assessment.id if is_only else None) == assessment.id:
             return index
     return None
 
 
-def _levels(wanted: Assessment, value: Json, at: str) -> tuple[dict[str, str], list[Blocker]]:
+def _parse_levels(
+    assessment: Assessment, value: Json, pointer: str
+) -> tuple[dict[str, str], list[Blocker]]:
     given = value.get("dimensions") if isinstance(value, dict) else None
     given = given if isinstance(given, dict) else {}
     levels: dict[str, str] = {}
     wrong: list[Blocker] = []
-    for part in wanted.dimensions:
+    for part in assessment.dimensions:
         said = given.get(part.id)
         said = said.get("level") if isinstance(said, dict) else said
         folded = {level.casefold(): level for level in part.levels}
@@ -65,10 +69,10 @@ def _levels(wanted: Assessment, value: Json, at: str) -> tuple[dict[str, str], l
             wrong.append(
                 Blocker(
                     "invalid_output",
-                    f"{at}/dimensions/{part.id}",
-                    f"The level of `{part.id}` in assessment `{wanted.id}` is {shown}",
+                    f"{pointer}/dimensions/{part.id}",
+                    f"The level of `{part.id}` in assessment `{assessment.id}` is {shown}",
                     f"It is one of: {', '.join(part.levels)}. {part.purpose}",
-                    about=wanted.id,
+                    about=assessment.id,
                 )
             )
         else:
@@ -76,18 +80,18 @@ def _levels(wanted: Assessment, value: Json, at: str) -> tuple[dict[str, str], l
     return levels, wrong
 
 
-def _missing(wanted: Assessment, step: CompiledStep) -> Blocker:
-    example = msgspec.json.encode(assessment_example(wanted, step)).decode()
+def _missing_assessment(assessment: Assessment, step: CompiledStep) -> Blocker:
+    example = msgspec.json.encode(assessment_example(assessment, step)).decode()
     return Blocker(
         "missing_output",
         "/output/artifacts",
-        f"The assessment `{wanted.id}` was not handed in",
+        f"The assessment `{assessment.id}` was not handed in",
         f"Send it as an artifact like this: {example}",
-        about=wanted.id,
+        about=assessment.id,
     )
 
 
-def _consequences(step: CompiledStep, found: list[Assessed]) -> Iterator[Blocker]:
+def _consequence_blockers(step: CompiledStep, found: list[AssessmentResult]) -> Iterator[Blocker]:
     for consequence in step.consequences:
         when = consequence.when
         hit = [

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-Code = Literal[
+BlockerCode = Literal[
     "missing_notes",
     "invalid_output",
     "invalid_artifact",
@@ -19,12 +19,12 @@ Code = Literal[
 ]
 
 
-WRITE_YOUR_NOTES = "<write your notes>"
+NOTES_PLACEHOLDER = "<write your notes>"
 """Stands in examples where the agent's notes belong; handed in as it is, it is refused."""
 
 
 class Blocker(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    code: Code
+    code: BlockerCode
     pointer: str
     """Where in the call."""
     message: str

@@ -10,8 +10,8 @@ from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import decode_frame
-from interlock.core.session.chain import Link
+from interlock.core.session.answer import decode_stored_answer
+from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -33,11 +33,11 @@ from interlock.core.session.events import (
     SessionEvent,
     StatusChanged,
     WorkChanged,
+    blob_refs_of,
     decode_envelope,
-    refs_of,
 )
-from interlock.core.session.plan import Draft, Plan, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.compiled import unpack as unpack_workflow
@@ -65,7 +65,7 @@ class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):
     digest: str
 
 
-class Content(msgspec.Struct, frozen=True, rename="camel"):
+class BundleContent(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     events: tuple[BundleEvent, ...]
     blobs: dict[BlobRef, str]
@@ -76,12 +76,12 @@ class Bundle(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     bundle_version: int
     producer: str
     exported_at_ms: int
-    content: Content
+    content: BundleContent
     integrity: dict[str, str]
     """The hash of every part by its name; no more and no fewer than there are parts."""
 
 
-class Label(msgspec.Struct, frozen=True, rename="camel"):
+class BundleLabel(msgspec.Struct, frozen=True, rename="camel"):
     """What a bundle says of itself. Its manifest does not cover this."""
 
     producer: str
@@ -97,7 +97,7 @@ class BundleRefused(msgspec.Struct, frozen=True):
 
 def pack(
     stream: Stream,
-    links: Iterable[Link],
+    links: Iterable[ChainLink],
     blobs: Mapping[BlobRef, bytes],
     *,
     producer: str,
@@ -105,11 +105,11 @@ def pack(
 ) -> CanonicalBytes:
     events = tuple(BundleEvent(msgspec.Raw(link.body), link.digest.hex()) for link in links)
     texts = {ref: blobs[ref].decode() for ref in sorted(blobs)}
-    content = Content(stream.session, events, texts)
+    content = BundleContent(stream.session, events, texts)
     return canonical.encode(Bundle(BUNDLE_VERSION, producer, at_ms, content, _manifest(content)))
 
 
-def unpack(document: bytes) -> Content | BundleRefused:
+def unpack(document: bytes) -> BundleContent | BundleRefused:
     """The content of a bundle of which every part is what its manifest says."""
     try:
         bundle = msgspec.json.decode(document, type=Bundle)
@@ -128,26 +128,26 @@ def unpack(document: bytes) -> Content | BundleRefused:
     return _refuse_unsound(bundle.content) or bundle.content
 
 
-def label(document: bytes) -> Label:
+def label(document: bytes) -> BundleLabel:
     """Of a bundle that could be unpacked."""
-    return msgspec.json.decode(document, type=Label)
+    return msgspec.json.decode(document, type=BundleLabel)
 
 
 def adopt(
-    content: Content,
+    content: BundleContent,
     *,
     session: SessionId,
     random: Callable[[int], bytes],
-    key: Key,
+    key: SigningKey,
     at_ms: int,
 ) -> Plan:
     """The plan that records `content` as a new session, with new names for everything in it."""
     envelopes = [decode_envelope(event.body) for event in content.events]
     names = _new_names(envelopes, session, content.session, random)
     drafts = [
-        Draft(
-            _renamed(envelope.key, names),
-            _renamed_event(envelope.event, names, key),
+        EventDraft(
+            _rename_parts(envelope.key, names),
+            _rename_event(envelope.event, names, key),
             RunId(names[envelope.run]) if envelope.run else None,
             NodeId(names[envelope.node]) if envelope.node else None,
             envelope.at_ms,
@@ -160,7 +160,7 @@ def adopt(
     return msgspec.structs.replace(planned, bound=())
 
 
-def _manifest(content: Content) -> dict[str, str]:
+def _manifest(content: BundleContent) -> dict[str, str]:
     parts = {"session": content.session.encode()}
     for number, event in enumerate(content.events):
         parts[f"events/{number}"] = bytes(event.body) + event.digest.encode()
@@ -169,10 +169,10 @@ def _manifest(content: Content) -> dict[str, str]:
     return {name: hashlib.sha256(part).hexdigest() for name, part in sorted(parts.items())}
 
 
-def _refuse_unsound(content: Content) -> BundleRefused | None:
+def _refuse_unsound(content: BundleContent) -> BundleRefused | None:
     try:
         links = [
-            Link(number, bytes(event.body), bytes.fromhex(event.digest))
+            ChainLink(number, bytes(event.body), bytes.fromhex(event.digest))
             for number, event in enumerate(content.events)
         ]
     except ValueError:
@@ -185,7 +185,7 @@ def _refuse_unsound(content: Content) -> BundleRefused | None:
     envelopes = [decode_envelope(link.body) for link in links]
     if refusal := _refuse_incoherent(envelopes):
         return refusal
-    named = {ref for envelope in envelopes for ref in refs_of(envelope.event)}
+    named = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
     for ref in sorted(named | content.blobs.keys()):
         if ref not in content.blobs:
             return BundleRefused(f"blobs/{ref}", "an event names it and it is not there")
@@ -247,7 +247,7 @@ def _refuse_unreadable(
         if isinstance(event, RunStarted):
             readers[BlobRef(event.workflow_hash)] = unpack_workflow
         if isinstance(event, NodeCreated):
-            readers |= {event.answer: decode_frame, event.context: contexts.decode}
+            readers |= {event.answer: decode_stored_answer, event.context: contexts.decode}
         for ref, read in readers.items():
             try:
                 read(blobs[ref].encode())
@@ -294,11 +294,11 @@ def _is_derived(event: NodeCreated) -> bool:
     return is_led_to and event.node_kind != "checkpoint"
 
 
-def _renamed(text: str, names: dict[str, str]) -> str:
+def _rename_parts(text: str, names: dict[str, str]) -> str:
     return ":".join(names.get(part, part) for part in text.split(":"))
 
 
-def _renamed_event(event: SessionEvent, names: dict[str, str], key: Key) -> SessionEvent:
+def _rename_event(event: SessionEvent, names: dict[str, str], key: SigningKey) -> SessionEvent:
     change = msgspec.structs.replace
     match event:
         case NodeCreated():

@@ -12,10 +12,10 @@ from interlock.core.session.events import ENVELOPE_VERSION, Envelope, decode_env
 
 GENESIS = bytes(32)
 
-State = Literal["healthy", "corrupt_tail", "corrupt_head", "unknown_version"]
+ChainState = Literal["healthy", "corrupt_tail", "corrupt_head", "unknown_version"]
 
 
-class Link(msgspec.Struct, frozen=True):
+class ChainLink(msgspec.Struct, frozen=True):
     """One event as it is stored: its bytes, and the digest that ties it to all before it."""
 
     seq: int
@@ -26,12 +26,12 @@ class Link(msgspec.Struct, frozen=True):
 class Health(msgspec.Struct, frozen=True):
     """How far a stream can be trusted. `valid` events from the start are sound."""
 
-    state: State
+    state: ChainState
     valid: int
     reason: str = ""
 
 
-class _Version(msgspec.Struct):
+class _EnvelopeVersion(msgspec.Struct):
     v: int
 
 
@@ -39,12 +39,12 @@ def digest(previous: bytes, body: bytes) -> bytes:
     return hashlib.sha256(previous + body).digest()
 
 
-def verify(session: SessionId, links: Iterable[Link], *, version: int, end: bytes) -> Health:
+def verify(session: SessionId, links: Iterable[ChainLink], *, version: int, end: bytes) -> Health:
     """Walk a stream from its start: `version` events that should end in the digest `end`."""
     previous, expected = GENESIS, 0
     for link in links:
         if reason := _damage(session, link, expected, previous):
-            return _unsound(expected, reason, link.body)
+            return _unsound_health(expected, reason, link.body)
         previous, expected = link.digest, expected + 1
     if expected != version:
         return Health(
@@ -55,7 +55,7 @@ def verify(session: SessionId, links: Iterable[Link], *, version: int, end: byte
     return Health("healthy", expected)
 
 
-def verify_tail(links: Sequence[Link], *, version: int, end: bytes) -> Health:
+def verify_tail(links: Sequence[ChainLink], *, version: int, end: bytes) -> Health:
     """Look at the last links only (all there are, or two): what an append builds on is sound.
 
     Costs the same for any length; the whole walk is `verify`.
@@ -73,14 +73,14 @@ def verify_tail(links: Sequence[Link], *, version: int, end: bytes) -> Health:
     return Health("healthy", sound)
 
 
-def verify_one(session: SessionId, link: Link, *, before: bytes) -> Health:
+def verify_one(session: SessionId, link: ChainLink, *, before: bytes) -> Health:
     """Look at one event and the digest before it."""
     if reason := _damage(session, link, link.seq, before):
-        return _unsound(link.seq, reason, link.body)
+        return _unsound_health(link.seq, reason, link.body)
     return Health("healthy", link.seq + 1)
 
 
-def _damage(session: SessionId, link: Link, expected: int, previous: bytes) -> str:
+def _damage(session: SessionId, link: ChainLink, expected: int, previous: bytes) -> str:
     if link.seq != expected:
         return f"event {expected} is missing"
     if digest(previous, link.body) != link.digest:
@@ -96,7 +96,7 @@ def _damage(session: SessionId, link: Link, expected: int, previous: bytes) -> s
     return ""
 
 
-def _unsound(expected: int, reason: str, body: bytes) -> Health:
+def _unsound_health(expected: int, reason: str, body: bytes) -> Health:
     if _version_of(body) > ENVELOPE_VERSION:
         return Health(
             "unknown_version", expected, f"event {expected} was written by a newer Interlock"
@@ -106,11 +106,11 @@ def _unsound(expected: int, reason: str, body: bytes) -> Health:
 
 def _version_of(body: bytes) -> int:
     try:
-        return msgspec.json.decode(body, type=_Version).v
+        return msgspec.json.decode(body, type=_EnvelopeVersion).v
     except msgspec.MsgspecError:
         return 0
 
 
-def seal(envelope: Envelope, previous: bytes) -> Link:
+def seal(envelope: Envelope, previous: bytes) -> ChainLink:
     body = canonical.encode(envelope)
-    return Link(envelope.seq, body, digest(previous, body))
+    return ChainLink(envelope.seq, body, digest(previous, body))

@@ -4,16 +4,16 @@ from functools import cache
 
 from interlock.core import ids
 from interlock.core.ids import NodeId, StepId, WorkflowId
-from interlock.core.session.decide import Decided, Handed, output_event, run_of
+from interlock.core.session.decide import Attempt, PlannedReply, output_event, run_of
 from interlock.core.session.events import ApprovalRequested
-from interlock.core.session.nodes import Node, Place, make_node, output_key
-from interlock.core.session.plan import Draft, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
+from interlock.core.session.plan import EventDraft, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
 
 
 @cache
-def checkpoints() -> Pinned:
+def checkpoints_workflow() -> Pinned:
     """The workflow of an agent that follows none."""
     # The compiler costs 20 ms to import, and most servers never need this.
     from interlock.core.workflow.compiler import compile_workflow  # noqa: PLC0415
@@ -37,21 +37,21 @@ def checkpoints() -> Pinned:
     )
 
 
-def checkpoint(
+def set_checkpoint(
     stream: Stream,
     node: Node,
     workflow: CompiledWorkflow,
-    handed: Handed,
+    attempt: Attempt,
     *,
     prompt: str,
-    key: Key,
+    key: SigningKey,
     at_ms: int,
     confirms: bool,
     approval: ApprovalRequested | None,
-) -> Decided:
+) -> PlannedReply:
     """`approval` is what the run waits for at `node`, if it does."""
-    marker = marker_of(node, handed)
-    place = Place(
+    marker = marker_of(node, attempt)
+    place = NodeSpec(
         session=node.session,
         node=marker,
         kind="checkpoint",
@@ -59,7 +59,7 @@ def checkpoint(
         depth=node.created.depth,
         context=node.created.context,
         parent=node.id,
-        attempt=handed.attempt,
+        attempt=attempt.id,
     )
     made = make_node(
         place,
@@ -71,16 +71,16 @@ def checkpoint(
         approval=approval,
     )
     drafts = [made.draft]
-    if handed.output.notes or handed.output.artifacts:
-        output = output_event(handed.attempt, handed.output)
-        drafts.append(Draft(output_key(marker, handed.attempt), output, node.run, marker))
+    if attempt.output.notes or attempt.output.artifacts:
+        output = output_event(attempt.id, attempt.output)
+        drafts.append(EventDraft(output_key(marker, attempt.id), output, node.run, marker))
     blobs = {
         **made.blobs,
-        **{found.ref: bytes(found.content) for found in handed.output.artifacts},
+        **{found.ref: bytes(found.content) for found in attempt.output.artifacts},
     }
-    return Decided(plan(stream, drafts, blobs=blobs, at_ms=at_ms), made.answered)
+    return PlannedReply(plan(stream, drafts, blobs=blobs, at_ms=at_ms), made.reply)
 
 
-def marker_of(node: Node, handed: Handed) -> NodeId:
+def marker_of(node: Node, attempt: Attempt) -> NodeId:
     """The same call again sets the same marker."""
-    return ids.checkpoint_node(node.id, handed.attempt, handed.arguments)
+    return ids.checkpoint_node(node.id, attempt.id, attempt.arguments)

@@ -24,7 +24,7 @@ class ContextRefused(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Merged(msgspec.Struct, frozen=True):
+class MergedContext(msgspec.Struct, frozen=True):
     context: Context
     content: CanonicalBytes
     changed: tuple[str, ...]
@@ -39,13 +39,15 @@ class Merged(msgspec.Struct, frozen=True):
         return {self.ref: bytes(self.content)}
 
 
-def merge(base: Context, delta: Context) -> Merged | ContextRefused:
+def merge(base: Context, delta: Context) -> MergedContext | ContextRefused:
     """Shallow: each key of `delta` replaces the one of `base`; null removes it."""
     for key in delta:
         if RESERVED.fullmatch(key):
-            return ContextRefused(f"/context/{canonical.escape(key)}", "this key is reserved")
-        if place := _left_to_fill(delta[key], key):
-            where = canonical.escape(place).replace(".", "/")
+            return ContextRefused(
+                f"/context/{canonical.escape_pointer_part(key)}", "this key is reserved"
+            )
+        if place := _unfilled_path(delta[key], key):
+            where = canonical.escape_pointer_part(place).replace(".", "/")
             return ContextRefused(f"/context/{where}", f"it still says `<{place}>`")
     context = {**base, **delta}
     context = {key: value for key, value in context.items() if value is not None}
@@ -58,18 +60,18 @@ def merge(base: Context, delta: Context) -> Merged | ContextRefused:
             "/context", f"it would have {len(content)} bytes; a run keeps {BYTES_MAX}"
         )
     changed = sorted(key for key in delta if base.get(key) != delta[key])
-    return Merged(context, content, tuple(changed))
+    return MergedContext(context, content, tuple(changed))
 
 
-def initial(goal: str, given: Context) -> Merged | ContextRefused:
+def initial_context(goal: str, given: Context) -> MergedContext | ContextRefused:
     merged = merge({}, given)
     if isinstance(merged, ContextRefused):
         return merged
     context = {**merged.context, "goal": goal}
-    return Merged(context, canonical.encode(context), ("goal", *merged.changed))
+    return MergedContext(context, canonical.encode(context), ("goal", *merged.changed))
 
 
-def example(known: Context, paths: tuple[str, ...]) -> dict[str, Json]:
+def example_context(current: Context, paths: tuple[str, ...]) -> dict[str, Json]:
     """Context with something for each path to be filled in, beside what is known already."""
     wanted: dict[str, Json] = {}
     for path in paths:
@@ -77,7 +79,7 @@ def example(known: Context, paths: tuple[str, ...]) -> dict[str, Json]:
         if not inner:
             wanted[first] = f"<{path}>"
             continue
-        before = wanted.get(first, known.get(first))
+        before = wanted.get(first, current.get(first))
         here: dict[str, Json] = dict(before) if isinstance(before, dict) else {}
         wanted[first] = here
         for name in inner[:-1]:
@@ -88,16 +90,16 @@ def example(known: Context, paths: tuple[str, ...]) -> dict[str, Json]:
     return wanted
 
 
-def _left_to_fill(value: Json, path: str) -> str:
+def _unfilled_path(value: Json, path: str) -> str:
     """The path at which an example was handed in as it is; or nothing."""
     if value == f"<{path}>":
         return path
     items = value.items() if isinstance(value, dict) and path.count(".") < _PATH_MAX else ()
-    found = (_left_to_fill(item, f"{path}.{name}") for name, item in items)
+    found = (_unfilled_path(item, f"{path}.{name}") for name, item in items)
     return next((place for place in found if place), "")
 
 
-def unfit(context: Context, schema: str | None) -> ContextRefused | None:
+def schema_violation(context: Context, schema: str | None) -> ContextRefused | None:
     """Where the context is not what the workflow says it is."""
     if schema is None:
         return None

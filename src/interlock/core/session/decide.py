@@ -10,10 +10,10 @@ from interlock.core.ids import ApprovalId, AttemptId, BlobRef, GapId, NodeId, Ru
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
 from interlock.core.session import next_step
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.blockers import WRITE_YOUR_NOTES
-from interlock.core.session.context import Context, ContextRefused, Merged
+from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.session.context import Context, ContextRefused, MergedContext
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -28,13 +28,13 @@ from interlock.core.session.events import (
     ValidationPerformed,
 )
 from interlock.core.session.fact_events import Facts, facts_of
-from interlock.core.session.head import RunHead, counted
-from interlock.core.session.judge import At, Judged, Submission
-from interlock.core.session.next_step import Next
+from interlock.core.session.head import RunHead, with_blocked_count
+from interlock.core.session.judge import CurrentStep, Judgement, StepOutput
+from interlock.core.session.next_step import NextStep
 from interlock.core.session.nodes import (
-    Made,
+    NewNode,
     Node,
-    Place,
+    NodeSpec,
     advance_key,
     approval_key,
     make_node,
@@ -42,8 +42,8 @@ from interlock.core.session.nodes import (
     output_key,
     validation_key,
 )
-from interlock.core.session.plan import Draft, Plan, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
@@ -52,18 +52,18 @@ from interlock.core.workflow.interpret import Entry, is_plain
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
 
 
-class Decided(msgspec.Struct, frozen=True):
+class PlannedReply(msgspec.Struct, frozen=True):
     """What to record, and what to answer once it is recorded."""
 
     plan: Plan
-    answered: Answered
+    reply: RenderedAnswer
 
 
-class NothingPending(msgspec.Struct, frozen=True):
+class NoPendingStep(msgspec.Struct, frozen=True):
     """The run is complete at this node: there is no step to hand in."""
 
 
-class RunWaits(msgspec.Struct, frozen=True):
+class RunWaitsForUser(msgspec.Struct, frozen=True):
     """Too many attempts in a row were blocked; the user must let the run go on."""
 
     run: RunId
@@ -84,7 +84,7 @@ class ApprovalPending(msgspec.Struct, frozen=True):
     approval: ApprovalId
 
 
-class CannotBegin(msgspec.Struct, frozen=True):
+class RunCannotBegin(msgspec.Struct, frozen=True):
     """Where the run should begin cannot be decided."""
 
     pointer: str
@@ -100,29 +100,29 @@ class ContextUnset(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
-Refusal: TypeAlias = (
-    NothingPending
+RunRefusal: TypeAlias = (
+    NoPendingStep
     | ApprovalPending
-    | RunWaits
+    | RunWaitsForUser
     | NotesNotWritten
     | NotesTooLong
-    | CannotBegin
+    | RunCannotBegin
     | ContextUnset
     | ContextRefused
     | ArtifactRefused
 )
 
 
-class Handed(msgspec.Struct, frozen=True):
+class Attempt(msgspec.Struct, frozen=True):
     """One call of an agent: the attempt that it stands for, and what it brings."""
 
-    attempt: AttemptId
+    id: AttemptId
     arguments: BlobRef
-    output: Submission
+    output: StepOutput
     context: Context | None = None
 
 
-class Around(msgspec.Struct, frozen=True):
+class AdvanceInputs(msgspec.Struct, frozen=True):
     """What else is known when a step is handed in."""
 
     context: Context
@@ -133,59 +133,59 @@ class Around(msgspec.Struct, frozen=True):
     """Those that the output says it closes, as far as they are open."""
     other_branch: str
     """In words, where the step was handed in before; or nothing."""
-    seen: ObservationRecorded | None
+    observation: ObservationRecorded | None
     """What has changed in the workspace since it was last looked at."""
-    key: Key
+    key: SigningKey
     at_ms: int
 
 
 def advance(
-    stream: Stream, node: Node, workflow: CompiledWorkflow, handed: Handed, around: Around
-) -> Decided | Refusal:
+    stream: Stream, node: Node, workflow: CompiledWorkflow, attempt: Attempt, inputs: AdvanceInputs
+) -> PlannedReply | RunRefusal:
     """Hand in the pending step of `node` and go to the next, or record why it was not accepted."""
     run = run_of(stream, node)
-    if refusal := why_not(node, run, handed.output):
+    if refusal := call_refusal(node, run, attempt.output):
         return refusal
-    merged = contexts.merge(around.context, handed.context) if handed.context else None
+    merged = contexts.merge(inputs.context, attempt.context) if attempt.context else None
     if isinstance(merged, ContextRefused):
         return merged
-    context = merged.context if merged else around.context
-    if merged and (wrong := contexts.unfit(context, workflow.context_schema)):
+    context = merged.context if merged else inputs.context
+    if merged and (wrong := contexts.schema_violation(context, workflow.context_schema)):
         return wrong
-    at = _at(workflow, node, context)
-    judged = judges.judge(at, handed.output, run)
+    at = _current_step(workflow, node, context)
+    judged = judges.judge(at, attempt.output, run)
     found = None
     if not judged.blockers:
-        found = next_step.after(at, context, judged, run.preferences)
+        found = next_step.next_step(at, context, judged, run.preferences)
         if isinstance(found, tuple):
             judged, found = msgspec.structs.replace(judged, blockers=found), None
-    judged = _kept(judged, found)
-    facts = facts_of(judged, run, node.id, handed.attempt, open_gaps=around.open_gaps)
-    turn = _Turn(node, workflow, handed, around, merged, judged, facts, found)
-    made = _made(turn)
+    judged = _effective_findings(judged, found)
+    facts = facts_of(judged, run, node.id, attempt.id, open_gaps=inputs.open_gaps)
+    turn = _Advance(node, workflow, attempt, inputs, merged, judged, facts, found)
+    made = _next_node(turn)
     blobs = {
         **made.blobs,
         **(merged.blobs if merged else {}),
-        **{stored.ref: bytes(stored.content) for stored in handed.output.artifacts},
+        **{stored.ref: bytes(stored.content) for stored in attempt.output.artifacts},
     }
-    return Decided(
-        plan(stream, _drafts(turn, made), blobs=blobs, at_ms=around.at_ms), made.answered
+    return PlannedReply(
+        plan(stream, _drafts(turn, made), blobs=blobs, at_ms=inputs.at_ms), made.reply
     )
 
 
-def why_not(node: Node, run: RunHead, output: Submission) -> Refusal | None:
+def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | None:
     """What is wrong with the call itself, whatever the step asks for."""
     if node.created.node_kind == "approval":
         return ApprovalPending(ids.approval_id(node.id))
     if node.created.step_id is None:
-        return NothingPending()
+        return NoPendingStep()
     if run.is_waiting:
-        return RunWaits(node.run)
-    return wrong_notes(output)
+        return RunWaitsForUser(node.run)
+    return notes_refusal(output)
 
 
-def wrong_notes(output: Submission) -> NotesNotWritten | NotesTooLong | None:
-    if output.notes.strip() == WRITE_YOUR_NOTES:
+def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
+    if output.notes.strip() == NOTES_PLACEHOLDER:
         return NotesNotWritten()
     if (size := len(output.notes.encode())) > NOTES_BYTES_MAX:
         return NotesTooLong(size, NOTES_BYTES_MAX)
@@ -197,37 +197,37 @@ def run_of(stream: Stream, node: Node) -> RunHead:
     return stream.head.run(node.run)
 
 
-def output_event(attempt: AttemptId, output: Submission) -> OutputAppended:
+def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
     stored = tuple(
         StoredArtifact(found.kind, found.ref, len(found.content)) for found in output.artifacts
     )
     return OutputAppended(attempt, output.notes, stored)
 
 
-def trace_draft(entries: tuple[Entry, ...], run: RunId, node: NodeId) -> Draft:
-    return Draft(f"trace:{node}", TraceAppended(entries), run, node)
+def trace_draft(entries: tuple[Entry, ...], run: RunId, node: NodeId) -> EventDraft:
+    return EventDraft(f"trace:{node}", TraceAppended(entries), run, node)
 
 
-class _Turn(msgspec.Struct, frozen=True):
+class _Advance(msgspec.Struct, frozen=True):
     """Everything that is known about a step that was handed in, accepted or not."""
 
     node: Node
     workflow: CompiledWorkflow
-    handed: Handed
-    around: Around
-    merged: Merged | None
-    judged: Judged
+    attempt: Attempt
+    inputs: AdvanceInputs
+    merged_context: MergedContext | None
+    judgement: Judgement
     facts: Facts
-    found: Next | None
+    next_step: NextStep | None
     """What comes next; nothing where the step was not accepted."""
 
     @property
     def child(self) -> NodeId:
-        return ids.child_node(self.node.id, self.handed.attempt)
+        return ids.child_node(self.node.id, self.attempt.id)
 
     @property
-    def approval(self) -> ApprovalRequested | None:
-        wanted = self.found.approval if self.found else None
+    def requested_approval(self) -> ApprovalRequested | None:
+        wanted = self.next_step.approval if self.next_step else None
         if wanted is None:
             return None
         created, timeout_ms = self.node.created, wanted.timeout_ms
@@ -238,110 +238,116 @@ class _Turn(msgspec.Struct, frozen=True):
             created.step_id,
             wanted.question,
             wanted.on_timeout,
-            self.around.at_ms + timeout_ms if timeout_ms else None,
+            self.inputs.at_ms + timeout_ms if timeout_ms else None,
         )
 
 
-def _at(workflow: CompiledWorkflow, node: Node, context: Context) -> At:
+def _current_step(workflow: CompiledWorkflow, node: Node, context: Context) -> CurrentStep:
     position = node.created.position
     step = interpret.step_at(workflow, position)
     assert step is not None, "a step is pending"
-    return At(workflow, position, step, interpret.scope(workflow, position, context))
+    return CurrentStep(workflow, position, step, interpret.scope(workflow, position, context))
 
 
-def _kept(judged: Judged, found: Next | None) -> Judged:
+def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Judgement:
     """Gaps and resolutions are those of an accepted step; what was seen counts either way."""
-    if found:
+    if next_step:
         return msgspec.structs.replace(
-            judged,
-            gaps=(*judged.gaps, *found.gaps),
-            warnings=(*judged.warnings, *found.warnings),
+            judgement,
+            gaps=(*judgement.gaps, *next_step.gaps),
+            warnings=(*judgement.warnings, *next_step.warnings),
         )
-    return msgspec.structs.replace(judged, gaps=(), resolutions=(), warnings=())
+    return msgspec.structs.replace(judgement, gaps=(), resolutions=(), warnings=())
 
 
-def _made(turn: _Turn) -> Made:
-    node, found, handed = turn.node, turn.found, turn.handed
+def _next_node(advance: _Advance) -> NewNode:
+    node, found, handed = advance.node, advance.next_step, advance.attempt
     kind = "blocked" if found is None else "approval" if found.approval else "step"
-    place = Place(
+    place = NodeSpec(
         session=node.session,
-        node=turn.child,
+        node=advance.child,
         kind=kind,
-        position=found.moved.position if found else node.created.position,
+        position=found.destination.position if found else node.created.position,
         depth=node.created.depth + (1 if found else 0),
-        context=turn.merged.ref if turn.merged else node.created.context,
+        context=advance.merged_context.ref if advance.merged_context else node.created.context,
         parent=node.id,
-        attempt=handed.attempt,
+        attempt=handed.id,
     )
-    warnings = (*_branch_warning(turn.around.other_branch), *turn.facts.warnings)
+    warnings = (*_branch_warning(advance.inputs.other_branch), *advance.facts.warnings)
     return make_node(
         place,
-        counted(turn.facts.run, kind),
-        turn.workflow,
-        prompt=found.prompt if found else turn.around.prompt,
-        key=turn.around.key,
-        blockers=turn.judged.blockers,
-        warnings=(*warnings, *turn.judged.warnings),
-        confirms=found.confirms if found else _confirms(turn),
-        wanted=_wanted(turn),
-        approval=turn.approval,
+        with_blocked_count(advance.facts.run, kind),
+        advance.workflow,
+        prompt=found.prompt if found else advance.inputs.prompt,
+        key=advance.inputs.key,
+        blockers=advance.judgement.blockers,
+        warnings=(*warnings, *advance.judgement.warnings),
+        confirms=found.confirms if found else _needs_confirmation(advance),
+        example_context=_missing_context_example(advance),
+        approval=advance.requested_approval,
     )
 
 
-def _confirms(turn: _Turn) -> bool:
+def _needs_confirmation(advance: _Advance) -> bool:
     """Whether the step that was not accepted wants the user's yes, as it did before."""
-    preferences = turn.facts.run.preferences
-    position = turn.node.created.position
-    return prompts.confirms_at(turn.workflow, position, turn.around.context, preferences)
+    preferences = advance.facts.run.preferences
+    position = advance.node.created.position
+    return prompts.confirms_at(advance.workflow, position, advance.inputs.context, preferences)
 
 
-def _wanted(turn: _Turn) -> Context:
+def _missing_context_example(advance: _Advance) -> Context:
     """The context that blockers ask for, as it could be sent."""
-    known = turn.merged.context if turn.merged else turn.around.context
-    return contexts.example(known, missing_context(turn.judged.blockers))
+    known = advance.merged_context.context if advance.merged_context else advance.inputs.context
+    return contexts.example_context(known, missing_context(advance.judgement.blockers))
 
 
-def _drafts(turn: _Turn, made: Made) -> list[Draft]:
-    node, handed, judged = turn.node, turn.handed, turn.judged
-    recorded = AdvanceRecorded(handed.attempt, handed.arguments, made.node)
-    output = output_event(handed.attempt, handed.output)
+def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
+    node, handed, judged = advance.node, advance.attempt, advance.judgement
+    recorded = AdvanceRecorded(handed.id, handed.arguments, new_node.node)
+    output = output_event(handed.id, handed.output)
     drafts = [
-        Draft(advance_key(node.id, handed.attempt), recorded, node.run, node.id),
-        Draft(output_key(node.id, handed.attempt), output, node.run, node.id),
+        EventDraft(advance_key(node.id, handed.id), recorded, node.run, node.id),
+        EventDraft(output_key(node.id, handed.id), output, node.run, node.id),
     ]
 
     def add(key: str, event: SessionEvent) -> None:
-        drafts.append(Draft(f"{key}:{made.node}", event, node.run, made.node))
+        drafts.append(EventDraft(f"{key}:{new_node.node}", event, node.run, new_node.node))
 
-    if turn.around.seen:
-        add("seen", turn.around.seen)
-    if turn.merged and turn.merged.changed:
-        add("context", ContextSet(turn.merged.changed, turn.merged.ref))
-    drafts += [*turn.facts.drafts, made.draft]
+    if advance.inputs.observation:
+        add("seen", advance.inputs.observation)
+    if advance.merged_context and advance.merged_context.changed:
+        add("context", ContextSet(advance.merged_context.changed, advance.merged_context.ref))
+    drafts += [*advance.facts.drafts, new_node.draft]
     if judged.blockers:
-        validated = ValidationPerformed(handed.attempt, judged.blockers)
-        drafts.append(Draft(validation_key(made.node), validated, node.run, made.node))
-    if approval := turn.approval:
-        drafts.append(Draft(approval_key(approval.approval), approval, node.run, made.node))
-    if made.answered.answer.is_complete:
+        validated = ValidationPerformed(handed.id, judged.blockers)
+        drafts.append(EventDraft(validation_key(new_node.node), validated, node.run, new_node.node))
+    if approval := advance.requested_approval:
+        drafts.append(
+            EventDraft(approval_key(approval.approval), approval, node.run, new_node.node)
+        )
+    if new_node.reply.answer.is_complete:
         add("complete", RunCompleted())
-    if trace := _trace(turn):
-        drafts.append(trace_draft(trace, node.run, made.node))
+    if trace := _trace_entries(advance):
+        drafts.append(trace_draft(trace, node.run, new_node.node))
     return drafts
 
 
-def _trace(turn: _Turn) -> tuple[Entry, ...]:
+def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
     """Why the run went where it went, where that is more than the next step in order."""
-    found, other, preferences = turn.found, turn.around.other_branch, turn.facts.run.preferences
+    found, other, preferences = (
+        advance.next_step,
+        advance.inputs.other_branch,
+        advance.facts.run.preferences,
+    )
     policy = f"{preferences.autonomy} and {preferences.risk_policy}"
-    moved = found.moved.trace if found and not is_plain(found.moved.trace) else ()
-    approval = turn.approval
+    moved = found.destination.trace if found and not is_plain(found.destination.trace) else ()
+    approval = advance.requested_approval
     return (
-        *((Entry("branched", turn.node.id, other),) if other else ()),
-        *(Entry("blocked", found.code, found.pointer) for found in turn.judged.blockers),
+        *((Entry("branched", advance.node.id, other),) if other else ()),
+        *(Entry("blocked", found.code, found.pointer) for found in advance.judgement.blockers),
         *(
             Entry("passed", draft.event.gap, f"as {policy} say: {draft.event.summary}")
-            for draft in turn.facts.drafts
+            for draft in advance.facts.drafts
             if isinstance(draft.event, GapRecorded) and draft.event.category != "reported"
         ),
         *moved,

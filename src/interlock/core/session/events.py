@@ -285,7 +285,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 decode_envelope = msgspec.json.Decoder(Envelope).decode
 
 
-def refs_of(event: SessionEvent) -> tuple[BlobRef, ...]:
+def blob_refs_of(event: SessionEvent) -> tuple[BlobRef, ...]:
     """The blobs that an event names."""
     match event:
         case RunStarted():

@@ -42,7 +42,7 @@ from interlock.core.session.events import (
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
 
-Fact: TypeAlias = (
+RunFact: TypeAlias = (
     PreferencesChanged
     | CapabilityObserved
     | GapRecorded
@@ -117,7 +117,7 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 decode_head = msgspec.json.Decoder(Head).decode
 
 
-def apply(head: Head | None, envelope: Envelope) -> Head:
+def apply_event(head: Head | None, envelope: Envelope) -> Head:
     """The head after one more event."""
     event = envelope.event
     if isinstance(event, SessionCreated):
@@ -137,7 +137,7 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
         case SessionArchived():
             return msgspec.structs.replace(head, is_archived=event.is_archived)
         case RunStarted():
-            return msgspec.structs.replace(head, runs=(*head.runs, _begun(envelope, event)))
+            return msgspec.structs.replace(head, runs=(*head.runs, _new_run_head(envelope, event)))
         case AdvanceRecorded() | ContextSet() | DivergenceRecorded() | TraceAppended():
             return head
         case AssessmentRecorded():
@@ -147,9 +147,9 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
         case ValidationPerformed():
             return head
         case NodeCreated():
-            return _with_run(head, _moved(head.run(_run_of(envelope)), envelope, event))
+            return _with_run(head, _with_new_node(head.run(_run_of(envelope)), envelope, event))
         case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
-            attended = _attended(head.attended, event)
+            attended = _apply_to_attended(head.attended, event)
             return msgspec.structs.replace(head, attended=attended)
         case RunUnblocked():
             run = head.run(_run_of(envelope))
@@ -159,7 +159,7 @@ def apply(head: Head | None, envelope: Envelope) -> Head:
             return _with_run(head, with_fact(head.run(_run_of(envelope)), event))
 
 
-def _attended(
+def _apply_to_attended(
     before: Attended | None,
     event: HostBound | ModeChanged | WorkChanged | ProtocolStarted | StatusChanged,
 ) -> Attended:
@@ -188,7 +188,7 @@ def _with_run(head: Head, run: RunHead) -> Head:
     return msgspec.structs.replace(head, runs=runs)
 
 
-def _begun(envelope: Envelope, event: RunStarted) -> RunHead:
+def _new_run_head(envelope: Envelope, event: RunStarted) -> RunHead:
     return RunHead(
         _run_of(envelope),
         event.workflow_id,
@@ -199,8 +199,8 @@ def _begun(envelope: Envelope, event: RunStarted) -> RunHead:
     )
 
 
-def _moved(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
-    run = counted(run, event.node_kind)
+def _with_new_node(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
+    run = with_blocked_count(run, event.node_kind)
     return msgspec.structs.replace(
         run,
         tip=envelope.node,
@@ -210,13 +210,13 @@ def _moved(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
     )
 
 
-def counted(run: RunHead, kind: NodeKind) -> RunHead:
+def with_blocked_count(run: RunHead, kind: NodeKind) -> RunHead:
     """The run with one more blocked attempt, or with none since a step was accepted."""
     count = run.blocked_in_row + 1 if kind == "blocked" else 0
     return msgspec.structs.replace(run, blocked_in_row=count)
 
 
-def with_fact(run: RunHead, event: Fact) -> RunHead:
+def with_fact(run: RunHead, event: RunFact) -> RunHead:
     """The run after something became known about it that does not move it."""
     change = msgspec.structs.replace
     match event:

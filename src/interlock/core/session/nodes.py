@@ -6,15 +6,15 @@ from interlock.core import canonical, ids
 from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import answer as answers
 from interlock.core.session.answer import (
-    Answered,
-    Approval,
+    AnswerApproval,
     Blocked,
     Expects,
-    Frame,
     Gaps,
     Pass,
     Pending,
+    RenderedAnswer,
     Situation,
+    StoredAnswer,
     WorkflowRef,
 )
 from interlock.core.session.blockers import Blocker
@@ -22,8 +22,8 @@ from interlock.core.session.context import Context
 from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import example_output
-from interlock.core.session.plan import Draft
-from interlock.core.tokens import Key, Token, mint
+from interlock.core.session.plan import EventDraft
+from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.interpret import Position
@@ -39,7 +39,7 @@ class Node(msgspec.Struct, frozen=True):
     created: NodeCreated
 
 
-class Place(msgspec.Struct, frozen=True):
+class NodeSpec(msgspec.Struct, frozen=True):
     """Where a new node goes."""
 
     session: SessionId
@@ -52,11 +52,11 @@ class Place(msgspec.Struct, frozen=True):
     attempt: AttemptId | None = None
 
 
-class Made(msgspec.Struct, frozen=True):
+class NewNode(msgspec.Struct, frozen=True):
     node: NodeId
-    draft: Draft
+    draft: EventDraft
     blobs: dict[BlobRef, bytes]
-    answered: Answered
+    reply: RenderedAnswer
 
 
 def node_of(envelope: Envelope) -> Node:
@@ -94,49 +94,51 @@ def approval_resolved_key(approval: ApprovalId) -> str:
 
 
 def make_node(
-    place: Place,
+    spec: NodeSpec,
     run: RunHead,
     workflow: CompiledWorkflow,
     *,
     prompt: str,
-    key: Key,
+    key: SigningKey,
     blockers: tuple[Blocker, ...] = (),
     warnings: tuple[str, ...] = (),
     confirms: bool = False,
     approval: ApprovalRequested | None = None,
-    wanted: Context | None = None,
+    example_context: Context | None = None,
     is_aside: bool = False,
-) -> Made:
+) -> NewNode:
     """`is_aside`: work does not go on here unless somebody says so."""
     now = situation(
-        place,
+        spec,
         run,
         workflow,
         blockers=blockers,
         confirms=confirms,
         approval=approval,
-        wanted=wanted or {},
+        example_context=example_context or {},
     )
-    step = interpret.step_at(workflow, place.position)
+    step = interpret.step_at(workflow, spec.position)
     number = step.number if step else workflow.step_count + 1
     title = step.title if step else None
     if approval:
         # The step after it is not shown before it may be done.
         step, title, prompt = None, f"approval of {approval.step_id}", ""
-    checkpoint = place.node if place.kind == "checkpoint" else None
-    stored = answers.frame(msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint))
+    checkpoint = spec.node if spec.kind == "checkpoint" else None
+    stored = answers.stored_answer(
+        msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint)
+    )
     content = canonical.encode(stored)
     created = NodeCreated(
-        node_kind=place.kind,
-        parent=place.parent,
-        attempt=place.attempt,
-        position=place.position,
-        depth=place.depth,
+        node_kind=spec.kind,
+        parent=spec.parent,
+        attempt=spec.attempt,
+        position=spec.position,
+        depth=spec.depth,
         number=number,
         step_id=step.id if step else None,
         step_title=title,
         prompt=canonical.blob_ref(prompt.encode()) if step else None,
-        context=place.context,
+        context=spec.context,
         answer=canonical.blob_ref(content),
         token_key=key.id,
         is_aside=is_aside,
@@ -144,14 +146,14 @@ def make_node(
     blobs = {created.answer: bytes(content)}
     if created.prompt:
         blobs[created.prompt] = prompt.encode()
-    answered = introduce(place.node, created, stored, prompt=prompt, key=key)
-    draft = Draft(node_key(place.node), created, run.run, place.node)
-    return Made(place.node, draft, blobs, answered)
+    answered = introduce(spec.node, created, stored, prompt=prompt, key=key)
+    draft = EventDraft(node_key(spec.node), created, run.run, spec.node)
+    return NewNode(spec.node, draft, blobs, answered)
 
 
 def introduce(
-    node: NodeId, created: NodeCreated, stored: Frame, *, prompt: str, key: Key
-) -> Answered:
+    node: NodeId, created: NodeCreated, stored: StoredAnswer, *, prompt: str, key: SigningKey
+) -> RenderedAnswer:
     """The answer that introduces `node`, for the first time or again."""
     token = Token(node, ids.first_attempt(node))
     if created.node_kind == "checkpoint":
@@ -163,38 +165,38 @@ def introduce(
 
 
 def situation(
-    place: Place,
+    spec: NodeSpec,
     run: RunHead,
     workflow: CompiledWorkflow,
     *,
     blockers: tuple[Blocker, ...],
     confirms: bool = False,
     approval: ApprovalRequested | None = None,
-    wanted: Context,
+    example_context: Context,
 ) -> Situation:
     """Where the run stands at a place.
 
     `confirms`: the user is asked before the step ends. `wanted`: the context that blockers ask for.
     """
-    step = None if approval else interpret.step_at(workflow, place.position)
+    step = None if approval else interpret.step_at(workflow, spec.position)
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
         left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
         blocked = Blocked(blockers, left, example)
     never_stops = run.preferences.autonomy == "full_auto_never_stop"
     return Situation(
-        session=place.session,
+        session=spec.session,
         run=run.run,
         workflow=workflow_ref(run),
-        pending=_pending(step, place, workflow) if step else None,
+        pending=_pending_step(step, spec, workflow) if step else None,
         preferences=run.preferences,
         gaps=Gaps(run.gaps_open, run.gaps_critical),
         example=example,
         needs_user=bool(step and step.user_only and not never_stops) or confirms,
         is_waiting=run.is_waiting,
         blocked=blocked,
-        wanted=dict(wanted),
-        approval=_asked(approval) if approval else None,
+        example_context=dict(example_context),
+        approval=_describe_approval(approval) if approval else None,
     )
 
 
@@ -204,8 +206,8 @@ def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
     return tuple(found.about for found in blockers if found.code in codes and found.about)
 
 
-def _pending(step: CompiledStep, place: Place, workflow: CompiledWorkflow) -> Pending:
-    loops = interpret.around(workflow, place.position)
+def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow) -> Pending:
+    loops = interpret.around(workflow, spec.position)
     real = [found for found in loops if found.loop.kind != "group"]
     inner = real[-1] if real else None
     return Pending(
@@ -219,19 +221,19 @@ def _pending(step: CompiledStep, place: Place, workflow: CompiledWorkflow) -> Pe
     )
 
 
-def _asked(request: ApprovalRequested) -> Approval:
+def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
     name = request.approval
     how = f"The user answers with `interlock approvals grant {name}` or `… deny {name}`."
     timeout = "It waits until somebody answers."
     if request.deadline_ms is not None:
         verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]
         timeout = f"If nobody has answered by the deadline, it counts as {verdict}."
-    return Approval(name, request.question, how, timeout)
+    return AnswerApproval(name, request.question, how, timeout)
 
 
-def place_of(node: Node) -> Place:
+def node_spec_of(node: Node) -> NodeSpec:
     created = node.created
-    return Place(
+    return NodeSpec(
         node.session,
         node.id,
         created.node_kind,

@@ -7,7 +7,7 @@ import msgspec
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session import head as heads
-from interlock.core.session.chain import Link
+from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import (
     ENVELOPE_VERSION,
     Envelope,
@@ -31,7 +31,7 @@ class Stream(msgspec.Struct, frozen=True):
     head: Head | None = None
 
 
-class Draft(msgspec.Struct, frozen=True):
+class EventDraft(msgspec.Struct, frozen=True):
     """An event that has not been given its place yet."""
 
     key: str
@@ -42,14 +42,14 @@ class Draft(msgspec.Struct, frozen=True):
     """When it happened, if that was not now."""
 
 
-class NodePlace(msgspec.Struct, frozen=True):
+class NodeIndexEntry(msgspec.Struct, frozen=True):
     node: NodeId
     seq: int
     kind: NodeKind
     parent: NodeId | None
 
 
-class Request(msgspec.Struct, frozen=True):
+class RequestRecord(msgspec.Struct, frozen=True):
     """What makes a call without a token the same call again."""
 
     key: BlobRef
@@ -65,17 +65,17 @@ class Plan(msgspec.Struct, frozen=True):
     """All of it is written or none, and only if the stream still ends where it was read."""
 
     session: SessionId
-    after: int
-    links: tuple[Link, ...]
+    expected_version: int
+    links: tuple[ChainLink, ...]
     keys: tuple[str, ...]
-    nodes: tuple[NodePlace, ...]
+    nodes: tuple[NodeIndexEntry, ...]
     runs: tuple[RunId, ...]
     """Those whose heads it changes."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
-    bound: tuple[tuple[str, str], ...] = ()
+    bound_conversations: tuple[tuple[str, str], ...] = ()
     """Conversations (host, and the id there) that belong to this session from now on."""
-    request: Request | None = None
+    request: RequestRecord | None = None
 
     @property
     def end(self) -> bytes:
@@ -84,14 +84,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 def plan(
     stream: Stream,
-    drafts: Sequence[Draft],
+    drafts: Sequence[EventDraft],
     *,
     blobs: Mapping[BlobRef, bytes],
     at_ms: int,
-    request: Request | None = None,
+    request: RequestRecord | None = None,
 ) -> Plan:
     assert drafts, "a plan records something"
-    links: list[Link] = []
+    links: list[ChainLink] = []
     envelopes: list[Envelope] = []
     head, end = stream.head, stream.end
     for seq, draft in enumerate(drafts, start=stream.version):
@@ -105,51 +105,51 @@ def plan(
             run=draft.run,
             node=draft.node,
         )
-        head = heads.apply(head, envelope)
+        head = heads.apply_event(head, envelope)
         link = chain.seal(envelope, end)
         links.append(link)
         envelopes.append(envelope)
         end = link.digest
     assert head is not None, "a plan leaves a session behind"
-    return _whole(stream, links, envelopes, head=head, blobs=blobs, request=request)
+    return _assemble_plan(stream, links, envelopes, head=head, blobs=blobs, request=request)
 
 
-def carried(
+def plan_from_recorded(
     stream: Stream,
-    recorded: Sequence[tuple[Link, Envelope]],
+    recorded: Sequence[tuple[ChainLink, Envelope]],
     *,
     blobs: Mapping[BlobRef, bytes],
 ) -> Plan:
     """What another store has recorded after `stream`: the same bytes, the same digests."""
     head = stream.head
     for _, envelope in recorded:
-        head = heads.apply(head, envelope)
+        head = heads.apply_event(head, envelope)
     assert head is not None, "a plan leaves a session behind"
     links, envelopes = zip(*recorded, strict=True)
-    return _whole(stream, links, envelopes, head=head, blobs=blobs, request=None)
+    return _assemble_plan(stream, links, envelopes, head=head, blobs=blobs, request=None)
 
 
-def _whole(
+def _assemble_plan(
     stream: Stream,
-    links: Sequence[Link],
+    links: Sequence[ChainLink],
     envelopes: Sequence[Envelope],
     *,
     head: Head,
     blobs: Mapping[BlobRef, bytes],
-    request: Request | None,
+    request: RequestRecord | None,
 ) -> Plan:
     keys = tuple(envelope.key for envelope in envelopes)
     assert len(set(keys)) == len(keys), f"a key is taken once: {keys}"
     return Plan(
         session=stream.session,
-        after=stream.version,
+        expected_version=stream.version,
         links=tuple(links),
         keys=keys,
-        nodes=tuple(_places(envelopes)),
-        runs=_changed(envelopes, head),
+        nodes=tuple(_node_index_entries(envelopes)),
+        runs=_changed_runs(envelopes, head),
         blobs=blobs,
         head=head,
-        bound=tuple(
+        bound_conversations=tuple(
             (envelope.event.host, envelope.event.host_session)
             for envelope in envelopes
             if isinstance(envelope.event, HostBound)
@@ -158,15 +158,15 @@ def _whole(
     )
 
 
-def _places(envelopes: Sequence[Envelope]) -> Iterator[NodePlace]:
+def _node_index_entries(envelopes: Sequence[Envelope]) -> Iterator[NodeIndexEntry]:
     for envelope in envelopes:
         event = envelope.event
         if isinstance(event, NodeCreated):
             assert envelope.node is not None, "a node has a name"
-            yield NodePlace(envelope.node, envelope.seq, event.node_kind, event.parent)
+            yield NodeIndexEntry(envelope.node, envelope.seq, event.node_kind, event.parent)
 
 
-def _changed(envelopes: Sequence[Envelope], head: Head) -> tuple[RunId, ...]:
+def _changed_runs(envelopes: Sequence[Envelope], head: Head) -> tuple[RunId, ...]:
     changed = {one.run for one in envelopes if not isinstance(one.event, SessionCreated)}
     # What belongs to no run (archiving) shows with all of them.
     return tuple(run.run for run in head.runs if None in changed or run.run in changed)

@@ -5,17 +5,19 @@ from collections.abc import Sequence
 import msgspec
 
 BYTES_MAX = 12 * 1024
-_CUT = "\n[TRUNCATED]"
+_TRUNCATION_MARK = "\n[TRUNCATED]"
 
 
-class Past(msgspec.Struct, frozen=True):
+class PastNotes(msgspec.Struct, frozen=True):
     """The notes on one step or checkpoint that lies behind."""
 
     title: str
     notes: str
 
 
-def compose(newest_first: Sequence[Past], *, older: int = 0, bytes_max: int = BYTES_MAX) -> str:
+def compose(
+    newest_first: Sequence[PastNotes], *, older: int = 0, bytes_max: int = BYTES_MAX
+) -> str:
     """The notes, the newest whole or cut but never left out. `older` more were not even read."""
     parts: list[str] = []
     room = bytes_max
@@ -26,7 +28,7 @@ def compose(newest_first: Sequence[Past], *, older: int = 0, bytes_max: int = BY
             older += len(newest_first) - index
             break
         if size > room:
-            part = _cut(part, room - len(_CUT)) + _CUT
+            part = _truncate(part, room - len(_TRUNCATION_MARK)) + _TRUNCATION_MARK
         parts.append(part)
         room -= len(part.encode()) + 2
     if older:
@@ -34,6 +36,6 @@ def compose(newest_first: Sequence[Past], *, older: int = 0, bytes_max: int = BY
     return "\n\n".join(parts)
 
 
-def _cut(text: str, size: int) -> str:
+def _truncate(text: str, size: int) -> str:
     """At most `size` bytes of `text`, and no half character."""
     return text.encode()[:size].decode(errors="ignore")

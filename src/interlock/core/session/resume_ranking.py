@@ -10,7 +10,7 @@ from interlock.core.ids import NodeId, RunId, SessionId
 Confidence = Literal["strong", "medium", "weak"]
 
 
-class Known(msgspec.Struct, frozen=True):
+class SessionCandidate(msgspec.Struct, frozen=True):
     """A session as far as ranking looks at it."""
 
     session: SessionId
@@ -26,7 +26,7 @@ class Known(msgspec.Struct, frozen=True):
     updated_ms: int
 
 
-class Query(msgspec.Struct, frozen=True):
+class RankingQuery(msgspec.Struct, frozen=True):
     workspace: str
     words: tuple[str, ...] = ()
     session: str | None = None
@@ -35,8 +35,8 @@ class Query(msgspec.Struct, frozen=True):
     git_head: str | None = None
 
 
-class Match(msgspec.Struct, frozen=True):
-    known: Known
+class RankedMatch(msgspec.Struct, frozen=True):
+    candidate: SessionCandidate
     tier: int
     reasons: tuple[str, ...]
     confidence: Confidence
@@ -48,15 +48,15 @@ def words_of(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.split()))
 
 
-def rank(query: Query, known: Sequence[Known]) -> list[Match]:
+def rank(query: RankingQuery, candidates: Sequence[SessionCandidate]) -> list[RankedMatch]:
     """The best match first. What people type beats what git says."""
-    distinct = {found.run: found for found in known}.values()
-    matches = [_match(query, found) for found in distinct]
-    return sorted(matches, key=lambda match: _order(query, match))
+    distinct = {found.run: found for found in candidates}.values()
+    matches = [_match_candidate(query, found) for found in distinct]
+    return sorted(matches, key=lambda match: _sort_key(query, match))
 
 
-def _order(query: Query, match: Match) -> tuple[int, bool, bool, int, str, str]:
-    known = match.known
+def _sort_key(query: RankingQuery, match: RankedMatch) -> tuple[int, bool, bool, int, str, str]:
+    known = match.candidate
     is_elsewhere = known.workspace != query.workspace
     return (
         match.tier,
@@ -68,34 +68,34 @@ def _order(query: Query, match: Match) -> tuple[int, bool, bool, int, str, str]:
     )
 
 
-def _match(query: Query, known: Known) -> Match:
-    text = f"{known.title} {known.recap}".casefold()
+def _match_candidate(query: RankingQuery, candidate: SessionCandidate) -> RankedMatch:
+    text = f"{candidate.title} {candidate.recap}".casefold()
     hits = [word for word in query.words if word in text]
     reasons: list[tuple[int, str]] = []
     ids = (query.session, query.run, *query.words)
-    if any(given and known.session.startswith(given) and "ses_" in given for given in ids):
+    if any(given and candidate.session.startswith(given) and "ses_" in given for given in ids):
         reasons.append((0, "its id was given"))
-    if any(given and known.run.startswith(given) and "run_" in given for given in ids):
+    if any(given and candidate.run.startswith(given) and "run_" in given for given in ids):
         reasons.append((0, "the id of its run was given"))
     if query.words and len(hits) == len(query.words):
         reasons.append((1, f"has all of: {', '.join(hits)}"))
     elif hits:
         reasons.append((2, f"has some of the words: {', '.join(hits)}"))
-    if known.workflow in query.words:
-        reasons.append((3, f"is a run of {known.workflow}"))
-    if query.git_head and query.git_head == known.git_head:
+    if candidate.workflow in query.words:
+        reasons.append((3, f"is a run of {candidate.workflow}"))
+    if query.git_head and query.git_head == candidate.git_head:
         reasons.append((4, "was last at this commit"))
-    if query.git_branch and query.git_branch == known.git_branch:
-        reasons.append((5, f"was last on branch {known.git_branch}"))
-    if known.workspace == query.workspace:
+    if query.git_branch and query.git_branch == candidate.git_branch:
+        reasons.append((5, f"was last on branch {candidate.git_branch}"))
+    if candidate.workspace == query.workspace:
         reasons.append((6, "is in this directory"))
     tier = min((tier for tier, _ in reasons), default=7)
     said = tuple(reason for _, reason in reasons) or ("is recent",)
-    return Match(known, tier, said, _confidence(tier, known, query))
+    return RankedMatch(candidate, tier, said, _confidence(tier, candidate, query))
 
 
-def _confidence(tier: int, known: Known, query: Query) -> Confidence:
+def _confidence(tier: int, candidate: SessionCandidate, query: RankingQuery) -> Confidence:
     if tier <= 1:
         return "strong"
-    is_here = known.workspace == query.workspace
+    is_here = candidate.workspace == query.workspace
     return "medium" if tier <= 5 and is_here else "weak"  # noqa: PLR2004 (the tiers above)

@@ -19,20 +19,20 @@ _PATTERNS = {
 }
 
 
-class Suspect(msgspec.Struct, frozen=True):
+class SuspectedSecret(msgspec.Struct, frozen=True):
     where: str
     kind: str
     shown: str
     """Its beginning only."""
 
 
-def suspects(where: str, text: str) -> Iterator[Suspect]:
-    for kind, pattern in _compiled().items():
+def find_suspected_secrets(where: str, text: str) -> Iterator[SuspectedSecret]:
+    for kind, pattern in _compiled_patterns().items():
         for found in pattern.finditer(text):
-            yield Suspect(where, kind, found[0][:12] + "…")
+            yield SuspectedSecret(where, kind, found[0][:12] + "…")
 
 
 @cache
-def _compiled() -> dict[str, Any]:
+def _compiled_patterns() -> dict[str, Any]:
     """For an engine that takes linear time: the text is anybody's, and may be megabytes."""
     return {kind: compile_pattern(pattern) for kind, pattern in _PATTERNS.items()}

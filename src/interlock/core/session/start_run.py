@@ -4,14 +4,14 @@ import msgspec
 
 from interlock.core import ids
 from interlock.core.ids import BlobRef, NodeId, RunId
-from interlock.core.preferences import Preferences, exceeds
+from interlock.core.preferences import Preferences, leniency_warnings
 from interlock.core.session import context as contexts
-from interlock.core.session.context import Context, ContextRefused, Merged
+from interlock.core.session.context import Context, ContextRefused, MergedContext
 from interlock.core.session.decide import (
-    CannotBegin,
     ContextUnset,
-    Decided,
-    Refusal,
+    PlannedReply,
+    RunCannotBegin,
+    RunRefusal,
     trace_draft,
 )
 from interlock.core.session.events import (
@@ -24,18 +24,18 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.fact_events import facts_of
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import Judged
-from interlock.core.session.next_step import Next, arrive, bounded
-from interlock.core.session.nodes import Place, make_node
-from interlock.core.session.plan import Draft, Stream, plan
-from interlock.core.tokens import Key
+from interlock.core.session.judge import Judgement
+from interlock.core.session.next_step import NextStep, bounded_loop_gaps, prepare_step
+from interlock.core.session.nodes import NodeSpec, make_node
+from interlock.core.session.plan import EventDraft, Stream, plan
+from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
 from interlock.core.workflow.interpret import Stuck, is_plain
 from interlock.core.workflow.prompt import Resolved, Unset
 
 
-class Begin(msgspec.Struct, frozen=True):
+class NewRun(msgspec.Struct, frozen=True):
     """A run that is about to begin, in a stream that may be new."""
 
     stream: Stream
@@ -45,62 +45,68 @@ class Begin(msgspec.Struct, frozen=True):
     workspace: str
     context: Context
     preferences: Preferences
-    seen: ObservationRecorded | None
+    observation: ObservationRecorded | None
     references: tuple[Resolved, ...] = ()
 
 
-def start(begin: Begin, pinned: Pinned, *, key: Key, at_ms: int) -> Decided | Refusal:
+def start(
+    new_run: NewRun, pinned: Pinned, *, key: SigningKey, at_ms: int
+) -> PlannedReply | RunRefusal:
     """A run of `pinned`, at its first step."""
     workflow = pinned.workflow
-    context = _first_context(begin, workflow)
-    if not isinstance(context, Merged):
+    context = _first_context(new_run, workflow)
+    if not isinstance(context, MergedContext):
         return context
     run = RunHead(
-        begin.run,
+        new_run.run,
         workflow.id,
         workflow.version,
         pinned.hash,
         workflow.step_count,
-        begin.goal,
-        begin.preferences,
+        new_run.goal,
+        new_run.preferences,
     )
     moved = interpret.begin(workflow, context.context)
-    found = arrive(workflow, moved, context.context, run.preferences, opening=begin.references)
+    found = prepare_step(
+        workflow, moved, context.context, run.preferences, opening=new_run.references
+    )
     if isinstance(found, Unset):
         return ContextUnset(found.keys)
     if isinstance(found, Stuck):
-        return CannotBegin(found.pointer, found.var, found.message)
-    attempt = ids.first_attempt(begin.root)
-    bounds = Judged(gaps=tuple(bounded(found.moved)))
-    facts = facts_of(bounds, run, begin.root, attempt, open_gaps={})
+        return RunCannotBegin(found.pointer, found.var, found.message)
+    attempt = ids.first_attempt(new_run.root)
+    bounds = Judgement(gaps=tuple(bounded_loop_gaps(found.destination)))
+    facts = facts_of(bounds, run, new_run.root, attempt, open_gaps={})
     made = make_node(
-        Place(begin.stream.session, begin.root, "step", found.moved.position, 0, context.ref),
+        NodeSpec(
+            new_run.stream.session, new_run.root, "step", found.destination.position, 0, context.ref
+        ),
         facts.run,
         workflow,
         prompt=found.prompt,
         key=key,
         confirms=found.confirms,
         warnings=(
-            *exceeds(begin.preferences, workflow.recommended_preferences),
+            *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
             *found.warnings,
             *facts.warnings,
         ),
     )
     drafts = [
-        *_opening(begin, run, context),
+        *_opening_drafts(new_run, run, context),
         made.draft,
         *facts.drafts,
-        *_trace(found, run, made.node),
+        *_trace_drafts(found, run, made.node),
     ]
-    if found.moved.step is None:
-        drafts.append(Draft(f"complete:{made.node}", RunCompleted(), run.run, made.node))
+    if found.destination.step is None:
+        drafts.append(EventDraft(f"complete:{made.node}", RunCompleted(), run.run, made.node))
     blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **made.blobs}
-    return Decided(plan(begin.stream, drafts, blobs=blobs, at_ms=at_ms), made.answered)
+    return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), made.reply)
 
 
 def _first_context(
-    begin: Begin, workflow: CompiledWorkflow
-) -> Merged | ContextRefused | ContextUnset:
+    new_run: NewRun, workflow: CompiledWorkflow
+) -> MergedContext | ContextRefused | ContextUnset:
     """What was given, with the workflow's own defaults for what was not."""
     defaults = {
         wanted.name: msgspec.json.decode(wanted.default)
@@ -110,40 +116,42 @@ def _first_context(
     missing = tuple(
         wanted.name
         for wanted in workflow.inputs
-        if wanted.is_required and wanted.default is None and begin.context.get(wanted.name) is None
+        if wanted.is_required
+        and wanted.default is None
+        and new_run.context.get(wanted.name) is None
     )
     if missing:
         return ContextUnset(missing)
-    context = contexts.initial(begin.goal, {**defaults, **begin.context})
+    context = contexts.initial_context(new_run.goal, {**defaults, **new_run.context})
     if isinstance(context, ContextRefused):
         return context
-    return contexts.unfit(context.context, workflow.context_schema) or context
+    return contexts.schema_violation(context.context, workflow.context_schema) or context
 
 
-def _trace(found: Next, run: RunHead, node: NodeId) -> list[Draft]:
-    moved = found.moved.trace if not is_plain(found.moved.trace) else ()
-    entries = (*moved, *found.trace)
+def _trace_drafts(next_step: NextStep, run: RunHead, node: NodeId) -> list[EventDraft]:
+    moved = next_step.destination.trace if not is_plain(next_step.destination.trace) else ()
+    entries = (*moved, *next_step.trace)
     return [trace_draft(entries, run.run, node)] if entries else []
 
 
-def _opening(begin: Begin, run: RunHead, context: Merged) -> list[Draft]:
-    drafts: list[Draft] = []
-    if begin.stream.version == 0:
-        created = SessionCreated(begin.workspace)
-        drafts.append(Draft(f"session:{begin.stream.session}", created))
+def _opening_drafts(new_run: NewRun, run: RunHead, context: MergedContext) -> list[EventDraft]:
+    drafts: list[EventDraft] = []
+    if new_run.stream.version == 0:
+        created = SessionCreated(new_run.workspace)
+        drafts.append(EventDraft(f"session:{new_run.stream.session}", created))
     started = RunStarted(
         run.workflow_id,
         run.workflow_version,
         run.workflow_hash,
         run.step_count,
         run.goal,
-        begin.references,
+        new_run.references,
     )
-    drafts.append(Draft(f"run:{run.run}", started, run.run))
-    if begin.seen:
-        drafts.append(Draft(f"seen:{run.run}", begin.seen, run.run))
+    drafts.append(EventDraft(f"run:{run.run}", started, run.run))
+    if new_run.observation:
+        drafts.append(EventDraft(f"seen:{run.run}", new_run.observation, run.run))
     return [
         *drafts,
-        Draft(f"preferences:{run.run}", PreferencesChanged("start", run.preferences), run.run),
-        Draft(f"context:{run.run}", ContextSet(context.changed, context.ref), run.run),
+        EventDraft(f"preferences:{run.run}", PreferencesChanged("start", run.preferences), run.run),
+        EventDraft(f"context:{run.run}", ContextSet(context.changed, context.ref), run.run),
     ]

@@ -144,12 +144,12 @@ def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
             state = SessionState(envelope.session, project, worktree, at, at, 0)
         assert state is not None, "a session begins with its creation"
         is_attended = is_attended or isinstance(envelope.event, ModeChanged)
-        state = _applied(state, envelope, at)
+        state = _apply_event(state, envelope, at)
         state = msgspec.structs.replace(state, updated_at=at, version=envelope.seq + 1)
     return state if is_attended else None
 
 
-def _applied(state: SessionState, envelope: Envelope, at: str) -> SessionState:
+def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionState:
     change = msgspec.structs.replace
     match envelope.event:
         case ModeChanged(mode=mode):
@@ -164,7 +164,7 @@ def _applied(state: SessionState, envelope: Envelope, at: str) -> SessionState:
                 state,
                 active_feature=event.feature or None,
                 active_task=event.task or None,
-                orchestrator_workflow=_in_phase(state.orchestrator_workflow, event.phase, at),
+                orchestrator_workflow=_with_phase(state.orchestrator_workflow, event.phase, at),
             )
         case ProtocolStarted(evidence=evidence):
             return change(state, protocol_start_complete=True, protocol_start_evidence=evidence)
@@ -174,7 +174,7 @@ def _applied(state: SessionState, envelope: Envelope, at: str) -> SessionState:
             return state
 
 
-def _in_phase(before: Orchestration | None, phase: Phase, at: str) -> Orchestration | None:
+def _with_phase(before: Orchestration | None, phase: Phase, at: str) -> Orchestration | None:
     if before is None:
         return None if phase == "planning" else Orchestration(at, at, workflow_phase=phase)
     return msgspec.structs.replace(before, workflow_phase=phase)

@@ -7,7 +7,7 @@ from interlock.core.session.state import SessionState
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def published_schema() -> bytes:
+def session_state_schema() -> bytes:
     _, defs = msgspec.json.schema_components([SessionState])
     for part in defs.values():
         # What has a default is written too: a reader can count on every field.

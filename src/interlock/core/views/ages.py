@@ -1,7 +1,7 @@
 """Ages: how long ago something was, in words."""
 
 
-def ago(then_ms: int, now_ms: int) -> str:
+def time_ago(then_ms: int, now_ms: int) -> str:
     seconds = max(0, now_ms - then_ms) // 1000
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:

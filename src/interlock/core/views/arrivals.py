@@ -22,10 +22,10 @@ from interlock.core.session.events import (
 )
 from interlock.core.workflow.interpret import Entry
 
-Found = TypeVar("Found", bound=SessionEvent)
+EventT = TypeVar("Found", bound=SessionEvent)
 
 # These are recorded at the node that was handed in, and belong to the node that came of it.
-_HANDED_IN = (
+_OUTPUT_EVENTS = (
     OutputAppended,
     CapabilityObserved,
     DivergenceRecorded,
@@ -34,7 +34,7 @@ _HANDED_IN = (
     GapResolved,
 )
 # Decisions about what was handed in; all others say where the run goes.
-_ABOUT_THE_OUTPUT = ("branched", "blocked", "passed", "approval")
+_OUTPUT_DECISIONS = ("branched", "blocked", "passed", "approval")
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -42,18 +42,18 @@ class Arrival(msgspec.Struct, frozen=True):
     envelope: Envelope
     """The one that made the node."""
     created: NodeCreated
-    led: tuple[Envelope, ...]
+    envelopes: tuple[Envelope, ...]
     """Everything that was recorded with it, in order."""
     decisions: tuple[Entry, ...]
     """What was decided on the way; before an approval, it counts where that was granted."""
 
-    def events(self, kind: type[Found]) -> list[Found]:
-        return [envelope.event for envelope in self.led if isinstance(envelope.event, kind)]
+    def events(self, kind: type[EventT]) -> list[EventT]:
+        return [envelope.event for envelope in self.envelopes if isinstance(envelope.event, kind)]
 
     @property
-    def moves(self) -> tuple[Entry, ...]:
+    def routing_decisions(self) -> tuple[Entry, ...]:
         """Why the run went here, apart from what was handed in."""
-        return tuple(entry for entry in self.decisions if entry.what not in _ABOUT_THE_OUTPUT)
+        return tuple(entry for entry in self.decisions if entry.what not in _OUTPUT_DECISIONS)
 
     @property
     def output(self) -> OutputAppended | None:
@@ -63,7 +63,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]:
     """In the order in which the nodes were made: a parent comes before its children."""
-    led_to = _led_to(run, envelopes)
+    led_to = _envelopes_by_node(run, envelopes)
     made: dict[NodeId, tuple[Envelope, NodeCreated]] = {}
     for node, led in led_to.items():
         for envelope in led:
@@ -78,7 +78,7 @@ def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]
     }
 
 
-def _led_to(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Envelope]]:
+def _envelopes_by_node(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Envelope]]:
     found: dict[NodeId, list[Envelope]] = {}
     opening: list[Envelope] = []
     leads_to: dict[NodeId, NodeId] = {}
@@ -96,7 +96,7 @@ def _led_to(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Enve
             to = leads_to[node] = event.to
         elif isinstance(event, ApprovalResolved):
             to = event.to
-        elif isinstance(event, _HANDED_IN):
+        elif isinstance(event, _OUTPUT_EVENTS):
             to = leads_to.get(node, node)
         found.setdefault(to, [] if found else opening).append(envelope)
     return found
@@ -105,23 +105,31 @@ def _led_to(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Enve
 def _decisions(
     node: NodeId,
     created: NodeCreated,
-    made: dict[NodeId, tuple[Envelope, NodeCreated]],
-    led_to: dict[NodeId, list[Envelope]],
+    created_nodes: dict[NodeId, tuple[Envelope, NodeCreated]],
+    envelopes_by_node: dict[NodeId, list[Envelope]],
 ) -> tuple[Entry, ...]:
-    own = _trace(led_to[node])
+    own = _trace_entries(envelopes_by_node[node])
     if created.node_kind == "approval":
-        return tuple(entry for entry in own if entry.what in _ABOUT_THE_OUTPUT)
+        return tuple(entry for entry in own if entry.what in _OUTPUT_DECISIONS)
     asked = created.parent if created.node_kind == "step" else None
-    if asked is None or asked not in made or made[asked][1].node_kind != "approval":
+    if (
+        asked is None
+        or asked not in created_nodes
+        or created_nodes[asked][1].node_kind != "approval"
+    ):
         return own
-    moves = (entry for entry in _trace(led_to[asked]) if entry.what not in _ABOUT_THE_OUTPUT)
+    moves = (
+        entry
+        for entry in _trace_entries(envelopes_by_node[asked])
+        if entry.what not in _OUTPUT_DECISIONS
+    )
     return (*moves, *own)
 
 
-def _trace(led: list[Envelope]) -> tuple[Entry, ...]:
+def _trace_entries(envelopes: list[Envelope]) -> tuple[Entry, ...]:
     return tuple(
         entry
-        for envelope in led
+        for envelope in envelopes
         if isinstance(envelope.event, TraceAppended)
         for entry in envelope.event.entries
     )

@@ -8,7 +8,7 @@ from interlock.core.ids import NodeId
 from interlock.core.views.graph import GraphNode, RunGraph
 
 VISIBLE_MAX = 300  # with more nodes than this the branches stay folded, whatever was asked for
-ASK_ABOVE = 2_000  # a graph with more nodes is drawn only for somebody who insists
+CONFIRM_ABOVE = 2_000  # a graph with more nodes is drawn only for somebody who insists
 
 
 class Stub(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,7 +25,7 @@ class Stub(msgspec.Struct, frozen=True, rename="camel"):
     """How many nodes there are in all of them."""
 
 
-class Collapsed(msgspec.Struct, frozen=True, rename="camel"):
+class CollapsedGraph(msgspec.Struct, frozen=True, rename="camel"):
     graph: RunGraph
     """Only what is shown."""
     stubs: tuple[Stub, ...]
@@ -33,21 +33,23 @@ class Collapsed(msgspec.Struct, frozen=True, rename="camel"):
     """More was to be expanded than can be shown; nothing was."""
 
 
-def collapse(graph: RunGraph, *, expanded: Collection[NodeId] = ()) -> Collapsed:
+def collapse(graph: RunGraph, *, expanded: Collection[NodeId] = ()) -> CollapsedGraph:
     """The path, with a stub where branches leave it.
 
     The branches of the nodes in `expanded` are shown, each as far as it goes straight on; what
     leaves them is a stub again.
     """
-    shown = _shown(graph, frozenset(expanded))
+    shown = _visible_nodes(graph, frozenset(expanded))
     is_too_much = len(shown) > VISIBLE_MAX and bool(expanded)
     if is_too_much:
-        shown = _shown(graph, frozenset())
+        shown = _visible_nodes(graph, frozenset())
     nodes = tuple(node for node in graph.nodes if node.id in shown)
-    return Collapsed(msgspec.structs.replace(graph, nodes=nodes), _stubs(graph, shown), is_too_much)
+    return CollapsedGraph(
+        msgspec.structs.replace(graph, nodes=nodes), _stubs(graph, shown), is_too_much
+    )
 
 
-def _shown(graph: RunGraph, expanded: frozenset[NodeId]) -> set[NodeId]:
+def _visible_nodes(graph: RunGraph, expanded: frozenset[NodeId]) -> set[NodeId]:
     """Nothing that is shown is hidden again when the graph grows and the path stays."""
     shown: set[NodeId] = set()
     on_path: set[NodeId] = set()

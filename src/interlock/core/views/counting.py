@@ -1,6 +1,6 @@
 """How many there are, in words."""
 
 
-def counted(count: int, what: str) -> str:
+def pluralise(count: int, noun: str) -> str:
     """`1 note`, `2 notes`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 's'}"

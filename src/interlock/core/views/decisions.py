@@ -20,22 +20,22 @@ def titles_of(workflow: CompiledWorkflow) -> dict[str, str]:
     return found
 
 
-def in_words(entries: Iterable[Entry], titles: Titles | None = None) -> tuple[str, ...]:
+def decisions_in_words(entries: Iterable[Entry], titles: Titles | None = None) -> tuple[str, ...]:
     """A sentence for each decision. Steps that were skipped in a row for one reason share one."""
     known = titles or {}
     said = groupby(entries, key=lambda entry: (entry.what, entry.why))
-    return tuple(line for _, group in said for line in _say(list(group), known))
+    return tuple(line for _, group in said for line in _sentences(list(group), known))
 
 
-def _say(alike: list[Entry], titles: Titles) -> Iterator[str]:
-    first = alike[0]
-    if first.what == "skipped" and len(alike) > 1:
-        names = [titles.get(entry.about, entry.about) for entry in alike]
+def _sentences(entries: list[Entry], titles: Titles) -> Iterator[str]:
+    first = entries[0]
+    if first.what == "skipped" and len(entries) > 1:
+        names = [titles.get(entry.about, entry.about) for entry in entries]
         more = [f"{len(names) - _NAMED_MAX} more"] if len(names) > _NAMED_MAX else []
         shown = ", ".join(names[:_NAMED_MAX] + more)
-        yield f"skipped {len(alike)} steps ({shown}): {first.why}"
+        yield f"skipped {len(entries)} steps ({shown}): {first.why}"
         return
-    for entry in alike:
+    for entry in entries:
         if line := _sentence(entry, titles.get(entry.about, entry.about)):
             yield line
 

@@ -33,13 +33,13 @@ from interlock.core.session.events import (
     ValidationPerformed,
     WorkChanged,
 )
-from interlock.core.views.decisions import in_words
+from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
 
 SUMMARY_CHARS_MAX = 300
 
 
-class Link(msgspec.Struct, frozen=True, rename="camel"):
+class EventLink(msgspec.Struct, frozen=True, rename="camel"):
     what: Literal["run", "node", "approval", "gap"]
     id: str
 
@@ -52,7 +52,7 @@ class EventRow(msgspec.Struct, frozen=True, rename="camel"):
     summary: str
     is_failure: bool
     """Something that was asked for did not come: what a person looks for first."""
-    links: tuple[Link, ...]
+    links: tuple[EventLink, ...]
     """What it is about, the nearest first; each once."""
 
 
@@ -62,7 +62,7 @@ def event_row(envelope: Envelope) -> EventRow:
         envelope.seq,
         envelope.at_ms,
         kind_of(event),
-        summary(event),
+        event_summary(event),
         is_failure(event),
         _links(envelope),
     )
@@ -72,9 +72,9 @@ def kind_of(event: SessionEvent) -> str:
     return str(event.__struct_config__.tag)
 
 
-def summary(event: SessionEvent) -> str:
+def event_summary(event: SessionEvent) -> str:
     """On one line, whatever an agent has written."""
-    return clip(" ".join(_summary(event).split()), SUMMARY_CHARS_MAX)
+    return clip(" ".join(_unclipped_summary(event).split()), SUMMARY_CHARS_MAX)
 
 
 def is_failure(event: SessionEvent) -> bool:
@@ -87,7 +87,7 @@ def is_failure(event: SessionEvent) -> bool:
             return False
 
 
-def _summary(event: SessionEvent) -> str:
+def _unclipped_summary(event: SessionEvent) -> str:
     match event:
         case SessionCreated():
             return f"session created in {event.workspace}"
@@ -96,11 +96,11 @@ def _summary(event: SessionEvent) -> str:
         case RunStarted():
             return f"run of {event.workflow_id} started: {event.goal}"
         case NodeCreated():
-            return _node(event)
+            return _node_summary(event)
         case AdvanceRecorded():
             return f"handed in, leads to {event.to}"
         case OutputAppended():
-            return _output(event)
+            return _output_summary(event)
         case ValidationPerformed():
             return "not accepted: " + "; ".join(found.message for found in event.blockers)
         case ContextSet():
@@ -117,7 +117,7 @@ def _summary(event: SessionEvent) -> str:
         case DivergenceRecorded():
             return f"left the script ({event.reason}): {event.summary}"
         case TraceAppended():
-            return "because: " + ("; ".join(in_words(event.entries)) or "next in order")
+            return "because: " + ("; ".join(decisions_in_words(event.entries)) or "next in order")
         case AssessmentRecorded():
             return f"assessed {event.assessment}: {_pairs(event.levels)}"
         case ApprovalRequested():
@@ -149,7 +149,7 @@ def _pairs(named: dict[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in named.items())
 
 
-def _node(event: NodeCreated) -> str:
+def _node_summary(event: NodeCreated) -> str:
     if event.node_kind == "checkpoint":
         return "checkpoint"
     if event.node_kind == "approval":
@@ -159,30 +159,30 @@ def _node(event: NodeCreated) -> str:
     return f"step given: {event.step_title}" if event.step_id else "no step left"
 
 
-def _output(event: OutputAppended) -> str:
+def _output_summary(event: OutputAppended) -> str:
     kinds = ", ".join(artifact.kind or "artifact" for artifact in event.artifacts)
     lines = event.notes.strip().splitlines()
     first = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else "(none)"
     return f"notes: {first}" + (f" [{kinds}]" if kinds else "")
 
 
-def _links(envelope: Envelope) -> tuple[Link, ...]:
-    found: list[Link] = []
+def _links(envelope: Envelope) -> tuple[EventLink, ...]:
+    found: list[EventLink] = []
     match envelope.event:
         case ApprovalRequested() as event:
-            found.append(Link("approval", event.approval))
+            found.append(EventLink("approval", event.approval))
         case ApprovalResolved() as event:
-            found += (Link("approval", event.approval), Link("node", event.to))
+            found += (EventLink("approval", event.approval), EventLink("node", event.to))
         case GapRecorded() | GapResolved() as event:
-            found.append(Link("gap", event.gap))
+            found.append(EventLink("gap", event.gap))
         case AdvanceRecorded() as event:
-            found.append(Link("node", event.to))
+            found.append(EventLink("node", event.to))
         case NodeCreated(parent=str() as parent):
             # Itself first, then where it came from.
-            found += [Link("node", envelope.node)] if envelope.node else []
-            found.append(Link("node", parent))
+            found += [EventLink("node", envelope.node)] if envelope.node else []
+            found.append(EventLink("node", parent))
         case _:
             pass
-    found += [Link("node", envelope.node)] if envelope.node else []
-    found += [Link("run", envelope.run)] if envelope.run else []
+    found += [EventLink("node", envelope.node)] if envelope.node else []
+    found += [EventLink("run", envelope.run)] if envelope.run else []
     return tuple(dict.fromkeys(found))

@@ -73,15 +73,17 @@ def run_graph(run: RunId, envelopes: Iterable[Envelope]) -> RunGraph:
     return graph_of(run, arrivals(run, envelopes))
 
 
-def graph_of(run: RunId, found: dict[NodeId, Arrival]) -> RunGraph:
+def graph_of(run: RunId, arrivals_by_node: dict[NodeId, Arrival]) -> RunGraph:
     # A foreign bundle may name a parent in another run; here that node is a root.
     parents = {
-        node: arrival.created.parent if arrival.created.parent in found else None
-        for node, arrival in found.items()
+        node: arrival.created.parent if arrival.created.parent in arrivals_by_node else None
+        for node, arrival in arrivals_by_node.items()
     }
-    going_on = (node for node, arrival in reversed(found.items()) if _goes_on(arrival.created))
+    going_on = (
+        node for node, arrival in reversed(arrivals_by_node.items()) if _goes_on(arrival.created)
+    )
     tip = next(going_on, None)
-    preferred = _line_to(tip, parents)
+    preferred = _path_to(tip, parents)
     nodes = tuple(
         GraphNode(
             node,
@@ -95,9 +97,9 @@ def graph_of(run: RunId, found: dict[NodeId, Arrival]) -> RunGraph:
             node == tip,
             node in preferred,
             arrival.created.is_aside,
-            _skipped(arrival),
+            _skipped_steps(arrival),
         )
-        for node, arrival in found.items()
+        for node, arrival in arrivals_by_node.items()
     )
     return RunGraph(run, tip, nodes)
 
@@ -106,7 +108,7 @@ def _goes_on(created: NodeCreated) -> bool:
     return created.node_kind != "checkpoint" and not created.is_aside
 
 
-def _line_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[NodeId]:
+def _path_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[NodeId]:
     line: set[NodeId] = set()
     while tip is not None:
         line.add(tip)
@@ -114,7 +116,7 @@ def _line_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[No
     return line
 
 
-def _skipped(arrival: Arrival) -> tuple[Skipped, ...]:
+def _skipped_steps(arrival: Arrival) -> tuple[Skipped, ...]:
     return tuple(
         Skipped(entry.about, entry.why)
         for entry in arrival.decisions

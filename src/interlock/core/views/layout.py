@@ -33,11 +33,11 @@ from interlock.core.views.graph import GraphNode, RunGraph
 Point: TypeAlias = tuple[float, float]
 
 
-class _Drawn(msgspec.Struct, frozen=True, rename="camel"):
+class _LayoutPart(msgspec.Struct, frozen=True, rename="camel"):
     pass
 
 
-class PlacedNode(_Drawn, frozen=True):
+class PlacedNode(_LayoutPart, frozen=True):
     id: NodeId
     lane: int
     row: int
@@ -45,13 +45,13 @@ class PlacedNode(_Drawn, frozen=True):
     is_preferred: bool
 
 
-class PlacedStub(_Drawn, frozen=True):
+class PlacedStub(_LayoutPart, frozen=True):
     stub: Stub
     lane: int
     row: int
 
 
-class Ghost(_Drawn, frozen=True):
+class Ghost(_LayoutPart, frozen=True):
     """A step or loop that was skipped."""
 
     node: NodeId
@@ -62,7 +62,7 @@ class Ghost(_Drawn, frozen=True):
     row: int
 
 
-class Edge(_Drawn, frozen=True):
+class LayoutEdge(_LayoutPart, frozen=True):
     """A line down from one row to the next: it crosses no node, only the gap between the rows."""
 
     source: NodeId
@@ -75,10 +75,10 @@ class Edge(_Drawn, frozen=True):
     two corners, as start, handles and end of a Bézier curve a smooth one."""
 
 
-class Layout(_Drawn, frozen=True):
+class Layout(_LayoutPart, frozen=True):
     nodes: tuple[PlacedNode, ...]
     """In the order in which they were made."""
-    edges: tuple[Edge, ...]
+    edges: tuple[LayoutEdge, ...]
     stubs: tuple[PlacedStub, ...]
     ghosts: tuple[Ghost, ...]
     width: int
@@ -89,13 +89,13 @@ class Layout(_Drawn, frozen=True):
 
 def layout(graph: RunGraph, *, stubs: Sequence[Stub] = (), ghosts: bool = False) -> Layout:
     """`stubs` as `collapse` has made them; `ghosts`: show what was skipped."""
-    placing = _Placing(graph)
+    placing = _LayoutBuilder(graph)
     nodes = tuple(
         PlacedNode(node.id, *placing.cells[node.id], node.kind, node.is_preferred)
         for node in graph.nodes
     )
-    placed_stubs = tuple(placing.stubs(stubs))
-    placed_ghosts = tuple(placing.ghosts(graph.nodes)) if ghosts else ()
+    placed_stubs = tuple(placing.place_stubs(stubs))
+    placed_ghosts = tuple(placing.place_ghosts(graph.nodes)) if ghosts else ()
     edges = (
         *placing.edges(graph.nodes),
         *placing.stub_edges(placed_stubs),
@@ -105,7 +105,7 @@ def layout(graph: RunGraph, *, stubs: Sequence[Stub] = (), ghosts: bool = False)
     return Layout(nodes, edges, placed_stubs, placed_ghosts, width, height)
 
 
-def svg_path(edge: Edge, *, lane_px: float, row_px: float) -> str:
+def svg_path(edge: LayoutEdge, *, lane_px: float, row_px: float) -> str:
     """The `d` of an SVG path for a smooth line, with lanes and rows of this size."""
     start, one, two, end = (f"{round(x * lane_px)} {round(y * row_px)}" for x, y in edge.points)
     is_straight = edge.points[0][0] == edge.points[3][0]
@@ -123,86 +123,90 @@ class _Grid:
         self.width = 0
         self.height = 0
 
-    def take(self, lane: int, rows: range) -> None:
+    def occupy(self, lane: int, rows: range) -> None:
         for row in rows:
             self._taken[row] = self._taken.get(row, 0) | 1 << lane
         self.width = max(self.width, lane + 1)
         self.height = max(self.height, rows.stop)
 
-    def take_free(self, rows: range, *, right_of: int, wanted: int = 0) -> int:
+    def occupy_free_lane(self, rows: range, *, right_of: int, preferred: int = 0) -> int:
         """The lane that was `wanted` if it is free over `rows`, else the first that is."""
         taken = (1 << right_of + 1) - 1
         for row in rows:
             taken |= self._taken.get(row, 0)
         first_free = (~taken & taken + 1).bit_length() - 1
-        lane = first_free if taken >> wanted & 1 else wanted
-        self.take(lane, rows)
+        lane = first_free if taken >> preferred & 1 else preferred
+        self.occupy(lane, rows)
         return lane
 
 
-class _Placing:
+class _LayoutBuilder:
     """One layout in the making. Lives for one call, so it may change."""
 
     def __init__(self, graph: RunGraph) -> None:
         self.grid = _Grid()
         self.cells: dict[NodeId, _Cell] = {}
         """Lane and row."""
-        self._hooks = _hooks(graph.nodes)
+        self._anchors = _find_anchors(graph.nodes)
         rows = self._rows(graph.nodes)
         for node in graph.path:
             row = rows[node.id]
             self.cells[node.id] = 0, row
-            self.grid.take(0, range(row, row + 1))
+            self.grid.occupy(0, range(row, row + 1))
         for stretch in _stretches(graph.nodes):
             first = rows[stretch[0].id]
             self._place(stretch, range(first, first + len(stretch)))
 
-    def stubs(self, stubs: Iterable[Stub]) -> Iterator[PlacedStub]:
+    def place_stubs(self, stubs: Iterable[Stub]) -> Iterator[PlacedStub]:
         for stub in stubs:
             lane, row = self.cells[stub.node]
-            free = self.grid.take_free(range(row + 1, row + 2), right_of=lane)
+            free = self.grid.occupy_free_lane(range(row + 1, row + 2), right_of=lane)
             yield PlacedStub(stub, free, row + 1)
 
-    def ghosts(self, nodes: Iterable[GraphNode]) -> Iterator[Ghost]:
+    def place_ghosts(self, nodes: Iterable[GraphNode]) -> Iterator[Ghost]:
         for node in nodes:
             if not node.skipped:
                 continue
             first = self.cells[node.id][1]
             rows = range(first, first + len(node.skipped))
-            lane = self.grid.take_free(rows, right_of=0)
+            lane = self.grid.occupy_free_lane(rows, right_of=0)
             for row, skipped in zip(rows, node.skipped, strict=True):
                 yield Ghost(node.id, skipped.step, skipped.why, lane, row)
 
-    def edges(self, nodes: Iterable[GraphNode]) -> Iterator[Edge]:
+    def edges(self, nodes: Iterable[GraphNode]) -> Iterator[LayoutEdge]:
         for node in nodes:
-            source = self._hooks[node.id]
+            source = self._anchors[node.id]
             if source is None:
                 continue
             kind = "path" if node.is_preferred else "branch"
             kind = "checkpoint" if node.kind == "checkpoint" else kind
-            points = _line(self.cells[source], self.cells[node.id])
-            yield Edge(source, node.id, kind, points)
+            points = _edge_points(self.cells[source], self.cells[node.id])
+            yield LayoutEdge(source, node.id, kind, points)
 
-    def stub_edges(self, stubs: Iterable[PlacedStub]) -> Iterator[Edge]:
+    def stub_edges(self, stubs: Iterable[PlacedStub]) -> Iterator[LayoutEdge]:
         for placed in stubs:
             at = placed.stub.node
-            yield Edge(at, at, "stub", _line(self.cells[at], (placed.lane, placed.row)))
+            yield LayoutEdge(
+                at, at, "stub", _edge_points(self.cells[at], (placed.lane, placed.row))
+            )
 
-    def ghost_edges(self, ghosts: Iterable[Ghost]) -> Iterator[Edge]:
+    def ghost_edges(self, ghosts: Iterable[Ghost]) -> Iterator[LayoutEdge]:
         """From where the run came, down through what it passed over."""
         before: Ghost | None = None
         for ghost in ghosts:
-            to, source = (ghost.lane, ghost.row), self._hooks[ghost.node]
+            to, source = (ghost.lane, ghost.row), self._anchors[ghost.node]
             if before and before.node == ghost.node:
-                yield Edge(ghost.node, ghost.node, "ghost", _line((before.lane, before.row), to))
+                yield LayoutEdge(
+                    ghost.node, ghost.node, "ghost", _edge_points((before.lane, before.row), to)
+                )
             elif source is not None:
-                yield Edge(source, ghost.node, "ghost", _line(self.cells[source], to))
+                yield LayoutEdge(source, ghost.node, "ghost", _edge_points(self.cells[source], to))
             before = ghost
 
     def _rows(self, nodes: Iterable[GraphNode]) -> dict[NodeId, int]:
         rows: dict[NodeId, int] = {}
         for node in nodes:
-            hook = self._hooks[node.id]
+            hook = self._anchors[node.id]
             rows[node.id] = 0 if hook is None else rows[hook] + 1
         return rows
 
@@ -211,9 +215,11 @@ class _Placing:
         at = self._lane(first.parent)
         if first.kind == "checkpoint":
             # To the right, so that the lane of its node stays free for the work.
-            lane = self.grid.take_free(rows, right_of=at, wanted=self._lane(self._hooks[first.id]))
+            lane = self.grid.occupy_free_lane(
+                rows, right_of=at, preferred=self._lane(self._anchors[first.id])
+            )
         else:
-            lane = self.grid.take_free(rows, right_of=0, wanted=at)
+            lane = self.grid.occupy_free_lane(rows, right_of=0, preferred=at)
         for node, row in zip(stretch, rows, strict=True):
             self.cells[node.id] = lane, row
 
@@ -221,7 +227,7 @@ class _Placing:
         return self.cells[node][0] if node is not None else 0
 
 
-def _hooks(nodes: Iterable[GraphNode]) -> Mapping[NodeId, NodeId | None]:
+def _find_anchors(nodes: Iterable[GraphNode]) -> Mapping[NodeId, NodeId | None]:
     """What each node hangs at: its parent, or the checkpoint that was set before at the same."""
     hooks: dict[NodeId, NodeId | None] = {}
     last_checkpoint: dict[NodeId | None, NodeId] = {}
@@ -251,7 +257,7 @@ def _stretches(nodes: Iterable[GraphNode]) -> list[list[GraphNode]]:
     return found
 
 
-def _line(source: _Cell, target: _Cell) -> tuple[Point, Point, Point, Point]:
+def _edge_points(source: _Cell, target: _Cell) -> tuple[Point, Point, Point, Point]:
     x, y = source[0] + 0.5, source[1] + 0.5
     to_x, to_y = target[0] + 0.5, target[1] + 0.5
     gap = (y + to_y) / 2

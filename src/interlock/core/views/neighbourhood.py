@@ -14,9 +14,9 @@ import msgspec
 
 Point: TypeAlias = tuple[float, float]
 
-APART = 2
+COLUMN_SPACING = 2
 """Lanes from one column to the next."""
-_HALF = 0.447  # of a node's width, in lanes
+_HALF_NODE_WIDTH = 0.447  # of a node's width, in lanes
 _BULGE = 0.4
 
 
@@ -32,7 +32,7 @@ class PlacedName(msgspec.Struct, frozen=True):
     row: int
 
 
-class Line(msgspec.Struct, frozen=True):
+class LinkLine(msgspec.Struct, frozen=True):
     """Between two names, whichever way the links go and however many there are."""
 
     source: str
@@ -52,7 +52,7 @@ class Line(msgspec.Struct, frozen=True):
 class Neighbourhood(msgspec.Struct, frozen=True):
     names: tuple[PlacedName, ...]
     """The one in the middle first."""
-    lines: tuple[Line, ...]
+    lines: tuple[LinkLine, ...]
     width: int
     """In lanes."""
     height: int
@@ -71,16 +71,16 @@ def neighbourhood(middle: str, relations: Sequence[Relation], *, depth: int) -> 
     for column, names in members.items():
         first = (height - len(names)) // 2
         for row, name in enumerate(names, first):
-            cells[name] = (column - leftmost) * APART, row
+            cells[name] = (column - leftmost) * COLUMN_SPACING, row
     return Neighbourhood(
         tuple(PlacedName(name, *cells[name]) for name in columns),
         tuple(_lines(relations, cells, cells[middle][0])),
-        (rightmost - leftmost) * APART + 1,
+        (rightmost - leftmost) * COLUMN_SPACING + 1,
         height,
     )
 
 
-def svg_curve(line: Line, *, lane_px: float, row_px: float) -> str:
+def svg_curve(line: LinkLine, *, lane_px: float, row_px: float) -> str:
     """The `d` of an SVG path, with lanes and rows of this size."""
     start, one, two, end = (f"{round(x * lane_px)} {round(y * row_px)}" for x, y in line.points)
     return f"M{start}C{one} {two} {end}"
@@ -109,7 +109,7 @@ def _columns(middle: str, relations: Iterable[Relation], depth: int) -> dict[str
 
 def _lines(
     relations: Iterable[Relation], cells: Mapping[str, tuple[int, int]], middle: int
-) -> Iterable[Line]:
+) -> Iterable[LinkLine]:
     kinds = defaultdict[tuple[str, str], dict[str, None]](dict)
     for relation in relations:
         is_placed = relation.source in cells and relation.target in cells
@@ -120,7 +120,7 @@ def _lines(
         if back and (cells[source], source) > (cells[target], target):
             continue  # drawn once, from the one that stands further left or higher
         start, end = cells[source], cells[target]
-        yield Line(
+        yield LinkLine(
             source,
             target,
             tuple(there),
@@ -137,10 +137,10 @@ def _curve(
     x, y, to_x, to_y = lane + 0.5, row + 0.5, to_lane + 0.5, to_row + 0.5
     if lane == to_lane:  # around what stands between them, on the side of the middle
         side = 1 if lane < middle else -1
-        edge = x + side * _HALF
+        edge = x + side * _HALF_NODE_WIDTH
         return (edge, y), (edge + side * _BULGE, y), (edge + side * _BULGE, to_y), (edge, to_y)
     side = _sign(to_lane - lane)
-    start, end = x + side * _HALF, to_x - side * _HALF
+    start, end = x + side * _HALF_NODE_WIDTH, to_x - side * _HALF_NODE_WIDTH
     half = (start + end) / 2
     return (start, y), (half, y), (half, to_y), (end, to_y)
 
@@ -152,7 +152,10 @@ def _label(
         return None, False
     lane, row = max(source, target, key=lambda cell: abs(cell[0] - middle))
     is_rightward = lane < middle
-    return (lane + 0.5 + (_HALF if is_rightward else -_HALF), row + 0.5), is_rightward
+    return (
+        lane + 0.5 + (_HALF_NODE_WIDTH if is_rightward else -_HALF_NODE_WIDTH),
+        row + 0.5,
+    ), is_rightward
 
 
 def _sign(number: int) -> int:

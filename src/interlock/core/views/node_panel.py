@@ -12,11 +12,11 @@ from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.events import Envelope, NodeKind, OutputAppended, StoredArtifact
 from interlock.core.views.arrivals import Arrival, arrivals
-from interlock.core.views.decisions import Titles, in_words
+from interlock.core.views.decisions import Titles, decisions_in_words
 from interlock.core.views.graph import GraphNode, RunGraph, graph_of
 from interlock.core.views.path import (
-    Approval,
     Gap,
+    PathApproval,
     approvals_in,
     blockers_of,
     closed_gaps,
@@ -30,11 +30,11 @@ Blobs = Mapping[BlobRef, bytes]
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class _View(msgspec.Struct, frozen=True, rename="camel"):
+class _NodeView(msgspec.Struct, frozen=True, rename="camel"):
     pass
 
 
-class Artifact(_View, frozen=True):
+class Artifact(_NodeView, frozen=True):
     kind: str
     ref: BlobRef
     size: int
@@ -43,7 +43,7 @@ class Artifact(_View, frozen=True):
     """As JSON; none where it was not read."""
 
 
-class Change(_View, frozen=True):
+class Change(_NodeView, frozen=True):
     """A key of the context that is not what it was."""
 
     key: str
@@ -52,7 +52,7 @@ class Change(_View, frozen=True):
     after: Json
 
 
-class HandedIn(_View, frozen=True):
+class HandedIn(_NodeView, frozen=True):
     """One attempt at a node, and what came of it."""
 
     attempt: AttemptId | None
@@ -74,7 +74,7 @@ class HandedIn(_View, frozen=True):
     """What else was recorded with it, in words."""
 
 
-class NodePanel(_View, frozen=True):
+class NodePanel(_NodeView, frozen=True):
     id: NodeId
     run: RunId
     kind: NodeKind
@@ -102,7 +102,7 @@ class NodePanel(_View, frozen=True):
     """The same as it is stored."""
     blockers: tuple[Blocker, ...]
     """Why the step was given again here."""
-    approval: Approval | None
+    approval: PathApproval | None
     """What is waited for here, and the answer."""
     handed_in: tuple[HandedIn, ...]
     """The attempts that were made here, oldest first."""
@@ -111,18 +111,18 @@ class NodePanel(_View, frozen=True):
     """The event that made the node, as JSON."""
 
 
-class Around(msgspec.Struct, frozen=True):
+class NodeSurroundings(msgspec.Struct, frozen=True):
     """A node among what is known of its run."""
 
     arrival: Arrival
     node: GraphNode
     graph: RunGraph
     children: tuple[tuple[GraphNode, Arrival], ...]
-    closed: frozenset[GapId]
+    closed_gaps: frozenset[GapId]
     """Gaps that were closed since, here or elsewhere."""
 
     @property
-    def refs(self) -> tuple[BlobRef, ...]:
+    def blob_refs(self) -> tuple[BlobRef, ...]:
         """What must be read for the panel."""
         created = self.arrival.created
         outputs = [self.arrival.output, *(arrival.output for _, arrival in self.children)]
@@ -135,7 +135,9 @@ class Around(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(found))
 
 
-def around(run: RunId, envelopes: Sequence[Envelope], node: NodeId) -> Around | None:
+def node_surroundings(
+    run: RunId, envelopes: Sequence[Envelope], node: NodeId
+) -> NodeSurroundings | None:
     """`envelopes` are all of the session. None where the run has no such node."""
     found = arrivals(run, envelopes)
     if node not in found:
@@ -143,17 +145,19 @@ def around(run: RunId, envelopes: Sequence[Envelope], node: NodeId) -> Around | 
     graph = graph_of(run, found)
     nodes = {known.id: known for known in graph.nodes}
     children = tuple((child, found[child.id]) for child in graph.children().get(node, ()))
-    return Around(found[node], nodes[node], graph, children, closed_gaps(envelopes))
+    return NodeSurroundings(found[node], nodes[node], graph, children, closed_gaps(envelopes))
 
 
-def panel(around: Around, blobs: Blobs, *, titles: Titles | None = None) -> NodePanel:
+def panel(
+    surroundings: NodeSurroundings, blobs: Blobs, *, titles: Titles | None = None
+) -> NodePanel:
     """`blobs` are those of `around.refs`, as far as they could be read."""
-    arrival, node, created = around.arrival, around.node, around.arrival.created
+    arrival, node, created = surroundings.arrival, surroundings.node, surroundings.arrival.created
     own = arrival.output if node.kind == "checkpoint" else None
     prompt = blobs.get(created.prompt) if created.prompt else None
     return NodePanel(
         id=node.id,
-        run=around.graph.run,
+        run=surroundings.graph.run,
         kind=node.kind,
         step_id=node.step_id,
         title=node.title or "",
@@ -162,26 +166,28 @@ def panel(around: Around, blobs: Blobs, *, titles: Titles | None = None) -> Node
         is_tip=node.is_tip,
         is_preferred=node.is_preferred,
         before=node.parent,
-        after=_after(around),
+        after=_following_node(surroundings),
         prompt=prompt.decode() if prompt is not None else None,
-        context=_context(created.context, blobs),
+        context=_read_context(created.context, blobs),
         notes=own.notes if own else "",
-        artifacts=_artifacts(own, blobs),
-        decisions=in_words(arrival.decisions, titles),
+        artifacts=_artifact_views(own, blobs),
+        decisions=decisions_in_words(arrival.decisions, titles),
         trace=arrival.decisions,
         blockers=blockers_of(arrival),
-        approval=_approval(around),
+        approval=_approval_at_node(surroundings),
         handed_in=tuple(
-            _handed_in(around, child, found, blobs)
-            for child, found in around.children
+            _attempt_view(surroundings, child, found, blobs)
+            for child, found in surroundings.children
             if found.output and child.kind != "checkpoint"
         ),
-        checkpoints=tuple(child.id for child, _ in around.children if child.kind == "checkpoint"),
+        checkpoints=tuple(
+            child.id for child, _ in surroundings.children if child.kind == "checkpoint"
+        ),
         event=msgspec.json.format(msgspec.json.encode(arrival.envelope), indent=2).decode(),
     )
 
 
-def changes(before: Context, after: Context) -> tuple[Change, ...]:
+def context_changes(before: Context, after: Context) -> tuple[Change, ...]:
     """Key by key, sorted."""
     found: list[Change] = []
     for key in sorted(before.keys() | after.keys()):
@@ -195,24 +201,26 @@ def changes(before: Context, after: Context) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _approval(around: Around) -> Approval | None:
-    if around.node.kind != "approval":
+def _approval_at_node(surroundings: NodeSurroundings) -> PathApproval | None:
+    if surroundings.node.kind != "approval":
         return None
-    answers = (found for child, found in around.children if child.kind != "checkpoint")
-    return next(iter(approvals_in([around.arrival, *answers])), None)
+    answers = (found for child, found in surroundings.children if child.kind != "checkpoint")
+    return next(iter(approvals_in([surroundings.arrival, *answers])), None)
 
 
-def _after(around: Around) -> NodeId | None:
-    going_on = [child for child, _ in around.children if child.kind != "checkpoint"]
-    if around.node.is_preferred:
+def _following_node(surroundings: NodeSurroundings) -> NodeId | None:
+    going_on = [child for child, _ in surroundings.children if child.kind != "checkpoint"]
+    if surroundings.node.is_preferred:
         going_on = [child for child in going_on if child.is_preferred]
     return going_on[0].id if going_on else None
 
 
-def _handed_in(around: Around, child: GraphNode, arrival: Arrival, blobs: Blobs) -> HandedIn:
-    output, here = arrival.output, around.arrival
-    before = _context(here.created.context, blobs)
-    after = _context(arrival.created.context, blobs)
+def _attempt_view(
+    surroundings: NodeSurroundings, child: GraphNode, arrival: Arrival, blobs: Blobs
+) -> HandedIn:
+    output, here = arrival.output, surroundings.arrival
+    before = _read_context(here.created.context, blobs)
+    after = _read_context(arrival.created.context, blobs)
     return HandedIn(
         attempt=arrival.created.attempt,
         to=child.id,
@@ -220,27 +228,27 @@ def _handed_in(around: Around, child: GraphNode, arrival: Arrival, blobs: Blobs)
         is_preferred=child.is_preferred,
         at_ms=child.at_ms,
         notes=output.notes if output else "",
-        artifacts=_artifacts(output, blobs),
-        changes=changes(before, after) if before is not None and after is not None else (),
+        artifacts=_artifact_views(output, blobs),
+        changes=context_changes(before, after) if before is not None and after is not None else (),
         blockers=blockers_of(arrival),
-        gaps=tuple(gaps_in(arrival, [here.node], around.closed)),
+        gaps=tuple(gaps_in(arrival, [here.node], surroundings.closed_gaps)),
         facts=tuple(facts_in(arrival)),
     )
 
 
-def _context(ref: BlobRef, blobs: Blobs) -> Context | None:
+def _read_context(ref: BlobRef, blobs: Blobs) -> Context | None:
     return contexts.decode(blobs[ref]) if ref in blobs else None
 
 
-def _artifacts(output: OutputAppended | None, blobs: Blobs) -> tuple[Artifact, ...]:
+def _artifact_views(output: OutputAppended | None, blobs: Blobs) -> tuple[Artifact, ...]:
     stored: tuple[StoredArtifact, ...] = output.artifacts if output else ()
     return tuple(
-        Artifact(found.kind, found.ref, found.size, _pretty(blobs.get(found.ref)))
+        Artifact(found.kind, found.ref, found.size, _pretty_json(blobs.get(found.ref)))
         for found in stored
     )
 
 
-def _pretty(content: bytes | None) -> str | None:
+def _pretty_json(content: bytes | None) -> str | None:
     try:
         return msgspec.json.format(content, indent=2).decode() if content is not None else None
     except msgspec.DecodeError:

@@ -23,16 +23,16 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.head import RunHead
 from interlock.core.views.arrivals import Arrival, arrivals
-from interlock.core.views.decisions import Titles, in_words
-from interlock.core.views.events import summary
+from interlock.core.views.decisions import Titles, decisions_in_words
+from interlock.core.views.events import event_summary
 from interlock.core.views.graph import GraphNode, RunGraph, graph_of
 from interlock.core.workflow.operators import clip
 from interlock.core.workflow.packs import Severity
 
 EXCERPT_CHARS_MAX = 200
-_FACTS = (DivergenceRecorded, CapabilityObserved, AssessmentRecorded, GapResolved)
+_FACT_EVENTS = (DivergenceRecorded, CapabilityObserved, AssessmentRecorded, GapResolved)
 
-Result = Literal[
+StepResult = Literal[
     "done",
     "pending",
     "blocked",
@@ -44,11 +44,11 @@ Result = Literal[
 ]
 
 
-class _View(msgspec.Struct, frozen=True, rename="camel"):
+class _PathView(msgspec.Struct, frozen=True, rename="camel"):
     pass
 
 
-class Block(_View, frozen=True):
+class BlockedAttempt(_PathView, frozen=True):
     """An attempt that was not accepted."""
 
     node: NodeId
@@ -56,7 +56,7 @@ class Block(_View, frozen=True):
     blockers: tuple[Blocker, ...]
 
 
-class Approval(_View, frozen=True):
+class PathApproval(_PathView, frozen=True):
     """One that was asked for, and how it was answered."""
 
     approval: ApprovalId
@@ -69,7 +69,7 @@ class Approval(_View, frozen=True):
     reason: str = ""
 
 
-class Gap(_View, frozen=True):
+class Gap(_PathView, frozen=True):
     gap: GapId
     severity: Severity
     category: GapCategory
@@ -77,14 +77,14 @@ class Gap(_View, frozen=True):
     is_open: bool
 
 
-class Checkpoint(_View, frozen=True):
+class Checkpoint(_PathView, frozen=True):
     node: NodeId
     at_ms: int
     notes: str
     """The start of them."""
 
 
-class Branch(_View, frozen=True):
+class Branch(_PathView, frozen=True):
     """Another attempt at the step, which is not on the path."""
 
     node: NodeId
@@ -94,7 +94,7 @@ class Branch(_View, frozen=True):
     """How many there are from there on."""
 
 
-class PathStep(_View, frozen=True):
+class PathStep(_PathView, frozen=True):
     """A step on the path, with all attempts at it that were made in a row."""
 
     node: NodeId
@@ -108,7 +108,7 @@ class PathStep(_View, frozen=True):
     """Of the step in the definition, counted from 1."""
     passes: tuple[int, ...]
     """The pass of each block around it, the outermost first; 1 also where a block is no loop."""
-    result: Result
+    result: StepResult
     at_ms: int
     """When it was given."""
     until_ms: int | None
@@ -117,8 +117,8 @@ class PathStep(_View, frozen=True):
     """The start of what was handed in last."""
     decisions: tuple[str, ...]
     """Why the run came here, in words."""
-    blocks: tuple[Block, ...]
-    approvals: tuple[Approval, ...]
+    blocks: tuple[BlockedAttempt, ...]
+    approvals: tuple[PathApproval, ...]
     branches: tuple[Branch, ...]
     gaps: tuple[Gap, ...]
     """Those that were opened with what was handed in."""
@@ -135,7 +135,7 @@ class PathStep(_View, frozen=True):
         return self.result.replace("_", " ")
 
 
-class Path(_View, frozen=True):
+class Path(_PathView, frozen=True):
     run: RunId
     tip: NodeId | None
     steps: tuple[PathStep, ...]
@@ -145,7 +145,7 @@ def path_of(
     run: RunHead,
     envelopes: Sequence[Envelope],
     *,
-    told: NextIntent | None = None,
+    next_intent: NextIntent | None = None,
     titles: Titles | None = None,
 ) -> Path:
     """`envelopes` are all of the session; `told` is what the agent was told at the tip to do next.
@@ -154,19 +154,19 @@ def path_of(
     """
     found = arrivals(run.run, envelopes)
     graph = graph_of(run.run, found)
-    scene = _Scene(
+    scene = _PathInputs(
         run,
         graph,
         found,
         closed_gaps(envelopes),
         graph.children(),
         graph.sizes(),
-        told,
+        next_intent,
         titles or {},
     )
-    stays = _stays(graph.path)
+    stays = _nodes_by_step(graph.path)
     following = [*stays[1:], None]
-    steps = (_step(scene, stay, after) for stay, after in zip(stays, following, strict=True))
+    steps = (_path_step(scene, stay, after) for stay, after in zip(stays, following, strict=True))
     return Path(run.run, graph.tip, tuple(steps))
 
 
@@ -176,35 +176,39 @@ def excerpt(notes: str) -> str:
     return clip(" ".join(paragraph.split()), EXCERPT_CHARS_MAX)
 
 
-class _Scene(msgspec.Struct, frozen=True):
+class _PathInputs(msgspec.Struct, frozen=True):
     run: RunHead
     graph: RunGraph
     arrivals: Mapping[NodeId, Arrival]
-    closed: frozenset[GapId]
+    closed_gaps: frozenset[GapId]
     children: Mapping[NodeId | None, list[GraphNode]]
     sizes: Mapping[NodeId, int]
-    told: NextIntent | None
+    next_intent: NextIntent | None
     titles: Titles
 
 
-_Stay = Sequence[GraphNode]
+_StepNodes = Sequence[GraphNode]
 """The nodes on the path at which one step was worked on."""
 
 
-def _stays(path: Sequence[GraphNode]) -> list[_Stay]:
+def _nodes_by_step(path: Sequence[GraphNode]) -> list[_StepNodes]:
     stays: list[list[GraphNode]] = []
     for node in path:
         if node.kind == "step" or not stays:
             stays.append([])
         stays[-1].append(node)
-    return list[_Stay](stays)
+    return list[_StepNodes](stays)
 
 
-def _step(scene: _Scene, stay: _Stay, after: _Stay | None) -> PathStep:
-    here, first = [node.id for node in stay], scene.arrivals[stay[0].id]
+def _path_step(
+    inputs: _PathInputs, step_nodes: _StepNodes, next_step_nodes: _StepNodes | None
+) -> PathStep:
+    here, first = [node.id for node in step_nodes], inputs.arrivals[step_nodes[0].id]
     # What was handed in here led to the nodes behind the first one.
-    led = [scene.arrivals[node.id] for node in (*stay[1:], *(after or ())[:1])]
-    beside = [child for name in here for child in scene.children.get(name, []) if _is_beside(child)]
+    led = [inputs.arrivals[node.id] for node in (*step_nodes[1:], *(next_step_nodes or ())[:1])]
+    beside = [
+        child for name in here for child in inputs.children.get(name, []) if _is_off_path(child)
+    ]
     return PathStep(
         node=first.node,
         nodes=tuple(here),
@@ -212,24 +216,24 @@ def _step(scene: _Scene, stay: _Stay, after: _Stay | None) -> PathStep:
         title=first.created.step_title or "",
         number=first.created.number,
         passes=tuple(frame.iteration for frame in first.created.position[:-1]),
-        result="done" if after else _result_at_tip(scene, stay[-1]),
+        result="done" if next_step_nodes else _result_at_tip(inputs, step_nodes[-1]),
         at_ms=first.envelope.at_ms,
-        until_ms=after[0].at_ms if after else None,
-        notes=excerpt(_notes(led)),
-        decisions=in_words(first.moves, scene.titles),
+        until_ms=next_step_nodes[0].at_ms if next_step_nodes else None,
+        notes=excerpt(_latest_notes(led)),
+        decisions=decisions_in_words(first.routing_decisions, inputs.titles),
         blocks=tuple(
-            Block(arrival.node, arrival.envelope.at_ms, blockers_of(arrival))
+            BlockedAttempt(arrival.node, arrival.envelope.at_ms, blockers_of(arrival))
             for arrival in led
             if arrival.created.node_kind == "blocked"
         ),
         approvals=approvals_in(led),
         branches=tuple(
-            Branch(child.id, child.kind, scene.sizes[child.id])
+            Branch(child.id, child.kind, inputs.sizes[child.id])
             for child in beside
             if child.kind != "checkpoint"
         ),
         gaps=tuple(
-            gap for arrival in (first, *led) for gap in gaps_in(arrival, here, scene.closed)
+            gap for arrival in (first, *led) for gap in gaps_in(arrival, here, inputs.closed_gaps)
         ),
         facts=tuple(fact for arrival in led for fact in facts_in(arrival)),
         checkpoints=tuple(
@@ -240,12 +244,12 @@ def _step(scene: _Scene, stay: _Stay, after: _Stay | None) -> PathStep:
     )
 
 
-def _is_beside(node: GraphNode) -> bool:
+def _is_off_path(node: GraphNode) -> bool:
     return not node.is_preferred
 
 
-def _result_at_tip(scene: _Scene, tip: GraphNode) -> Result:
-    run = scene.run
+def _result_at_tip(inputs: _PathInputs, tip: GraphNode) -> StepResult:
+    run = inputs.run
     if tip.kind == "approval":
         return "waits_for_approval"
     if tip.step_id is None:
@@ -254,12 +258,12 @@ def _result_at_tip(scene: _Scene, tip: GraphNode) -> Result:
         return "waits_for_you"
     if tip.kind == "blocked":
         return "blocked"
-    return "asks_you" if scene.told == "await_user_confirmation" else "pending"
+    return "asks_you" if inputs.next_intent == "await_user_confirmation" else "pending"
 
 
-def _notes(led: Sequence[Arrival]) -> str:
+def _latest_notes(arrival_list: Sequence[Arrival]) -> str:
     """What was handed in last; the answer to an approval hands in nothing."""
-    outputs = [arrival.output for arrival in led if arrival.output]
+    outputs = [arrival.output for arrival in arrival_list if arrival.output]
     return outputs[-1].notes if outputs else ""
 
 
@@ -268,27 +272,29 @@ def blockers_of(arrival: Arrival) -> tuple[Blocker, ...]:
     return tuple(blocker for event in validated for blocker in event.blockers)
 
 
-def approvals_in(led: Sequence[Arrival]) -> tuple[Approval, ...]:
+def approvals_in(arrival_list: Sequence[Arrival]) -> tuple[PathApproval, ...]:
     """Those that were asked for, with the answers that were given among the same."""
     answers = {
-        answer.approval: answer for arrival in led for answer in arrival.events(ApprovalResolved)
+        answer.approval: answer
+        for arrival in arrival_list
+        for answer in arrival.events(ApprovalResolved)
     }
     return tuple(
-        _approval(arrival, asked, answers.get(asked.approval))
-        for arrival in led
+        _path_approval(arrival, asked, answers.get(asked.approval))
+        for arrival in arrival_list
         for asked in arrival.events(ApprovalRequested)
     )
 
 
-def _approval(
-    arrival: Arrival, asked: ApprovalRequested, answer: ApprovalResolved | None
-) -> Approval:
-    return Approval(
-        asked.approval,
+def _path_approval(
+    arrival: Arrival, request: ApprovalRequested, answer: ApprovalResolved | None
+) -> PathApproval:
+    return PathApproval(
+        request.approval,
         arrival.node,
         arrival.envelope.at_ms,
-        asked.question,
-        asked.deadline_ms,
+        request.question,
+        request.deadline_ms,
         answer.verdict if answer else None,
         answer.by if answer else None,
         answer.reason if answer else "",
@@ -299,7 +305,7 @@ def gaps_in(arrival: Arrival, at: Sequence[NodeId], closed: frozenset[GapId]) ->
     """Those that were opened with what was handed in at the nodes `at`."""
     found = [
         envelope.event
-        for envelope in arrival.led
+        for envelope in arrival.envelopes
         if isinstance(envelope.event, GapRecorded) and envelope.node in at
     ]
     return [
@@ -314,5 +320,5 @@ def closed_gaps(envelopes: Iterable[Envelope]) -> frozenset[GapId]:
 
 
 def facts_in(arrival: Arrival) -> list[str]:
-    events = (envelope.event for envelope in arrival.led)
-    return [summary(event) for event in events if isinstance(event, _FACTS)]
+    events = (envelope.event for envelope in arrival.envelopes)
+    return [event_summary(event) for event in events if isinstance(event, _FACT_EVENTS)]

@@ -16,12 +16,12 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp
 
-KEPT_BELOW = "<!-- What you write below this line is kept. -->"
-CURRENT = "sessions/current-session"
+KEEP_MARKER = "<!-- What you write below this line is kept. -->"
+CURRENT_SESSION_NOTE = "sessions/current-session"
 """The note that leads to the session that began last."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class SessionNotePage(msgspec.Struct, frozen=True):
     """What a note of ours says: `name` is its path without `.md`, and its permalink."""
 
     name: str
@@ -30,7 +30,7 @@ class Page(msgspec.Struct, frozen=True):
     body: str
 
 
-def name_of(session: SessionId) -> str:
+def session_note_name(session: SessionId) -> str:
     return f"sessions/session-{session}"
 
 
@@ -40,7 +40,7 @@ def session_page(
     head: Head,
     state: SessionState | None,
     gaps: Sequence[GapRecorded],
-) -> Page:
+) -> SessionNotePage:
     """`version` is how many events this was made from: the page is stale when there are more."""
     facts: dict[str, str | None] = {
         "type": "session",
@@ -62,52 +62,54 @@ def session_page(
     if state and (logbook := state.protocol_start_evidence.get("logbook")):
         lines.append(f"- Logbook: {one_line(logbook)}")
     for run in head.runs:
-        lines += ["", *_run(run)]
+        lines += ["", *_run_lines(run)]
     if gaps:
         lines += ["", "## Left open", ""]
         lines += [f"- [gap] {one_line(gap.summary)} ({gap.severity})" for gap in gaps]
-    return Page(
-        name_of(session),
+    return SessionNotePage(
+        session_note_name(session),
         title,
         {name: value for name, value in facts.items() if value},
         "\n".join([*lines, "", ""]),
     )
 
 
-def current_page(session: SessionId) -> Page:
-    body = f"# Current session\n\n- current [[{name_of(session)}]]\n\n"
-    return Page(CURRENT, "Current session", {"type": "session-pointer"}, body)
+def current_page(session: SessionId) -> SessionNotePage:
+    body = f"# Current session\n\n- current [[{session_note_name(session)}]]\n\n"
+    return SessionNotePage(
+        CURRENT_SESSION_NOTE, "Current session", {"type": "session-pointer"}, body
+    )
 
 
-TYPES = ("session", "session-pointer")
+PUBLISHED_TYPES = ("session", "session-pointer")
 """Of the notes that are ours to write over, but for what is below the line."""
 
 
-def with_kept(page: Page, before: str) -> str:
+def merge_user_text(page: SessionNotePage, previous_body: str) -> str:
     """The body of the page, with what a person wrote into the one before it."""
-    kept = _below(before)
+    kept = _text_below_marker(previous_body)
     if kept is None:
         # Somebody took the line out: then nobody can say what is theirs, and all of it is kept.
-        kept = f"\n\n{before.strip()}\n" if before.strip() else "\n"
-    return f"{page.body}{KEPT_BELOW}{kept}"
+        kept = f"\n\n{previous_body.strip()}\n" if previous_body.strip() else "\n"
+    return f"{page.body}{KEEP_MARKER}{kept}"
 
 
-def kept_in(text: str) -> str:
+def user_text_in(text: str) -> str:
     """What a person wrote into the note, if anything; all of it where the line is gone."""
-    kept = _below(text)
+    kept = _text_below_marker(text)
     return text if kept is None else kept.strip()
 
 
-def _below(text: str) -> str | None:
+def _text_below_marker(text: str) -> str | None:
     # Only as a line of its own: what is quoted above may speak of it too.
-    found = _LINE.search(text)
+    found = _KEEP_MARKER_LINE.search(text)
     return text[found.end() :] if found else None
 
 
-_LINE = re.compile(rf"^[ \t]*{re.escape(KEPT_BELOW)}[ \t\r]*$", re.MULTILINE)
+_KEEP_MARKER_LINE = re.compile(rf"^[ \t]*{re.escape(KEEP_MARKER)}[ \t\r]*$", re.MULTILINE)
 
 
-def _run(run: RunHead) -> list[str]:
+def _run_lines(run: RunHead) -> list[str]:
     at = f", at “{one_line(run.pending_title)}”" if run.pending_title else ""
     lines = [
         f"## {one_line(run.goal) or run.workflow_id}",

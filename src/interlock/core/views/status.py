@@ -11,7 +11,7 @@ import msgspec
 from interlock.core.session.answer import NextIntent
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, Head, RunHead
 
-Code = Literal[
+StatusCode = Literal[
     "open",
     "blocked",
     "asks_you",
@@ -31,7 +31,7 @@ Icon = Literal[
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
-    code: Code
+    code: StatusCode
     word: str
     """As it is shown."""
     meaning: str
@@ -69,22 +69,30 @@ ATTENDED = Status("attended", "attended", "A gate watches over it; no run was st
 EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
 
 
-def run_status(run: RunHead, *, told: NextIntent | None = None) -> Status:
+def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status:
     """`told` is what the agent was told at the tip to do next, where that was looked up."""
     match run.status:
         case "complete":
-            return _done(run)
+            return _done_status(run)
         case "complete_with_gaps":
-            meaning = f"Every step is done; {_gaps(run.gaps_critical, 'critical ')} left open."
+            meaning = (
+                f"Every step is done; {_gap_count_text(run.gaps_critical, 'critical ')} left open."
+            )
             return Status("done_with_gaps", "done with gaps", meaning, "gap")
         case "waiting":
             return WAITS_FOR_YOU if run.is_waiting else WAITS_FOR_APPROVAL
         case "open":
-            return _blocked(run) if run.blocked_in_row else ASKS_YOU if _asks(told) else OPEN
+            return (
+                _blocked_status(run)
+                if run.blocked_in_row
+                else ASKS_YOU
+                if _asks_user(next_intent)
+                else OPEN
+            )
 
 
 def session_status(
-    head: Head, run: RunHead | None = None, *, told: NextIntent | None = None
+    head: Head, run: RunHead | None = None, *, next_intent: NextIntent | None = None
 ) -> Status:
     """`run`: which of its runs counts, usually the newest; none where it has none."""
     if head.is_archived:
@@ -99,25 +107,29 @@ def session_status(
         case "active" | None:
             pass
     if run:
-        return run_status(run, told=told)
+        return run_status(run, next_intent=next_intent)
     return ATTENDED if head.attended else EMPTY
 
 
-def _done(run: RunHead) -> Status:
-    left = f" {_gaps(run.gaps_open, '')} left open, none of them critical." if run.gaps_open else ""
+def _done_status(run: RunHead) -> Status:
+    left = (
+        f" {_gap_count_text(run.gaps_open, '')} left open, none of them critical."
+        if run.gaps_open
+        else ""
+    )
     return Status("done", "done", f"Every step is done.{left}", "check")
 
 
-def _blocked(run: RunHead) -> Status:
+def _blocked_status(run: RunHead) -> Status:
     count = run.blocked_in_row
     attempts = "The last attempt was" if count == 1 else f"The last {count} attempts were"
     meaning = f"{attempts} not accepted; it is the agent's turn to try again."
     return Status("blocked", f"blocked ({count})", meaning, "cross")
 
 
-def _asks(told: NextIntent | None) -> bool:
-    return told == "await_user_confirmation"
+def _asks_user(next_intent: NextIntent | None) -> bool:
+    return next_intent == "await_user_confirmation"
 
 
-def _gaps(count: int, what: str) -> str:
+def _gap_count_text(count: int, what: str) -> str:
     return f"1 {what}gap is" if count == 1 else f"{count} {what}gaps are"

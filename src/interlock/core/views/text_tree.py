@@ -8,27 +8,27 @@ from interlock.core.views.graph import GraphNode, RunGraph
 _MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆", "approval": "⏸"}
 
 
-def draw(graph: RunGraph) -> list[str]:
+def draw_tree(graph: RunGraph) -> list[str]:
     """One line for each node. A branch is indented under the node that it leaves."""
     children = graph.children()
-    return [line for root in children.get(None, ()) for line in _draw(children, root, "")]
+    return [line for root in children.get(None, ()) for line in _draw_branch(children, root, "")]
 
 
 _Children = dict[NodeId | None, list[GraphNode]]
 
 
-def _draw(children: _Children, node: GraphNode, edge: str) -> Iterator[str]:
+def _draw_branch(children: _Children, node: GraphNode, edge: str) -> Iterator[str]:
     # A loop down the main line and recursion into branches only: a run may have thousands of steps.
     current: GraphNode | None = node
     while current is not None:
         yield f"{edge}{_MARKS[current.kind]} {_label(current)}"
-        main, others = _ways(children.get(current.id, []))
+        main, others = _split_children(children.get(current.id, []))
         for branch in others:
-            yield from _draw(children, branch, f"{edge}│ " if main else f"{edge}  ")
+            yield from _draw_branch(children, branch, f"{edge}│ " if main else f"{edge}  ")
         current = main
 
 
-def _ways(children: list[GraphNode]) -> tuple[GraphNode | None, list[GraphNode]]:
+def _split_children(children: list[GraphNode]) -> tuple[GraphNode | None, list[GraphNode]]:
     """The way that goes on straight, and the others."""
     going_on = [child for child in children if child.kind != "checkpoint"]
     main = next((child for child in going_on if child.is_preferred), None)

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import DEPTH_MAX, Json, NotCanonical, escape
+from interlock.core.canonical import DEPTH_MAX, Json, NotCanonical, escape_pointer_part
 from interlock.core.workflow import operators
 from interlock.core.workflow.operators import OPERATORS, Operator, clip, quote
 
@@ -203,7 +203,10 @@ def _measure(root: Json, pointer: str, reading: _Reading) -> bool:
             size += len(value)
             if size <= SIZE_MAX and depth <= DEPTH_MAX:
                 items = value.items() if isinstance(value, dict) else enumerate(value)
-                waiting += ((f"{at}/{escape(str(key))}", depth + 1, item) for key, item in items)
+                waiting += (
+                    (f"{at}/{escape_pointer_part(str(key))}", depth + 1, item)
+                    for key, item in items
+                )
         if size > SIZE_MAX:
             return False
     return True
@@ -244,7 +247,7 @@ def _read_comparison(value: dict[str, Json], at: str, reading: _Reading) -> Cond
         what = "is not the path of a variable: use names or numbers with dots between them, "
         reading.refuse(f"{at}/var", f"{what}at most 8, the first a name")
     for name in [name for name in value if name not in ("var", *OPERATORS)][:FLAWS_MAX]:
-        reading.refuse(f"{at}/{escape(name)}", _not_known(name))
+        reading.refuse(f"{at}/{escape_pointer_part(name)}", _not_known(name))
     asked: list[Operator] = [operator for operator in OPERATORS if operator in value]
     for operator in asked:
         if instead := operators.wanted_instead(operator, value[operator]):

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import Json, escape
+from interlock.core.canonical import Json, escape_pointer_part
 from interlock.core.workflow import packs, schemas
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.operators import clip, quote
@@ -226,8 +226,8 @@ def _texts(root: Json) -> Iterator[tuple[str, str]]:
         if isinstance(value, str):
             yield at, value
         elif isinstance(value, dict):
-            yield from ((f"{at}/{escape(key)}", key) for key in value)
-            waiting += ((f"{at}/{escape(key)}", item) for key, item in value.items())
+            yield from ((f"{at}/{escape_pointer_part(key)}", key) for key in value)
+            waiting += ((f"{at}/{escape_pointer_part(key)}", item) for key, item in value.items())
         elif isinstance(value, list):
             waiting += ((f"{at}/{index}", item) for index, item in enumerate(value))
 

@@ -53,7 +53,7 @@ class Demands:
         self._taken: dict[bytes, str] = {}
         """Conditions that were seen before: many steps ask the same."""
         for name in workflow.contracts:
-            self._local_contract(name, f"/contracts/{canonical.escape(name)}")
+            self._local_contract(name, f"/contracts/{canonical.escape_pointer_part(name)}")
         self._known_assessments(workflow)
 
     @contextmanager

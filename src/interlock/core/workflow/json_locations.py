@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from interlock.core.canonical import escape
+from interlock.core.canonical import escape_pointer_part
 
 REPEATED_MAX = 20
 REPEATED_LENGTH_MAX = 100_000  # of all pointers but the last: one can be as long as the text
@@ -136,7 +136,7 @@ def _name(key: str) -> str | None:
 def _pointer(outer: list[_Around], step: str | int) -> str:
     # The outermost is the list that we made up.
     steps = [*(around[2] for around in outer[1:]), step]
-    return "".join(f"/{escape(str(step))}" for step in steps)
+    return "".join(f"/{escape_pointer_part(str(step))}" for step in steps)
 
 
 def _nearest(root: _Wanted, path: list[str]) -> int:

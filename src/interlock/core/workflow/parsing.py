@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import NotCanonical, escape
+from interlock.core.canonical import NotCanonical, escape_pointer_part
 from interlock.core.workflow import json_locations
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.problems import Invalid, Problem, nearest
@@ -39,7 +39,7 @@ def read(content: bytes) -> Source | Invalid:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Invalid((_not_json(content, error),))
     try:
-        canonical.refuse_what_has_no_form(document)
+        canonical.check_canonical(document)
     except NotCanonical as refused:
         return placed(text, (Problem("value", refused.pointer, refused.reason),))
     if not isinstance(document, dict):
@@ -92,10 +92,10 @@ def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]
     tag = cls.__struct_config__.tag_field
     for name in sorted(given.keys() - fields.keys() - {tag}):
         what = f"there is no field `{name}` here"
-        yield Problem("field", f"{at}/{escape(name)}", what, nearest(name, fields))
+        yield Problem("field", f"{at}/{escape_pointer_part(name)}", what, nearest(name, fields))
     for name, field in fields.items():
         if name in given:
-            yield from _collect_value(field.type, given[name], f"{at}/{escape(name)}")
+            yield from _collect_value(field.type, given[name], f"{at}/{escape_pointer_part(name)}")
         elif field.required:
             yield Problem("field", at, f"`{name}` is missing")
 
@@ -134,7 +134,7 @@ def _collect_parts(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
                 yield from _collect_value(inner[0], item, f"{at}/{index}")
         elif origin is dict and isinstance(value, dict):
             for name, item in cast("dict[str, Any]", value).items():
-                yield from _collect_value(inner[1], item, f"{at}/{escape(name)}")
+                yield from _collect_value(inner[1], item, f"{at}/{escape_pointer_part(name)}")
 
 
 def _options(wanted: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import Json, NotCanonical, escape
+from interlock.core.canonical import Json, NotCanonical, escape_pointer_part
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.operators import clip, quote
 from interlock.core.workflow.patterns import compile_pattern, size_of
@@ -187,7 +187,7 @@ def extras(schema: Node, value: Json) -> tuple[str, ...]:
         items = here.items() if isinstance(here, dict) else enumerate(here)
         for key, item in islice(items, _VISITED_MAX // (1 + len(patterns))):
             visits += 1 + len(patterns)
-            below, place = _below(node, key), f"{at}/{escape(str(key))}"
+            below, place = _below(node, key), f"{at}/{escape_pointer_part(str(key))}"
             is_named = any(pattern.search(str(key).encode()) for pattern in patterns)
             if below is not None:
                 waiting.append((place, resolve(below, schema), item))
@@ -208,7 +208,7 @@ def _pairs(at: str, value: Json, under: str = "") -> Iterator[tuple[str, str, st
     """All that is in a value, at any depth: where, in what, under which key, and what it is."""
     items = enumerate(value) if isinstance(value, list) else ()
     for key, item in value.items() if isinstance(value, dict) else items:
-        here = f"{at}/{escape(str(key))}"
+        here = f"{at}/{escape_pointer_part(str(key))}"
         yield here, under, str(key), item
         yield from _pairs(here, item, str(key))
 
@@ -230,7 +230,9 @@ def _said(error: Any) -> SchemaError:
     place = _pointer(error.instance_path)
     match error.kind.name:
         case "required":
-            return SchemaError(f"{place}/{escape(error.kind.property)}", "it is missing")
+            return SchemaError(
+                f"{place}/{escape_pointer_part(error.kind.property)}", "it is missing"
+            )
         case "enum":
             allowed = ", ".join(quote(option) for option in error.kind.options)
             return SchemaError(place, _found(error, f"it is not one of {allowed}", 600))
@@ -243,7 +245,7 @@ def _found(error: Any, message: str, length: int = 200) -> str:
 
 
 def _pointer(steps: Sequence[str | int]) -> str:
-    return "".join(f"/{escape(str(step))}" for step in steps)
+    return "".join(f"/{escape_pointer_part(str(step))}" for step in steps)
 
 
 def _has_alternatives(schema: Node) -> bool:

@@ -327,11 +327,11 @@ class Blocks(Ground):
     def _arguments(self, step: TemplateCall, routine: Workflow, scope: Scope) -> dict[str, str]:
         arguments = routines.arguments_of(step, routine)
         for name in arguments.unknown:
-            place = scope.place(f"/templateCall/args/{canonical.escape(name)}")
+            place = scope.place(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
             what = f"routine `{routine.id}` takes no `{name}`"
             self.error("template", place, what, nearest(name, routine.inputs))
         for name in arguments.unused:
-            place = scope.place(f"/templateCall/args/{canonical.escape(name)}")
+            place = scope.place(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
             self.warn("template", place, f"routine `{routine.id}` does not speak of `{{{name}}}`")
         for name in arguments.missing:
             what = f"routine `{routine.id}` needs `{name}`: {routine.inputs[name].description}"

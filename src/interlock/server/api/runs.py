@@ -27,8 +27,8 @@ from interlock.app.sessions.lookup import Wanted, find_session, listed_sessions,
 from interlock.core.canonical import Json
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
-from interlock.core.session.answer import Answer, Answered
-from interlock.core.session.approve import REASON_CHARS_MAX, Verdict
+from interlock.core.session.answer import Answer, RenderedAnswer
+from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import RunHead
 from interlock.core.views.graph import RunGraph
@@ -154,7 +154,7 @@ def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explan
         request_id=wanted.request_id or None,
     )
     outcome = start(app, asked)
-    return outcome.answer if isinstance(outcome, Answered) else outcome
+    return outcome.answer if isinstance(outcome, RenderedAnswer) else outcome
 
 
 def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
@@ -213,13 +213,13 @@ def _waiting(app: App, _: Nothing) -> Approvals:
 def _grant(
     app: App, at: OneApproval, said: Granting
 ) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, Verdict("granted", "user", said.reason))
+    return approvals.answer(app, at.approval, ApprovalVerdict("granted", "user", said.reason))
 
 
 def _deny(
     app: App, at: OneApproval, said: Denying
 ) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, Verdict("denied", "user", said.reason))
+    return approvals.answer(app, at.approval, ApprovalVerdict("denied", "user", said.reason))
 
 
 OPERATIONS = (

@@ -17,7 +17,7 @@ from interlock.app.sessions.session_views import Viewed
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import NotAttended
+from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
 from interlock.core.session.head import Head, RunStatus
@@ -170,7 +170,7 @@ def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
     return session_views.node(app, viewed, at.node, session_views.history(app, viewed))
 
 
-def _state(app: App, session: SessionId, _: OneSession) -> SessionState | NotAttended:
+def _state(app: App, session: SessionId, _: OneSession) -> SessionState | SessionNotAttended:
     return gated_sessions.state_of(app, session)
 
 

@@ -7,7 +7,7 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import Answered, Waiting
-from interlock.core.session.approve import REASON_CHARS_MAX, Verdict
+from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.server.console import Asked, Console, GoTo, Shown
 
 
@@ -47,9 +47,9 @@ def answer(asked: Asked) -> GoTo | Shown | Explanation:
         return _shown(asked, Again(found.approval, why, reason), status=409)
     match verdict:
         case "granted":
-            done = use.answer(asked.app, found.approval, Verdict("granted", "user", reason))
+            done = use.answer(asked.app, found.approval, ApprovalVerdict("granted", "user", reason))
         case "denied" if reason:
-            done = use.answer(asked.app, found.approval, Verdict("denied", "user", reason))
+            done = use.answer(asked.app, found.approval, ApprovalVerdict("denied", "user", reason))
         case "denied":
             why = "Say why, so that the agent knows what to do differently. Nothing was answered."
             return _shown(asked, Again(found.approval, why, ""), status=400)

@@ -14,7 +14,7 @@ from interlock.app.notes.read import pages_of
 from interlock.app.notes.results import Described, Graph
 from interlock.core.canonical import Json
 from interlock.core.views.neighbourhood import (
-    Line,
+    LinkLine,
     PlacedName,
     Relation,
     neighbourhood,
@@ -163,7 +163,7 @@ def _drawing(around: Graph, middle: str, depth: int) -> Drawing | None:
     )
 
 
-def _drawn(line: Line, middle: str) -> DrawnLine:
+def _drawn(line: LinkLine, middle: str) -> DrawnLine:
     drawn = DrawnLine(
         svg_curve(line, lane_px=LANE_PX, row_px=ROW_PX),
         bool(line.back),

@@ -17,7 +17,7 @@ from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.core.session.events import Envelope
-from interlock.core.views.collapse import ASK_ABOVE, collapse
+from interlock.core.views.collapse import CONFIRM_ABOVE, collapse
 from interlock.core.views.graph import run_graph
 from interlock.core.views.layout import layout, svg_path
 from interlock.server.console import Asked, Console, Shown
@@ -58,7 +58,7 @@ def graph(asked: Asked) -> Shown | Explanation:
     envelopes = session_views.history(asked.app, viewed)
     whole = run_graph(viewed.run.run, envelopes)
     count = len(whole.nodes)
-    if count > ASK_ABOVE and asked.word("draw") != "yes":
+    if count > CONFIRM_ABOVE and asked.word("draw") != "yes":
         facts = {"drawn": None, "count": count, "anyway": asked.without(draw="yes")}
         return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
     forks = asked.word("forks")

@@ -23,8 +23,8 @@ from interlock.core.preferences import (
     RiskPolicy,
     Wish,
 )
-from interlock.core.session.answer import Answered
-from interlock.core.session.decide import NothingPending
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.decide import NoPendingStep
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState
@@ -153,17 +153,17 @@ def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
     if isinstance(done, NotesWanted):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
-    return GoTo(found.path, "checkpoint") if isinstance(done, Answered) else explain(done)
+    return GoTo(found.path, "checkpoint") if isinstance(done, RenderedAnswer) else explain(done)
 
 
 def fork(asked: Asked, found: Found) -> Shown | Explanation:
     """A token for the node, and the words to give to an agent with it. Changes nothing."""
     node = asked.params["node"]
     picked = resume_at_node.pick_up(asked.app, found.session, node)
-    if not isinstance(picked, Answered):
+    if not isinstance(picked, RenderedAnswer):
         return explain(picked)
     if picked.answer.is_complete:
-        return explain(NothingPending())
+        return explain(NoPendingStep())
     facts = {"session": found.session, "node": node, "answer": picked.answer}
     return Shown("fork.html", "Continue from here", facts)
 

@@ -18,7 +18,7 @@ from interlock.app.runs.resume import Wanted as Sought
 from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
-from interlock.core.session.answer import Answered
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.workflow.compiled import CompiledInput
 from interlock.server.console import Asked, Console, GoTo, Shown
 from interlock.server.formatting import pretty
@@ -75,7 +75,7 @@ def begin(asked: Asked) -> GoTo | Shown | Explanation:
             request_id=f"console:{asked.word('request')}" if asked.word("request") else None,
         ),
     )
-    if not isinstance(answered, Answered):
+    if not isinstance(answered, RenderedAnswer):
         told = explain(answered)
         return _page(asked, Wrong(told.error, told.hint))
     session = answered.answer.session

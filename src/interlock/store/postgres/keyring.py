@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from interlock.core.tokens import Key
+from interlock.core.tokens import SigningKey
 from interlock.store.keyring import fresh_key
 from interlock.store.postgres.database import Database
 
@@ -20,21 +20,21 @@ class PostgresKeyring:
     def __init__(self, db: Database, entropy: Callable[[int], bytes]) -> None:
         self._db, self._entropy = db, entropy
         self._version = -1
-        self._keys: Mapping[int, Key] = {}
+        self._keys: Mapping[int, SigningKey] = {}
         db.look_also(self._look)
 
-    def keys(self) -> Mapping[int, Key]:
+    def keys(self) -> Mapping[int, SigningKey]:
         # Asked each time. A replay is signed with the key of the first answer, which another
         # process may have made a moment ago, with a key that it made a moment before.
         if self._db.scalar("SELECT version FROM token_key_version") != self._version:
             self._read()
         return self._keys
 
-    def current(self) -> Key:
+    def current(self) -> SigningKey:
         return next(key for key in self.keys().values() if key.state == "current")
 
-    def rotate(self) -> Key:
-        def change() -> Key:
+    def rotate(self) -> SigningKey:
+        def change() -> SigningKey:
             fresh = fresh_key(set(self._keys), self._entropy)
             self._db.run("UPDATE token_key SET state = 'retired' WHERE state = 'current'")
             self._insert(fresh)
@@ -53,7 +53,7 @@ class PostgresKeyring:
 
         return self._changed(change)
 
-    def adopt(self, keys: Sequence[Key]) -> None:
+    def adopt(self, keys: Sequence[SigningKey]) -> None:
         def change() -> None:
             self._db.run("DELETE FROM token_key")
             for key in keys:
@@ -72,7 +72,7 @@ class PostgresKeyring:
 
         self._changed(change)
 
-    def _insert(self, key: Key) -> None:
+    def _insert(self, key: SigningKey) -> None:
         self._db.run(
             "INSERT INTO token_key (id, secret, state) VALUES (%s, %s, %s)",
             (key.id, key.secret, key.state),
@@ -101,4 +101,4 @@ class PostgresKeyring:
             )
         )
         self._version = rows[0][0]
-        self._keys = {row[1]: Key(*row[1:]) for row in rows if row[1] is not None}
+        self._keys = {row[1]: SigningKey(*row[1:]) for row in rows if row[1] is not None}

@@ -125,12 +125,12 @@ DELETE FROM blob WHERE hash IN (
 def append(plan: Plan, *, is_last: bool) -> tuple[str, dict[str, Value]]:
     """The statement and its values. It gives the stream, or nothing if nothing was written."""
     sql = _text(
-        is_new=plan.after == 0,
+        is_new=plan.expected_version == 0,
         nodes=bool(plan.nodes),
         blobs=bool(plan.blobs),
         runs=bool(plan.runs),
         attended=plan.head.attended is not None,
-        bound=bool(plan.bound),
+        bound=bool(plan.bound_conversations),
         is_last=is_last,
     )
     return sql, _values(plan)
@@ -167,23 +167,23 @@ def _text(
 
 def _values(plan: Plan) -> dict[str, Value]:
     blobs = sorted((bytes.fromhex(ref[7:]), content) for ref, content in plan.blobs.items())
-    bound = dict.fromkeys(plan.bound)
+    bound = dict.fromkeys(plan.bound_conversations)
     head, attended = plan.head, plan.head.attended
     return {
         "session": plan.session,
-        "after": plan.after,
-        "version": plan.after + len(plan.links),
+        "after": plan.expected_version,
+        "version": plan.expected_version + len(plan.links),
         "digest": plan.end,
         "head": canonical.encode(head),
         "seqs": Numbers(link.seq for link in plan.links),
         "keys": Texts(plan.keys),
         "bodies": Contents(link.body for link in plan.links),
         "digests": Contents(link.digest for link in plan.links),
-        "node_ids": Contents(ids.raw(place.node) for place in plan.nodes),
+        "node_ids": Contents(ids.raw_bytes(place.node) for place in plan.nodes),
         "node_seqs": Numbers(place.seq for place in plan.nodes),
         "node_kinds": Texts(place.kind for place in plan.nodes),
         "node_parents": Contents(
-            ids.raw(place.parent) if place.parent else None for place in plan.nodes
+            ids.raw_bytes(place.parent) if place.parent else None for place in plan.nodes
         ),
         "hashes": Contents(hashed for hashed, _ in blobs),
         "contents": Contents(zlib.compress(content, level=1) for _, content in blobs),

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from interlock.core import ids
 from interlock.core.ids import BlobRef, SessionId
-from interlock.core.session.plan import Plan, Request
+from interlock.core.session.plan import Plan, RequestRecord
 from interlock.store.failures import PlanHalfKnown, StreamMoved
 from interlock.store.log import Repeated
 from interlock.store.postgres import schema, statement
@@ -65,7 +65,7 @@ class PostgresLog(PostgresReader):
             (
                 Contents(blob_hash(key) for key, _ in requests),
                 Contents(blob_hash(known.arguments) for _, known in requests),
-                Contents(ids.raw(known.node) for _, known in requests),
+                Contents(ids.raw_bytes(known.node) for _, known in requests),
                 Numbers(known.at_ms for _, known in requests),
             ),
         )
@@ -154,15 +154,17 @@ class PostgresLog(PostgresReader):
             version, known = row or (0, 0)
             if known == len(plan.keys):
                 return None
-            if version != plan.after:
-                raise StreamMoved(f"{plan.session}: expected {plan.after} events, found {version}")
+            if version != plan.expected_version:
+                raise StreamMoved(
+                    f"{plan.session}: expected {plan.expected_version} events, found {version}"
+                )
             if known:
                 raise PlanHalfKnown(
                     f"{plan.session}: {known} of {len(plan.keys)} events exist already"
                 )
             # It has become possible since: the session was deleted between the two questions.
 
-    def _is_first(self, request: Request | None) -> bool:
+    def _is_first(self, request: RequestRecord | None) -> bool:
         """Whether nobody made the same call before. Then the call is taken."""
         if request is None:
             return True
@@ -174,7 +176,7 @@ class PostgresLog(PostgresReader):
             (
                 blob_hash(request.key),
                 blob_hash(request.arguments),
-                ids.raw(request.node),
+                ids.raw_bytes(request.node),
                 request.at_ms,
                 oldest_ms,
             ),

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
-from interlock.core.session.chain import Link
+from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
@@ -45,11 +45,11 @@ class SqliteReader:
             " FROM node n JOIN stream s ON s.id = n.stream"
             " JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
             " JOIN event p ON p.stream = n.stream AND p.seq = n.seq - 1 WHERE n.id = ?",
-            (ids.raw(node),),
+            (ids.raw_bytes(node),),
         )
         if row is None:
             return None
-        return Located(_stream(*row[:4]), Link(*row[4:7]), before=row[7])
+        return Located(_stream(*row[:4]), ChainLink(*row[4:7]), before=row[7])
 
     def recorded(self, session: SessionId, key: str) -> Envelope | None:
         row = self._db.row(
@@ -79,7 +79,7 @@ class SqliteReader:
             " FROM line JOIN node n ON n.id = line.parent WHERE line.steps < ?)"
             " SELECT e.body FROM line JOIN event e ON e.stream = line.stream AND e.seq = line.seq"
             " ORDER BY line.depth",
-            (ids.raw(node), steps),
+            (ids.raw_bytes(node), steps),
         )
         return [decode_envelope(body) for (body,) in rows]
 
@@ -88,7 +88,7 @@ class SqliteReader:
         rows = self._db.rows(
             "SELECT e.body FROM node n JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
             f" WHERE n.kind = 'checkpoint' AND n.parent IN ({marks}) ORDER BY n.seq DESC LIMIT ?",
-            (*(ids.raw(node) for node in nodes), limit),
+            (*(ids.raw_bytes(node) for node in nodes), limit),
         )
         return [decode_envelope(body) for (body,) in rows]
 
@@ -100,7 +100,7 @@ class SqliteReader:
             # In this order: left to itself, SQLite walks all nodes of the store.
             " SELECT n.id FROM tries CROSS JOIN node n ON n.parent = tries.id"
             " AND n.kind IN ('step', 'approval') ORDER BY n.seq DESC LIMIT 1",
-            (ids.raw(node),),
+            (ids.raw_bytes(node),),
         )
         return ids.node_id(raw) if raw else None
 
@@ -112,21 +112,21 @@ class SqliteReader:
             return None
         return Repeated(_ref(row[0]), ids.node_id(row[1]), row[2])
 
-    def tail(self, stream: Stream) -> tuple[Link, ...]:
+    def tail(self, stream: Stream) -> tuple[ChainLink, ...]:
         rows = self._db.rows(
             "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
             " WHERE s.session = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
             (stream.session, stream.version - 2, stream.version),
         )
-        return tuple(Link(*row) for row in rows)
+        return tuple(ChainLink(*row) for row in rows)
 
-    def links(self, session: SessionId) -> Iterator[Link]:
+    def links(self, session: SessionId) -> Iterator[ChainLink]:
         rows = self._db.rows(
             "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
             " WHERE s.session = ? ORDER BY e.seq",
             (session,),
         )
-        return (Link(*row) for row in rows)
+        return (ChainLink(*row) for row in rows)
 
     def blob(self, ref: BlobRef) -> bytes:
         row = self._db.row("SELECT content FROM blob WHERE hash = ?", (blob_hash(ref),))
@@ -193,13 +193,13 @@ class SqliteReader:
         )
         return [workspace for (workspace,) in rows]
 
-    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[Link]:
+    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[ChainLink]:
         rows = self._db.rows(
             "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
             " WHERE s.session = ? AND e.seq < ? ORDER BY e.seq DESC LIMIT ?",
             (session, seq, limit),
         )
-        return [Link(*row) for row in rows]
+        return [ChainLink(*row) for row in rows]
 
     def mark(self) -> int:
         return self._db.scalar("PRAGMA data_version")

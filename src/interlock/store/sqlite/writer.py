@@ -10,9 +10,9 @@ import msgspec
 
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
-from interlock.core.session.events import decode_envelope, refs_of
+from interlock.core.session.events import blob_refs_of, decode_envelope
 from interlock.core.session.head import Attended, Head, RunHead
-from interlock.core.session.plan import Plan, Request
+from interlock.core.session.plan import Plan, RequestRecord
 from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
 from interlock.store.log import Repeated
@@ -77,7 +77,7 @@ class SqliteLog(SqliteReader):
 
     def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
         rows = [
-            (blob_hash(key), blob_hash(known.arguments), ids.raw(known.node), known.at_ms)
+            (blob_hash(key), blob_hash(known.arguments), ids.raw_bytes(known.node), known.at_ms)
             for key, known in requests
         ]
         with self._lock.held(), self._transaction():
@@ -116,7 +116,7 @@ class SqliteLog(SqliteReader):
         values = () if stream is None else (stream,)
         for (body,) in self._db.rows(f"SELECT body FROM event{chosen}", values):
             try:
-                yield from refs_of(decode_envelope(body).event)
+                yield from blob_refs_of(decode_envelope(body).event)
             except msgspec.MsgspecError:
                 # A damaged event still keeps what it seems to name.
                 yield from (BlobRef(ref.decode()) for ref in _REF.findall(body))
@@ -165,11 +165,13 @@ class SqliteLog(SqliteReader):
             return False
         if plan.request and self._is_repeated(plan.request):
             return False
-        if version != plan.after:
-            raise StreamMoved(f"{plan.session}: expected {plan.after} events, found {version}")
+        if version != plan.expected_version:
+            raise StreamMoved(
+                f"{plan.session}: expected {plan.expected_version} events, found {version}"
+            )
         if known:
             raise PlanHalfKnown(f"{plan.session}: {known} of {len(plan.keys)} events exist already")
-        end = (plan.after + len(plan.links), plan.end, canonical.encode(plan.head))
+        end = (plan.expected_version + len(plan.links), plan.end, canonical.encode(plan.head))
         if stream is None:
             stream = db.scalar(
                 "INSERT INTO stream (session, version, digest, head) VALUES (?, ?, ?, ?)"
@@ -187,7 +189,7 @@ class SqliteLog(SqliteReader):
             self._index(stream, plan.head, plan.head.run(run))
         if plan.head.attended is not None:
             self._attend(stream, plan.head, plan.head.attended)
-        for host, name in plan.bound:
+        for host, name in plan.bound_conversations:
             self._db.run(
                 "INSERT OR REPLACE INTO host_session (host, id, stream) VALUES (?, ?, ?)",
                 (host, name, stream),
@@ -201,10 +203,10 @@ class SqliteLog(SqliteReader):
             (stream, head.workspace, attended.status, head.updated_ms, int(head.is_archived)),
         )
 
-    def _is_repeated(self, request: Request) -> bool:
+    def _is_repeated(self, request: RequestRecord) -> bool:
         """Whether somebody made the same call first. Otherwise the call is taken."""
         oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
-        values = (blob_hash(request.key), blob_hash(request.arguments), ids.raw(request.node))
+        values = (blob_hash(request.key), blob_hash(request.arguments), ids.raw_bytes(request.node))
         taken = self._db.row(
             "INSERT INTO request (key, arguments, node, at_ms) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments, node = excluded.node,"
@@ -244,10 +246,10 @@ class SqliteLog(SqliteReader):
 
     def _insert_nodes(self, stream: int, plan: Plan) -> None:
         for place in plan.nodes:
-            parent = ids.raw(place.parent) if place.parent else None
+            parent = ids.raw_bytes(place.parent) if place.parent else None
             self._db.run(
                 "INSERT INTO node (id, stream, seq, kind, parent) VALUES (?, ?, ?, ?, ?)",
-                (ids.raw(place.node), stream, place.seq, place.kind, parent),
+                (ids.raw_bytes(place.node), stream, place.seq, place.kind, parent),
             )
 
     def _index(self, stream: int, head: Head, run: RunHead) -> None:
