@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import Row
-from interlock.core.workflow.compiler import Compiled, load
+from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.workspace.projects.catalogue import BUNDLED, Catalogue
 
 STEPS = 100
@@ -65,7 +65,7 @@ def compiling(base: Path) -> list[Row]:
 
 
 def _checked(content: bytes) -> None:
-    assert isinstance(load(content), Compiled), "it is valid"
+    assert isinstance(compile_content(content), Compilation), "it is valid"
 
 
 def _listed(catalogue: Catalogue, workspace: Path) -> None:

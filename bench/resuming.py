@@ -9,7 +9,7 @@ from bench.runs import pinned_line, plan_of_start, prepared
 from interlock.app.context import App, open_app
 from interlock.app.runs import resume
 from interlock.app.runs.resume import Wanted
-from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiled import PinnedWorkflow
 
 WORDS = ("parser", "cache", "release", "flaky", "login", "export", "search", "colour", "upgrade")
 
@@ -35,6 +35,6 @@ def resuming(base: Path, sizes: tuple[int, ...]) -> list[Row]:
     return rows
 
 
-def _fill(app: App, pinned: Pinned, workspace: Path, number: int) -> None:
+def _fill(app: App, pinned: PinnedWorkflow, workspace: Path, number: int) -> None:
     goal = f"Mend the {WORDS[number % len(WORDS)]}, number {number}"
     app.log.append(plan_of_start(pinned, workspace, goal, app.keyring.current()))

@@ -20,7 +20,7 @@ from interlock.core.session.decide import PlannedReply
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiled import PinnedWorkflow
 from interlock.core.workflow.definition import Step, Workflow
 
 _numbers = count(1)
@@ -64,12 +64,12 @@ def advance_in(app: App, before: RenderedAnswer, number: int) -> RenderedAnswer:
     return answered
 
 
-def pinned_line(app: App, workspace: Path) -> Pinned:
+def pinned_line(app: App, workspace: Path) -> PinnedWorkflow:
     entries, _ = app.catalogue.entries(workspace)
     return next(entry.pinned for entry in entries if entry.workflow.id == WorkflowId("line"))
 
 
-def plan_of_start(pinned: Pinned, workspace: Path, goal: str, key: SigningKey) -> Plan:
+def plan_of_start(pinned: PinnedWorkflow, workspace: Path, goal: str, key: SigningKey) -> Plan:
     """What a start appends, without what comes before it."""
     given = NewRun(
         stream=Stream(ids.session_id(os.urandom(8))),

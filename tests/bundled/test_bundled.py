@@ -44,7 +44,7 @@ def entry_of(app: App, name: str) -> Entry:
 
 def driver_of(app: App, agent: Agent, name: str, choices: Choices | None = None) -> Driver:
     """One that makes only so many calls as going round each loop twice can take."""
-    leaves = list(entry_of(app, name).pinned.workflow.leaves())
+    leaves = list(entry_of(app, name).pinned.workflow.steps_with_loops())
     calls_max = sum(CALLS_PER_STEP_MAX * 2 ** len(loops) for _, loops in leaves)
     return Driver(app, agent, choices, calls_max=calls_max)
 
@@ -70,7 +70,7 @@ def _variables(condition: str) -> tuple[str, ...]:
 
 
 def _conditions(workflow: CompiledWorkflow) -> Iterator[str]:
-    for step, loops in workflow.leaves():
+    for step, loops in workflow.steps_with_loops():
         approval = step.approval.condition if step.approval else None
         confirms = step.confirms if isinstance(step.confirms, str) else None
         found = (step.run_condition, approval, confirms)
@@ -104,7 +104,7 @@ def test_every_path_ends_and_together_they_visit_every_step(
         for prompt in driver.prompts:
             asked |= {key: list(values) for key, values in offered(prompt).items()}
 
-    steps = [step.id for step, _ in workflow.leaves()]
+    steps = [step.id for step, _ in workflow.steps_with_loops()]
     assert [step for step in steps if step not in visited] == [], "no path leads there"
     assert asked == enums_of(workflow), "the prompts offer just what the schema takes"
 

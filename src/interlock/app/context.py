@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from interlock.core.ids import BlobRef, WorkflowHash
-from interlock.core.workflow.compiled import CompiledWorkflow, unpack
+from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
@@ -54,7 +54,7 @@ class App(msgspec.Struct, frozen=True):
 
     def pinned(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.compiled:
-            self.compiled[workflow_hash] = unpack(self.reader.blob(BlobRef(workflow_hash)))
+            self.compiled[workflow_hash] = decode_workflow(self.reader.blob(BlobRef(workflow_hash)))
         return self.compiled[workflow_hash]
 
     def close(self) -> None:

@@ -23,8 +23,8 @@ from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_ta
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
 from interlock.core.workflow import outline
-from interlock.core.workflow.compiled import Pinned
-from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.problems import InvalidWorkflow, Problem
 
 
 @click.group()
@@ -189,7 +189,7 @@ def _found(app: App, workflow_id: str, *, as_json: bool) -> Entry:
     return entry
 
 
-def _pinned(app: App, asked: str, *, as_json: bool) -> Pinned:
+def _pinned(app: App, asked: str, *, as_json: bool) -> PinnedWorkflow:
     """The workflow of that id, or in that file."""
     if not asked.endswith(".json"):
         return _found(app, asked, as_json=as_json).pinned
@@ -202,12 +202,12 @@ def _pinned(app: App, asked: str, *, as_json: bool) -> Pinned:
     return found
 
 
-def _read(app: App, path: Path) -> Pinned | tuple[Problem, ...]:
+def _read(app: App, path: Path) -> PinnedWorkflow | tuple[Problem, ...]:
     try:
         found = check_file(app, Path.cwd(), path)
     except OSError as error:
         return (Problem("json", "", f"it cannot be read: {error.strerror}"),)
-    return found.problems if isinstance(found, Invalid) else found.pinned
+    return found.problems if isinstance(found, InvalidWorkflow) else found.pinned
 
 
 def _checked(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
@@ -224,7 +224,7 @@ def _checked(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[P
             what = f"it cannot be read: {error.strerror}"
             checked.append((path, "", (Problem("json", "", what),)))
             continue
-        if isinstance(found, Invalid):
+        if isinstance(found, InvalidWorkflow):
             checked.append((path, "", found.problems))
         else:
             checked.append((path, str(found.pinned.hash), found.warnings))

@@ -32,7 +32,7 @@ from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import Token, read_token
-from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiled import PinnedWorkflow
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Workflow
 from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
@@ -40,7 +40,7 @@ from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
 ARGUMENTS = BlobRef("sha256:" + "0" * 64)
 
 
-def changed(*, first: dict[str, Any] | None = None, **fields: Any) -> Pinned:
+def changed(*, first: dict[str, Any] | None = None, **fields: Any) -> PinnedWorkflow:
     """A line of two steps with something else in it, or in its first step."""
     workflow: Workflow = msgspec.structs.replace(linear(2), **fields)
     step = msgspec.structs.replace(workflow.steps[0], **(first or {}))
@@ -50,7 +50,7 @@ def changed(*, first: dict[str, Any] | None = None, **fields: Any) -> Pinned:
 class Play:
     """A run that is played step by step, without any store."""
 
-    def __init__(self, workflow: Pinned | None = None, **given: Any) -> None:
+    def __init__(self, workflow: PinnedWorkflow | None = None, **given: Any) -> None:
         self.pinned = workflow or pinned(2)
         wanted = NewRun(
             stream=Stream(SESSION),

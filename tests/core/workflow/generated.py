@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiler import ALONE, Compiled, load
+from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
 from interlock.core.workflow.definition import Workflow
-from interlock.core.workflow.parsing import Source, read
-from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
+from interlock.core.workflow.problems import InvalidWorkflow
 
 Doc: TypeAlias = dict[str, Any]
 SECONDS_MAX = 1.0
@@ -47,8 +47,8 @@ def library(*routines: Doc, **bindings: str) -> Library:
 
 
 def definition(document: Doc) -> Workflow:
-    source = read(encoded(document))
-    assert isinstance(source, Source), source
+    source = parse_workflow(encoded(document))
+    assert isinstance(source, ParsedWorkflow), source
     return source.workflow
 
 
@@ -56,20 +56,20 @@ def encoded(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
 
-def compiled(document: Doc, known: Library = ALONE) -> Compiled:
-    found = load(encoded(document), known)
-    assert isinstance(found, Compiled), [str(problem) for problem in found.problems]
+def compiled(document: Doc, known: Library = EMPTY_LIBRARY) -> Compilation:
+    found = compile_content(encoded(document), known)
+    assert isinstance(found, Compilation), [str(problem) for problem in found.problems]
     return found
 
 
-def problems(document: Doc, known: Library = ALONE) -> list[tuple[str, str]]:
+def problems(document: Doc, known: Library = EMPTY_LIBRARY) -> list[tuple[str, str]]:
     """The errors of a file that is refused, by rule and pointer."""
-    found = load(encoded(document), known)
-    assert isinstance(found, Invalid), "it was taken"
+    found = compile_content(encoded(document), known)
+    assert isinstance(found, InvalidWorkflow), "it was taken"
     return [(one.rule, one.pointer) for one in found.problems if one.severity == "error"]
 
 
-def warnings(document: Doc, known: Library = ALONE) -> list[tuple[str, str]]:
+def warnings(document: Doc, known: Library = EMPTY_LIBRARY) -> list[tuple[str, str]]:
     return [(one.rule, one.pointer) for one in compiled(document, known).warnings]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, Part
-from interlock.core.workflow.compiler import ALONE
+from interlock.core.workflow.compiled import CompiledLoop, CompiledPart, CompiledStep
+from interlock.core.workflow.compiler import EMPTY_LIBRARY
 from tests.core.workflow.generated import (
     EVERYTHING,
     KNOWN,
@@ -28,19 +28,19 @@ FOR: Doc = {"type": "for", "count": 2}
 SEES: Doc = {"var": "x", "equals": 1}
 
 
-def parts(document: Doc, known: Library = ALONE) -> tuple[Part, ...]:
+def parts(document: Doc, known: Library = EMPTY_LIBRARY) -> tuple[CompiledPart, ...]:
     return compiled(document, known).pinned.workflow.steps
 
 
-def steps(document: Doc, known: Library = ALONE) -> list[CompiledStep]:
-    return [one for one, _ in compiled(document, known).pinned.workflow.leaves()]
+def steps(document: Doc, known: Library = EMPTY_LIBRARY) -> list[CompiledStep]:
+    return [one for one, _ in compiled(document, known).pinned.workflow.steps_with_loops()]
 
 
 def injected(one: CompiledStep) -> list[tuple[str, str]]:
     return [(found.part, found.by) for found in one.injected]
 
 
-def condition(one: Part) -> Any:
+def condition(one: CompiledPart) -> Any:
     return None if one.run_condition is None else json.loads(one.run_condition)
 
 
@@ -103,7 +103,7 @@ def test_slots_are_filled_everywhere_and_the_project_beats_the_default() -> None
         metaGuidance=[slot],
     )
 
-    for known, wanted in ((ALONE, "own own"), (library(s="theirs"), "theirs theirs")):
+    for known, wanted in ((EMPTY_LIBRARY, "own own"), (library(s="theirs"), "theirs theirs")):
         found = compiled(document, known).pinned.workflow
         [one] = steps(document, known)
         assert (one.title, one.agent_role, one.fragments[0].text) == (wanted,) * 3
@@ -115,7 +115,7 @@ def test_the_head_is_compiled_as_far_as_a_run_needs_it() -> None:
     found = compiled(EVERYTHING, KNOWN).pinned.workflow
 
     assert (found.id, found.version, found.kind) == ("made.everything", "1.0.0", "workflow")
-    assert found.step_count == len(list(found.leaves())) == 13
+    assert found.step_count == len(list(found.steps_with_loops())) == 13
     assert found.preconditions == ("There is a garden.",)
     assert (found.questions, found.guidance) == (("How deep?",), ("Small steps.",))
     assert [(one.name, one.default, one.is_required) for one in found.inputs] == [

@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from interlock.core import canonical
 from interlock.core.canonical import Json
 from interlock.core.workflow import conditions as c
-from interlock.core.workflow.conditions import Condition, Flaw, Trouble, evaluate, look_up, parse
-from interlock.core.workflow.operators import OPERATORS, compare, wanted_instead
+from interlock.core.workflow.conditions import (
+    Condition,
+    Flaw,
+    UnusableValue,
+    evaluate,
+    look_up,
+    parse,
+)
+from interlock.core.workflow.operators import OPERATORS, compare, expected_operand
 
 
 def taken(value: Any) -> Condition:
@@ -31,7 +38,7 @@ def flaws(value: Any, pointer: str = "") -> tuple[Flaw, ...]:
     return parsed
 
 
-def answer(value: Any, **context: Json) -> bool | Trouble:
+def answer(value: Any, **context: Json) -> bool | UnusableValue:
     return evaluate(taken(value), context)
 
 
@@ -65,11 +72,11 @@ def test_a_question_that_makes_no_sense_has_no_answer_and_that_is_not_a_no(
 ) -> None:
     trouble = answer(question, x=value)
 
-    assert isinstance(trouble, Trouble)
+    assert isinstance(trouble, UnusableValue)
     assert (trouble.var, trouble.pointer) == ("x", "")
     assert trouble.message.startswith(f"`x` is {said}")
     assert re.search(r"\. Set `x` to a (number|text|text or a list)\.$", trouble.message)
-    assert answer({"not": question}, x=value) == Trouble("x", "/not", trouble.message)
+    assert answer({"not": question}, x=value) == UnusableValue("x", "/not", trouble.message)
 
 
 YES: dict[str, Json] = {"var": "yes"}
@@ -95,7 +102,7 @@ def test_what_has_no_answer_ends_the_search_and_says_where_it_stands(
 ) -> None:
     found = answer(written, x="a", yes=1)
 
-    assert isinstance(found, Trouble)
+    assert isinstance(found, UnusableValue)
     assert found.pointer == pointer
 
 
@@ -146,7 +153,7 @@ def comparisons(draw: st.DrawFn) -> dict[str, Json]:
         return {"var": draw(VARS)}
     operator = draw(st.sampled_from(OPERATORS))
     kinds = VALUES | st.lists(VALUES, max_size=3) | st.booleans()
-    wanted = kinds.filter(lambda value: wanted_instead(operator, value) is None)
+    wanted = kinds.filter(lambda value: expected_operand(operator, value) is None)
     return {"var": draw(VARS), operator: draw(wanted)}
 
 
@@ -190,7 +197,7 @@ def naive(condition: Any, context: dict[str, Json]) -> bool:
 def test_the_answer_is_that_of_a_naive_reader(written: Json, context: dict[str, Json]) -> None:
     found = evaluate(taken(written), context)
 
-    if not isinstance(found, Trouble):
+    if not isinstance(found, UnusableValue):
         assert found is naive(written, context)
     else:
         with pytest.raises(NoAnswer, match=f"^{found.var}$"):
@@ -201,8 +208,8 @@ def test_the_answer_is_that_of_a_naive_reader(written: Json, context: dict[str, 
         assert here["var"] == found.var
 
 
-def without_place(found: bool | Trouble) -> object:  # noqa: FBT001
-    return (found.var, found.message) if isinstance(found, Trouble) else found
+def without_place(found: bool | UnusableValue) -> object:  # noqa: FBT001
+    return (found.var, found.message) if isinstance(found, UnusableValue) else found
 
 
 @given(st.lists(CONDITIONS, min_size=1, max_size=3), CONTEXTS)
@@ -240,17 +247,17 @@ def test_a_condition_is_said_in_words() -> None:
     depth, rigor = asked("equals", "THOROUGH", "depth"), asked("gte", 5, "rigor")
     both = {"and": [depth, {"not": {"var": "done"}}]}
 
-    assert c.words(taken({"or": [depth, rigor]})) == (
+    assert c.describe(taken({"or": [depth, rigor]})) == (
         '`depth` is "THOROUGH" or `rigor` is at least 5'
     )
-    assert c.words(taken({"or": [both, rigor]})) == (
+    assert c.describe(taken({"or": [both, rigor]})) == (
         '(`depth` is "THOROUGH" and not (`done` is set and not false, 0 or empty))'
         " or `rigor` is at least 5"
     )
 
 
 def test_a_long_condition_is_cut_short() -> None:
-    said = c.words(taken({"or": [asked("equals", "x" * 1_000)] * 60}))
+    said = c.describe(taken({"or": [asked("equals", "x" * 1_000)] * 60}))
 
     assert said.startswith('`x` is "xxx')
     assert len(said) == 500
@@ -295,7 +302,7 @@ def test_what_makes_no_sense_is_refused_in_words(value: Json, pointer: str, mess
 
 @pytest.mark.parametrize("var", ["x", "_x", "a-b", "a.b.0.length", "a.1.2.3.4.5.6.7", "größe.0-1"])
 def test_a_path_of_names_and_numbers_is_taken(var: str) -> None:
-    assert taken({"var": var}) == c.Holds(var)
+    assert taken({"var": var}) == c.TruthTest(var)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +395,7 @@ def test_any_value_is_either_taken_or_refused_in_words(value: Json) -> None:
     assert parsed
     if not isinstance(parsed, tuple):
         assert parse(c.to_json(parsed)) == parsed
-        assert c.words(parsed)
+        assert c.describe(parsed)
         evaluate(parsed, {"a": "b"})
 
 

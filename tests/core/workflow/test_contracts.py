@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import contracts, packs
-from interlock.core.workflow.contracts import Breach, Contract, built_in, check, instructions, local
+from interlock.core.workflow.contracts import (
+    Breach,
+    Contract,
+    built_in_contract,
+    check,
+    instructions,
+    local_contract,
+)
 
 Schema = dict[str, Any]
 TICKET: Schema = {
@@ -61,13 +68,13 @@ OWN: dict[str, tuple[Schema, Any]] = {
 
 
 def own(name: str) -> Contract:
-    made = local(name, *OWN[name], "")
+    made = local_contract(name, *OWN[name], "")
     assert not isinstance(made, tuple), made
     return made
 
 
 def pack(name: str) -> Contract:
-    made = built_in(name)
+    made = built_in_contract(name)
     assert made is not None
     return made
 

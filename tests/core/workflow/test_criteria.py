@@ -172,16 +172,16 @@ TEXTS = st.text("abAB 1", min_size=1, max_size=3)
 SIZES = st.integers(1, 6)
 TYPES = {"string": str, "integer": int, "object": dict}
 RULES: st.SearchStrategy[Criterion] = st.one_of(
-    st.builds(c.Contains, TEXTS, st.none() | TEXTS),
-    st.builds(c.Regex, TEXTS, st.sampled_from(["", "i", "ims"])),
-    st.builds(c.Length, SIZES, st.none()),
-    st.builds(c.Length, st.none(), SIZES),
-    st.sampled_from(sorted(TYPES)).map(lambda name: c.Schema({"type": name})),
+    st.builds(c.ContainsRule, TEXTS, st.none() | TEXTS),
+    st.builds(c.RegexRule, TEXTS, st.sampled_from(["", "i", "ims"])),
+    st.builds(c.LengthRule, SIZES, st.none()),
+    st.builds(c.LengthRule, st.none(), SIZES),
+    st.sampled_from(sorted(TYPES)).map(lambda name: c.SchemaRule({"type": name})),
 )
 
 
 ASKED = ['{"var": "x"}', '{"var": "x", "gt": 1}', '{"not": {"var": "x", "gt": 1}}']
-CONDITIONAL = st.builds(c.When, st.sampled_from(ASKED).map(conditions.unpack), RULES)
+CONDITIONAL = st.builds(c.ConditionalRule, st.sampled_from(ASKED).map(conditions.unpack), RULES)
 
 
 def joins(parts: st.SearchStrategy[Criterion]) -> st.SearchStrategy[Criterion]:
@@ -208,18 +208,18 @@ def naive(
         case c.Not(part):
             found = naive(part, notes, artifacts, context)
             return not found if isinstance(found, bool) else found
-        case c.When(condition, rule):
+        case c.ConditionalRule(condition, rule):
             answer = conditions.evaluate(condition, context)
             if not isinstance(answer, bool):
                 return "unknown"
             return naive(rule, notes, artifacts, context) if answer else None
-        case c.Contains(value):
+        case c.ContainsRule(value):
             return value in notes
-        case c.Regex(pattern, flags):
+        case c.RegexRule(pattern, flags):
             return bool(re.search(pattern, notes, re.IGNORECASE if "i" in flags else 0))
-        case c.Length(least, most):
+        case c.LengthRule(least, most):
             return (least or 0) <= len(notes) <= (most or len(notes))
-        case c.Schema(body):
+        case c.SchemaRule(body):
             return any(isinstance(artifact, TYPES[body["type"]]) for artifact in artifacts)
 
 

@@ -16,11 +16,11 @@ from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, jud
 from interlock.core.workflow import interpret, packs, prompt
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.compiler import Compiled, load
-from interlock.core.workflow.interpret import Moved, Position
-from interlock.core.workflow.parsing import Source, read
-from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.prompt import Rendered
+from interlock.core.workflow.compiler import Compilation, compile_content
+from interlock.core.workflow.interpret import Destination, Position
+from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
+from interlock.core.workflow.problems import InvalidWorkflow
+from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import Doc, compiled, library, loop, routine, step, workflow
@@ -63,14 +63,17 @@ def content(name: str) -> bytes:
 def routines() -> Library:
     """As the catalogue finds them: by their ids."""
     sources = [
-        read(content(name)) for name in ("final-verification.json", "hypothesis-challenge.json")
+        parse_workflow(content(name))
+        for name in ("final-verification.json", "hypothesis-challenge.json")
     ]
-    return Library({one.workflow.id: one.workflow for one in sources if isinstance(one, Source)})
+    return Library(
+        {one.workflow.id: one.workflow for one in sources if isinstance(one, ParsedWorkflow)}
+    )
 
 
-def loaded(name: str) -> Compiled:
-    found = load(content(name), routines())
-    assert isinstance(found, Compiled), found
+def loaded(name: str) -> Compilation:
+    found = compile_content(content(name), routines())
+    assert isinstance(found, Compilation), found
     return found
 
 
@@ -87,9 +90,9 @@ def test_a_sample_is_taken_with_exactly_these_warnings(name: str) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_sample_is_refused_at_exactly_these_places(name: str) -> None:
-    found = load(content(name), routines())
+    found = compile_content(content(name), routines())
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert [(one.rule, one.pointer) for one in found.problems] == REFUSED[name]
     lines = content(name).decode().splitlines()
     for one in found.problems:
@@ -102,10 +105,10 @@ def test_the_call_of_a_routine_is_taken_once_there_is_such_a_routine() -> None:
         "wr.routine-tension-driven-design", step("draw", prompt="Write {deliverableName}.")
     )
 
-    found = load(content("routine-injection-example.json"), library(asks))
+    found = compile_content(content("routine-injection-example.json"), library(asks))
 
-    assert isinstance(found, Compiled)
-    ids = [one.id for one, _ in found.pinned.workflow.leaves()]
+    assert isinstance(found, Compilation)
+    ids = [one.id for one, _ in found.pinned.workflow.steps_with_loops()]
     assert ids == ["phase-0-gather", "phase-1-design.draw", "phase-2-implement"]
     assert "design-candidates.md" in found.pinned.content.decode()
 
@@ -177,7 +180,7 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
     context: Doc = {"goal": "Try it", **given}
     steps: list[str] = []
     moved = interpret.begin(found, context)
-    while isinstance(moved, Moved) and moved.step:
+    while isinstance(moved, Destination) and moved.step:
         shown = prompt.render(
             found,
             moved.position,
@@ -185,17 +188,17 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
             preferences=Preferences(),
             opening=None if steps else (),
         )
-        assert isinstance(shown, Rendered), shown
-        around = interpret.around(found, moved.position)
+        assert isinstance(shown, RenderedPrompt), shown
+        around = interpret.enclosing_loops(found, moved.position)
         is_last = bool(around) and around[-1].iteration >= passes
         sent = handed(moved.step, decision="stop" if is_last else "continue")
         outcome = judged(found, moved.position, context, sent)
         assert outcome.blockers == (), [blocker.message for blocker in outcome.blockers]
         steps.append(moved.step.id)
         context = _gone_on(context)
-        moved = interpret.go_on(found, moved.position, context, *outcome.controls)
+        moved = interpret.continue_from(found, moved.position, context, *outcome.controls)
         assert len(steps) < 100
-    assert isinstance(moved, Moved), moved
+    assert isinstance(moved, Destination), moved
     return steps
 
 
@@ -261,7 +264,7 @@ def test_a_sample_is_played_to_its_end(name: str) -> None:
 
 def test_conditions_of_a_sample_mind_no_capitals() -> None:
     found = loaded("document-creation-workflow.json").pinned.workflow
-    every = [one.id for one, _ in found.leaves()]
+    every = [one.id for one, _ in found.steps_with_loops()]
 
     assert play(found, {"docComplexity": "complex"}, passes=2) == every[:-1]
     assert play(found, {"docComplexity": "SIMPLE"}, passes=2) == [
@@ -277,7 +280,7 @@ def test_what_is_unset_in_a_foreign_file_is_shown_and_warned_about() -> None:
         found, (interpret.Frame(0),), context={"goal": "g"}, preferences=Preferences()
     )
 
-    assert isinstance(shown, Rendered)
+    assert isinstance(shown, RenderedPrompt)
     assert "Look at (not set: area)." in shown.text
     assert "`area`" in shown.warnings[0]
 
@@ -288,7 +291,7 @@ def test_an_artifact_is_taken_under_the_name_that_these_files_give_it(name: str)
     asks = step(outputContract={"contractRef": f"wr.contracts.{name}"})
     found = compiled(workflow(loop("l", {"type": "while"}, asks), id="wr.x")).pinned.workflow
     moved = interpret.begin(found, {"goal": "g"})
-    assert isinstance(moved, Moved)
+    assert isinstance(moved, Destination)
     assert moved.step
     sent = handed(moved.step, decision="stop")
 

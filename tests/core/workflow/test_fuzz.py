@@ -16,10 +16,10 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import context as contexts
 from interlock.core.workflow import interpret, outline
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import unpack
-from interlock.core.workflow.compiler import ALONE, Compiled, load
-from interlock.core.workflow.interpret import Moved, Stuck
-from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.compiled import decode_workflow
+from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
+from interlock.core.workflow.interpret import Destination, Impasse
+from interlock.core.workflow.problems import InvalidWorkflow
 from tests.core.workflow.generated import (
     EVERYTHING,
     KNOWN,
@@ -45,11 +45,13 @@ FILES: list[Any] = [
 CONTEXT: Doc = {"goal": "g"}
 
 
-def survived(content: bytes, known: Library = ALONE, seconds: float = 1.0) -> Compiled | Invalid:
+def survived(
+    content: bytes, known: Library = EMPTY_LIBRARY, seconds: float = 1.0
+) -> Compilation | InvalidWorkflow:
     """The answer to a file, of which everything holds that must hold of every answer."""
     with quickly(seconds):
-        found = load(content, known)
-    if isinstance(found, Invalid):
+        found = compile_content(content, known)
+    if isinstance(found, InvalidWorkflow):
         errors = [one for one in found.problems if one.severity == "error"]
         assert errors, "it was refused for no reason"
         assert all(one.message for one in errors)
@@ -71,11 +73,11 @@ def _assert_placed(content: bytes, pointers: list[str]) -> None:
     ), pointers
 
 
-def _assert_usable(found: Compiled) -> None:
+def _assert_usable(found: Compilation) -> None:
     pinned = found.pinned
-    assert unpack(pinned.content) == pinned.workflow
+    assert decode_workflow(pinned.content) == pinned.workflow
     with quickly():
-        assert isinstance(interpret.begin(pinned.workflow, CONTEXT), Moved | Stuck)
+        assert isinstance(interpret.begin(pinned.workflow, CONTEXT), Destination | Impasse)
         shown = list(outline.preview(pinned.workflow, CONTEXT, Preferences()))
         outline.draw(pinned.workflow)
     assert len(shown) == pinned.workflow.step_count
@@ -206,7 +208,7 @@ def test_a_file_with_changed_bytes_is_refused_or_works(data: st.DataObject) -> N
     ids=range(15),
 )
 def test_what_is_hardly_json_is_refused(content: bytes) -> None:
-    assert isinstance(survived(content), Invalid)
+    assert isinstance(survived(content), InvalidWorkflow)
 
 
 def many(count: int, make: Callable[[int], Doc]) -> Doc:
@@ -267,15 +269,15 @@ def test_a_hostile_file_has_an_answer_soon(document: Doc) -> None:
 def _seconds_of(content: bytes) -> float:
     """Of this process's own time."""
     began = time.process_time()
-    load(content, KNOWN)
+    compile_content(content, KNOWN)
     return time.process_time() - began
 
 
 def test_no_more_warnings_are_told_than_one_can_read() -> None:
     said = "".join(f"{{{{{n}}}}}" for n in range(8_000))
-    found = load(close(workflow(step(prompt=said))))
+    found = compile_content(close(workflow(step(prompt=said))))
 
-    assert isinstance(found, Compiled)
+    assert isinstance(found, Compilation)
     assert 0 < len(found.warnings) <= 50
 
 
@@ -311,11 +313,11 @@ BIG = routine("big", *(step(f"a{n}", prompt="{q} " * 15_000) for n in range(10))
     ids=range(6),
 )
 def test_routines_that_multiply_are_refused_soon(document: Doc, known: Library) -> None:
-    assert isinstance(survived(encoded(document), known), Invalid)
+    assert isinstance(survived(encoded(document), known), InvalidWorkflow)
 
 
 def test_at_the_most_a_routine_may_fill_four_megabytes_and_five_levels() -> None:
-    assert isinstance(survived(encoded(workflow(call("c", "r0"))), fan(1, 4, step())), Compiled)
+    assert isinstance(survived(encoded(workflow(call("c", "r0"))), fan(1, 4, step())), Compilation)
 
 
 PATTERNS = [
@@ -339,7 +341,7 @@ def test_patterns_are_refused_or_searched_in_linear_time(pattern: str) -> None:
         step(validationCriteria={"type": "schema", "schema": {"pattern": pattern}}),
     ):
         found = survived(encoded(workflow(one)))
-        if isinstance(found, Compiled):
+        if isinstance(found, Compilation):
             with quickly():
                 interpret.begin(found.pinned.workflow, {"goal": text})
 
@@ -365,8 +367,8 @@ def test_a_context_schema_is_refused_or_answers_soon(schema: Doc) -> None:
     content = encoded(workflow(step(runCondition={"var": "x"}), contextSchema=schema))
     found = survived(content)
     is_endless = "$defs" in schema
-    assert isinstance(found, Invalid) or not is_endless
-    if isinstance(found, Compiled):
+    assert isinstance(found, InvalidWorkflow) or not is_endless
+    if isinstance(found, Compilation):
         with quickly():
             contexts.schema_violation({"goal": "a" * 2_000}, found.pinned.workflow.context_schema)
 

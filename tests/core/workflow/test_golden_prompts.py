@@ -11,10 +11,10 @@ import pytest
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.core.workflow.compiler import Compiled, load
-from interlock.core.workflow.interpret import Moved
+from interlock.core.workflow.compiler import Compilation, compile_content
+from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.packs import LoopControlArtifact
-from interlock.core.workflow.prompt import Rendered, Resolved, render
+from interlock.core.workflow.prompt import RenderedPrompt, Resolved, render
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CONTEXT: dict[str, Any] = {
@@ -28,8 +28,8 @@ GO_ON = LoopControlArtifact("continue")
 
 
 def everything() -> CompiledWorkflow:
-    compiled = load((GOLDEN / "everything.json").read_bytes())
-    assert isinstance(compiled, Compiled), compiled
+    compiled = compile_content((GOLDEN / "everything.json").read_bytes())
+    assert isinstance(compiled, Compilation), compiled
     return compiled.pinned.workflow
 
 
@@ -37,7 +37,7 @@ def walk(preferences: Preferences) -> dict[str, str]:
     """The prompts of a whole run, each under a name that says where it was given."""
     workflow, given = everything(), dict[str, str]()
     moved = interpret.begin(workflow, CONTEXT)
-    while isinstance(moved, Moved) and moved.step:
+    while isinstance(moved, Destination) and moved.step:
         rendered = render(
             workflow,
             moved.position,
@@ -45,13 +45,13 @@ def walk(preferences: Preferences) -> dict[str, str]:
             preferences=preferences,
             opening=None if given else REFERENCES,
         )
-        assert isinstance(rendered, Rendered), rendered
+        assert isinstance(rendered, RenderedPrompt), rendered
         passes = "".join(
-            f"-{found.iteration}" for found in interpret.around(workflow, moved.position)
+            f"-{found.iteration}" for found in interpret.enclosing_loops(workflow, moved.position)
         )
         given[f"{len(given):02}-{moved.step.id}{passes}"] = rendered.text
-        moved = interpret.go_on(workflow, moved.position, CONTEXT, GO_ON)
-    assert isinstance(moved, Moved), moved
+        moved = interpret.continue_from(workflow, moved.position, CONTEXT, GO_ON)
+    assert isinstance(moved, Destination), moved
     return given
 
 

@@ -16,10 +16,10 @@ from interlock.app.sessions import bundle
 from interlock.app.sessions.bundle import Exported
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import interpret, prompt
-from interlock.core.workflow.compiled import COMPILER_VERSION, unpack
-from interlock.core.workflow.compiler import Compiled, load
-from interlock.core.workflow.problems import Invalid
-from interlock.core.workflow.prompt import Rendered
+from interlock.core.workflow.compiled import COMPILER_VERSION, decode_workflow
+from interlock.core.workflow.compiler import Compilation, compile_content
+from interlock.core.workflow.problems import InvalidWorkflow
+from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import (
@@ -53,10 +53,13 @@ src/interlock/core/workflow/compiled.py and write the new hashes with
 
 def hashes() -> dict[str, str]:
     """Of everything that is pinned; nothing for a file that is refused."""
-    found = {f"own/{name}": load(encoded(document), KNOWN) for name, document in OWN.items()}
-    found |= {f"foreign/{path.name}": load(path.read_bytes(), KNOWN) for path in FOREIGN}
+    found = {
+        f"own/{name}": compile_content(encoded(document), KNOWN) for name, document in OWN.items()
+    }
+    found |= {f"foreign/{path.name}": compile_content(path.read_bytes(), KNOWN) for path in FOREIGN}
     return {
-        name: "" if isinstance(one, Invalid) else one.pinned.hash for name, one in found.items()
+        name: "" if isinstance(one, InvalidWorkflow) else one.pinned.hash
+        for name, one in found.items()
     }
 
 
@@ -107,8 +110,8 @@ def test_another_process_finds_the_same(environment: dict[str, str], tmp_path: P
 
 
 def hash_of(content: bytes) -> str:
-    found = load(content, KNOWN)
-    assert isinstance(found, Compiled)
+    found = compile_content(content, KNOWN)
+    assert isinstance(found, Compilation)
     return found.pinned.hash
 
 
@@ -153,10 +156,11 @@ def test_what_a_run_is_made_of_is_in_the_hash(field: str) -> None:
     others["steps"] = [*EVERYTHING["steps"], step("more")]
     changed = {**rest, field: others[field]} if field in others else rest
 
-    found = load(encoded(changed), KNOWN)
+    found = compile_content(encoded(changed), KNOWN)
 
     assert (
-        isinstance(found, Invalid) or found.pinned.hash != compiled(EVERYTHING, KNOWN).pinned.hash
+        isinstance(found, InvalidWorkflow)
+        or found.pinned.hash != compiled(EVERYTHING, KNOWN).pinned.hash
     )
 
 
@@ -211,7 +215,7 @@ def first_prompt(found: Any) -> str:
         preferences=Preferences(),
         opening=(),
     )
-    assert isinstance(rendered, Rendered)
+    assert isinstance(rendered, RenderedPrompt)
     return rendered.text
 
 
@@ -219,7 +223,7 @@ def test_the_prompt_is_the_same_from_the_file_and_from_the_pinned_bytes() -> Non
     wanted = {"web_browsing": "required", "delegation": "preferred"}
     pinned = compiled(workflow(step(), capabilities=wanted)).pinned
 
-    assert first_prompt(pinned.workflow) == first_prompt(unpack(pinned.content))
+    assert first_prompt(pinned.workflow) == first_prompt(decode_workflow(pinned.content))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, StepOutput, judge
 from interlock.core.workflow import conditions, interpret, prompt
-from interlock.core.workflow.compiled import CompiledWorkflow, unpack
-from interlock.core.workflow.interpret import Context, Moved, Position, Stuck
-from interlock.core.workflow.prompt import Rendered
+from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
+from interlock.core.workflow.interpret import Context, Destination, Impasse, Position
+from interlock.core.workflow.prompt import RenderedPrompt
 from tests.core.workflow.generated import (
     WALKED,
     Doc,
@@ -81,12 +81,12 @@ class Run:
 
     def __init__(self, document: Doc) -> None:
         pinned = compiled(document, library(WALKED)).pinned
-        self._workflow, self._stored = pinned.workflow, unpack(pinned.content)
+        self._workflow, self._stored = pinned.workflow, decode_workflow(pinned.content)
         self.context: Doc = {}
         self.position: Position | None = None
         self.asked: list[Json] = []
 
-    def after(self, deed: Deed) -> Moved | Stuck:
+    def after(self, deed: Deed) -> Destination | Impasse:
         context = {**self.context, **deed.sets}
         self.asked = []
         found = self._go(self._workflow, self.position, context, deed)
@@ -94,7 +94,7 @@ class Run:
         stored = None if self.position is None else again(self.position)
         assert self._go(self._stored, stored, context, deed) == found
         self.asked = asked
-        if isinstance(found, Moved):
+        if isinstance(found, Destination):
             self.context, self.position = context, found.position
             assert interpret.is_position(self._workflow, found.position)
             assert interpret.step_at(self._workflow, found.position) == found.step
@@ -106,7 +106,7 @@ class Run:
 
     def _go(
         self, workflow: CompiledWorkflow, position: Position | None, context: Doc, deed: Deed
-    ) -> Moved | Stuck:
+    ) -> Destination | Impasse:
         evaluate = conditions.evaluate
 
         def noting(asked: Any, context: Context, pointer: str = "") -> Any:
@@ -117,13 +117,15 @@ class Run:
         with patch.object(conditions, "evaluate", noting):
             if position is None:
                 return interpret.begin(workflow, context)
-            return interpret.go_on(workflow, position, context, deed.control)
+            return interpret.continue_from(workflow, position, context, deed.control)
 
 
-def assert_same(found: Moved | Stuck, expected: str | Odd | None, run: Run, model: Model) -> None:
+def assert_same(
+    found: Destination | Impasse, expected: str | Odd | None, run: Run, model: Model
+) -> None:
     assert run.asked == model.asked, "each condition is asked once, on arrival, and no other"
-    if isinstance(found, Stuck) or isinstance(expected, Odd):
-        assert isinstance(found, Stuck)
+    if isinstance(found, Impasse) or isinstance(expected, Odd):
+        assert isinstance(found, Impasse)
         assert isinstance(expected, Odd)
         assert found.about == expected.about
         assert found.pointer == expected.pointer
@@ -135,7 +137,7 @@ def assert_same(found: Moved | Stuck, expected: str | Odd | None, run: Run, mode
         traced.pop()
     assert traced == model.log[:TRACED_MAX]
     assert all(entry.why for entry in found.trace), "every decision has a reason"
-    assert [one.id for one in found.bounded] == model.bounded
+    assert [one.id for one in found.bounded_loops] == model.bounded
     if found.step:
         assert run.seen() == model.seen(model.passes)
 
@@ -150,7 +152,7 @@ def test_a_run_goes_where_the_naive_model_goes(document: Doc, data: st.DataObjec
     while True:
         found, expected = run.after(deed), model.after(deed)
         assert_same(found, expected, run, model)
-        if isinstance(found, Stuck):
+        if isinstance(found, Impasse):
             if deed.sets == SANE:
                 break  # an item of a list is no list, say: this workflow cannot go on
             deed = deed._replace(sets=SANE)
@@ -163,7 +165,7 @@ def test_a_run_goes_where_the_naive_model_goes(document: Doc, data: st.DataObjec
         deed = data.draw(hand_in) if steps < 8 else NOTHING
 
 
-def begun(document: Doc, **context: Json) -> Moved | Stuck:
+def begun(document: Doc, **context: Json) -> Destination | Impasse:
     return interpret.begin(compiled(document).pinned.workflow, {"goal": "g", **context})
 
 
@@ -172,7 +174,7 @@ def played(document: Doc, *deeds: Deed, **context: Json) -> list[str]:
     run, steps = Run(document), list[str]()
     found = run.after(Deed(context))
     for deed in (*deeds, *[NOTHING] * 50):
-        assert isinstance(found, Moved)
+        assert isinstance(found, Destination)
         if found.step is None:
             break
         steps.append(found.step.id)
@@ -216,7 +218,12 @@ def test_the_bound_is_told_only_where_it_ended_the_loop() -> None:
     def bounded(n: int) -> list[str]:
         run = Run(document)
         moves = [run.after(Deed({"n": n})), run.after(NOTHING), run.after(NOTHING)]
-        return [one.id for found in moves if isinstance(found, Moved) for one in found.bounded]
+        return [
+            one.id
+            for found in moves
+            if isinstance(found, Destination)
+            for one in found.bounded_loops
+        ]
 
     assert bounded(2) == []
     assert bounded(3) == ["l"]
@@ -260,12 +267,12 @@ def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(documen
     context: Context = {"goal": "g", "x": "many", "y": True}
 
     found = interpret.begin(pinned.workflow, context)
-    if isinstance(found, Moved) and found.step:
+    if isinstance(found, Destination) and found.step:
         found = prompt.render(
             pinned.workflow, found.position, context=context, preferences=Preferences()
         )
 
-    assert isinstance(found, Stuck), "trouble is not a no"
+    assert isinstance(found, Impasse), "trouble is not a no"
     assert found.var == "x"
     assert "`x`" in found.message
     assert exists(document, found.pointer), found.pointer
@@ -275,7 +282,7 @@ def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(documen
 def test_a_count_that_is_no_whole_number_stops_the_run(n: Json) -> None:
     found = begun(workflow(loop("l", {"type": "for", "count": "n"}, step())), n=n)
 
-    assert isinstance(found, Stuck)
+    assert isinstance(found, Impasse)
 
 
 def test_a_count_of_thousands_of_digits_stops_the_run_or_meets_the_bound() -> None:
@@ -283,12 +290,12 @@ def test_a_count_of_thousands_of_digits_stops_the_run_or_meets_the_bound() -> No
     with quickly():
         endless = begun(document, n="9" * 5_000)
 
-    assert isinstance(endless, Stuck)
+    assert isinstance(endless, Impasse)
     assert (endless.var, endless.pointer) == ("n", "/steps/0/loop/count")
-    assert isinstance(begun(document, n="9" * 10), Stuck)
+    assert isinstance(begun(document, n="9" * 10), Impasse)
     for n in ("9" * 9, 2**53 - 1):
         passes = begun(document, n=n)
-        assert isinstance(passes, Moved)
+        assert isinstance(passes, Destination)
         assert len(passes.position) == 2, "it is in the loop, which the bound ends"
 
 
@@ -296,7 +303,7 @@ def test_a_long_way_is_told_as_far_as_there_is_room_and_then_counted() -> None:
     skipped = (step(f"s{n}", runCondition={"var": "x"}) for n in range(149))
     found = begun(workflow(*skipped, step("a")))
 
-    assert isinstance(found, Moved)
+    assert isinstance(found, Destination)
     assert [entry.what for entry in found.trace] == [*["skipped"] * TRACED_MAX, "left_out"]
     assert found.trace[-1].why == "50 more decisions"
 
@@ -311,7 +318,7 @@ def test_loops_over_nothing_end_soon() -> None:
     with quickly():
         found = begun(document)
 
-    assert isinstance(found, Stuck)
+    assert isinstance(found, Impasse)
     assert exists(document, found.pointer)
 
 
@@ -327,10 +334,10 @@ def test_a_loop_over_a_part_of_an_outer_item_sees_its_items(names: Doc) -> None:
     run = Run(workflow(loop("o", {"type": "forEach", "items": "xs"}, inner)))
 
     found = run.after(Deed({"xs": [{"parts": ["p", "q"]}]}))
-    assert isinstance(found, Moved)
+    assert isinstance(found, Destination)
     assert run.seen()[names.get("itemVar", "currentItem")] == "p"
     found = run.after(NOTHING)
-    assert isinstance(found, Moved)
+    assert isinstance(found, Destination)
     assert run.seen()[names.get("itemVar", "currentItem")] == "q"
 
 
@@ -338,13 +345,13 @@ def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
     pinned = compiled(workflow(loop("l", {"type": "for", "count": "n"}, step()))).pinned
     context: Context = {"goal": "g", "n": 2}
     found = interpret.begin(pinned.workflow, context)
-    assert isinstance(found, Moved)
+    assert isinstance(found, Destination)
 
     shown = prompt.render(
         pinned.workflow, found.position, context=context, preferences=Preferences()
     )
 
-    assert isinstance(shown, Rendered)
+    assert isinstance(shown, RenderedPrompt)
     assert shown.text.startswith("“Loop l”: number 1 of 2.")
 
 
@@ -371,9 +378,9 @@ def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
     found = compiled(document, library(routine("r", step("t"), owes))).pinned.workflow
     context: Context = {"goal": "g", "x": 1}
     moved = interpret.begin(found, context)
-    while isinstance(moved, Moved) and moved.step and moved.step.contract is None:
-        moved = interpret.go_on(found, moved.position, context)
-    assert isinstance(moved, Moved)
+    while isinstance(moved, Destination) and moved.step and moved.step.contract is None:
+        moved = interpret.continue_from(found, moved.position, context)
+    assert isinstance(moved, Destination)
     assert moved.step
     taken = artifacts.parse_artifacts(({"kind": "loop_control", "decision": "stop", **named},))
     assert isinstance(taken, tuple)

@@ -7,13 +7,13 @@ import pytest
 
 from interlock.core.workflow import contracts
 from interlock.core.workflow.conditions import Flaw
-from interlock.core.workflow.contracts import Contract, instructions, local
+from interlock.core.workflow.contracts import Contract, instructions, local_contract
 
 Schema = dict[str, Any]
 
 
 def flaws(name: str, schema: Any, example: Any) -> tuple[Flaw, ...]:
-    made = local(name, schema, example, "/c")
+    made = local_contract(name, schema, example, "/c")
     assert isinstance(made, tuple), f"{made} was taken"
     return made
 
@@ -87,7 +87,7 @@ def test_a_schema_that_has_no_end_or_costs_too_much_is_refused() -> None:
 def test_beyond_four_kilobytes_the_fields_are_counted() -> None:
     field = {"enum": ["ö" * 200], "description": "x" * 150}
     many: Schema = {"properties": {f"field {n}": field for n in range(60)}}
-    contract = local("many", many, {}, "")
+    contract = local_contract("many", many, {}, "")
     assert isinstance(contract, Contract)
     text = instructions(contract)
 
@@ -117,7 +117,7 @@ def test_beyond_four_kilobytes_the_fields_are_counted() -> None:
     ],
 )
 def test_what_may_stand_in_a_field_is_told_in_words(part: Any, words: str) -> None:
-    contract = local("own", {"properties": {"it": part}}, {}, "")
+    contract = local_contract("own", {"properties": {"it": part}}, {}, "")
     assert isinstance(contract, Contract)
 
     assert f"\n- `it` (optional): {words}" in instructions(contract)

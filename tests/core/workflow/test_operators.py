@@ -13,11 +13,11 @@ from interlock.core.canonical import Json
 from interlock.core.workflow.operators import (
     OPERATORS,
     Operator,
-    answerable_for,
     compare,
-    instructions,
+    expected_operand,
+    instruction_count,
     phrase,
-    wanted_instead,
+    required_variable_kind,
 )
 
 
@@ -150,7 +150,7 @@ def test_a_question_that_makes_no_sense_has_no_answer_and_it_is_known_what_would
     operator: Operator, value: Json, wanted: Json, needed: str
 ) -> None:
     assert compare(value, operator, wanted) is None
-    assert answerable_for(operator, wanted) == needed
+    assert required_variable_kind(operator, wanted) == needed
 
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
@@ -165,7 +165,7 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
 def questions(draw: st.DrawFn) -> tuple[Operator, Json]:
     operator = draw(st.sampled_from(OPERATORS))
     kinds = VALUES | st.lists(VALUES, max_size=3) | st.booleans()
-    return operator, draw(kinds.filter(lambda value: wanted_instead(operator, value) is None))
+    return operator, draw(kinds.filter(lambda value: expected_operand(operator, value) is None))
 
 
 class NoAnswer(Exception):
@@ -240,7 +240,7 @@ def test_the_answer_is_that_of_a_naive_reader(value: Json, question: tuple[Opera
     assert compare(value, operator, wanted) is expected
 
 
-@given(VALUES, VALUES.filter(lambda value: wanted_instead("gt", value) is None))
+@given(VALUES, VALUES.filter(lambda value: expected_operand("gt", value) is None))
 def test_at_least_is_more_or_equal(value: Json, wanted: Json) -> None:
     more, less = compare(value, "gt", wanted), compare(value, "lt", wanted)
 
@@ -272,7 +272,7 @@ def test_at_least_is_more_or_equal(value: Json, wanted: Json) -> None:
 def test_an_operator_says_what_it_wants_instead(
     operator: Operator, value: Json, instead: str
 ) -> None:
-    assert wanted_instead(operator, value) == instead
+    assert expected_operand(operator, value) == instead
 
 
 @pytest.mark.parametrize(
@@ -310,16 +310,16 @@ def test_a_long_list_is_cut_short() -> None:
 
 
 def test_a_pattern_is_weighed_or_refused_with_the_reason() -> None:
-    few, many = instructions("abc"), instructions("a{900}")
+    few, many = instruction_count("abc"), instruction_count("a{900}")
 
     assert isinstance(few, int)
     assert isinstance(many, int)
     assert few < 10
     assert many > 900
-    assert instructions("(") == "missing ): ("
-    assert instructions("(?=a)b") == "invalid perl operator: (?="
-    assert instructions(r"(a)\1") == "invalid escape sequence: \\1"
-    assert instructions(r"\pL{99}") == "pattern too large - compile failed"
+    assert instruction_count("(") == "missing ): ("
+    assert instruction_count("(?=a)b") == "invalid perl operator: (?="
+    assert instruction_count(r"(a)\1") == "invalid escape sequence: \\1"
+    assert instruction_count(r"\pL{99}") == "pattern too large - compile failed"
 
 
 @pytest.mark.timeout(20)

@@ -1,8 +1,8 @@
 """The shape of a workflow as data."""
 
 from interlock.core.workflow import outline
-from interlock.core.workflow.compiler import Compiled, load
-from interlock.core.workflow.outline import Mark, Piece
+from interlock.core.workflow.compiler import Compilation, compile_content
+from interlock.core.workflow.outline import OutlinePiece, StepMark
 
 FLOW = b"""{
   "id": "shape", "name": "Shape", "description": "d", "version": "1.0.0",
@@ -20,13 +20,20 @@ FLOW = b"""{
 
 
 def test_the_pieces_are_nested_and_say_what_their_titles_do_not() -> None:
-    compiled = load(FLOW)
-    assert isinstance(compiled, Compiled), compiled
+    compiled = compile_content(FLOW)
+    assert isinstance(compiled, Compilation), compiled
 
     look, again, end = outline.pieces(compiled.pinned.workflow)
 
-    assert look == Piece(
-        "step", "look", "Look", 1, "", (Mark("user", "needs the user: Which one?"),), (), "/steps/0"
+    assert look == OutlinePiece(
+        "step",
+        "look",
+        "Look",
+        1,
+        "",
+        (StepMark("user", "needs the user: Which one?"),),
+        (),
+        "/steps/0",
     )
     assert (again.kind, again.id, [inner.id for inner in again.body]) == ("loop", "round", ["do"])
     assert again.how == (

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import packs, schemas
-from interlock.core.workflow.handoff_artifacts import Known
-from interlock.core.workflow.packs import EXAMPLES, Pack, named, plain_kind
+from interlock.core.workflow.handoff_artifacts import PackArtifact
+from interlock.core.workflow.packs import EXAMPLES, Pack, contract_name, kind_without_prefix
 
-STRUCTS: dict[str, Any] = {str(one.__struct_config__.tag): one for one in Known.__subclasses__()}
+STRUCTS: dict[str, Any] = {
+    str(one.__struct_config__.tag): one for one in PackArtifact.__subclasses__()
+}
 
 
 def taken(name: str) -> Pack:
@@ -62,7 +64,7 @@ def test_an_example_is_accepted_with_and_without_the_foreign_prefix(name: str) -
 def test_a_schema_stands_alone_and_is_cheap(name: str) -> None:
     pack = taken(name)
     text = msgspec.json.encode(pack.schema)
-    schemas.weigh(pack.schema, "", weighing := schemas.Weighing())
+    schemas.weigh(pack.schema, "", weighing := schemas.CostTally())
 
     cast("Any", jsonschema.Draft202012Validator).check_schema(pack.schema)
     assert not any(word in text for word in (b"$ref", b"$defs", b"discriminator", b'"title"'))
@@ -84,14 +86,14 @@ def test_fields_beyond_those_of_a_kind_are_allowed(name: str) -> None:
     more: dict[str, Json] = {**taken(name).example, "more": {"a": 1}}
 
     assert schemas.errors(taken(name).schema, more) == ()
-    assert schemas.extras(taken(name).schema, more) == ("/more",)
+    assert schemas.undeclared_members(taken(name).schema, more) == ("/more",)
 
 
 def test_a_finding_is_open() -> None:
     finding = {"severity": "nit", "summary": "a space", "file": "a.py", "line": 3}
     verdict = cast("Json", {**taken("review_verdict").example, "findings": [finding]})
 
-    assert schemas.extras(taken("review_verdict").schema, verdict) == ()
+    assert schemas.undeclared_members(taken("review_verdict").schema, verdict) == ()
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -159,12 +161,12 @@ def test_what_a_pack_demands_is_demanded(name: str, changes: dict[str, Json], po
 
 @pytest.mark.parametrize("prefix", ["", "wr.contracts.", "interlock.contracts."])
 def test_a_contract_has_one_name_however_it_is_referred_to(prefix: str) -> None:
-    assert named(f"{prefix}loop_control") == "loop_control"
+    assert contract_name(f"{prefix}loop_control") == "loop_control"
 
 
 def test_a_kind_has_one_name_with_and_without_the_foreign_prefix() -> None:
-    assert plain_kind("wr.gap") == plain_kind("gap") == "gap"
-    assert plain_kind("wrong") == "wrong"
+    assert kind_without_prefix("wr.gap") == kind_without_prefix("gap") == "gap"
+    assert kind_without_prefix("wrong") == "wrong"
 
 
 def test_the_examples_of_what_the_engine_reads_are_those_of_the_packs() -> None:

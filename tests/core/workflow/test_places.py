@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json, escape_pointer_part
-from interlock.core.workflow.json_locations import Spot, locate, repeated_keys
+from interlock.core.workflow.json_locations import TextPosition, locate, repeated_keys
 
 TEXT = """{
   "id": "x",\t"steps": [
@@ -23,18 +23,18 @@ null], "": {}}
 @pytest.mark.parametrize(
     ("pointer", "spot"),
     [
-        ("", Spot(1, 1)),
-        ("/id", Spot(2, 9)),
-        ("/steps", Spot(2, 23)),
-        ("/steps/0", Spot(3, 5)),
-        ("/steps/0/a~1b", Spot(3, 13)),
-        ("/steps/0/m~0n", Spot(3, 23)),
-        ("/steps/0/m~0n/0", Spot(3, 24)),
-        ("/steps/0/m~0n/1", Spot(4, 1)),
-        ("/steps/0/", Spot(4, 12)),
+        ("", TextPosition(1, 1)),
+        ("/id", TextPosition(2, 9)),
+        ("/steps", TextPosition(2, 23)),
+        ("/steps/0", TextPosition(3, 5)),
+        ("/steps/0/a~1b", TextPosition(3, 13)),
+        ("/steps/0/m~0n", TextPosition(3, 23)),
+        ("/steps/0/m~0n/0", TextPosition(3, 24)),
+        ("/steps/0/m~0n/1", TextPosition(4, 1)),
+        ("/steps/0/", TextPosition(4, 12)),
     ],
 )
-def test_a_pointer_leads_to_where_its_value_begins(pointer: str, spot: Spot) -> None:
+def test_a_pointer_leads_to_where_its_value_begins(pointer: str, spot: TextPosition) -> None:
     assert locate(TEXT, [pointer]) == {pointer: spot}
 
 
@@ -62,10 +62,10 @@ def test_escapes_in_keys_are_read() -> None:
     text = r'{"\u0061": 1, "\"\\\/\n": 2, "\ud83d\ude00": 3, "~01": 4}'
 
     assert locate(text, ["/a", '/"\\~1\n', "/😀", "/~001"]) == {
-        "/a": Spot(1, 12),
-        '/"\\~1\n': Spot(1, 27),
-        "/😀": Spot(1, 46),
-        "/~001": Spot(1, 56),
+        "/a": TextPosition(1, 12),
+        '/"\\~1\n': TextPosition(1, 27),
+        "/😀": TextPosition(1, 46),
+        "/~001": TextPosition(1, 56),
     }
 
 
@@ -74,26 +74,26 @@ def test_each_kind_of_line_break_is_one(line_break: str) -> None:
     text = line_break.join(["", "[1,", "", " 2, 3", "]"])
 
     assert locate(text, ["", "/0", "/1", "/2"]) == {
-        "": Spot(2, 1),
-        "/0": Spot(2, 2),
-        "/1": Spot(4, 2),
-        "/2": Spot(4, 5),
+        "": TextPosition(2, 1),
+        "/0": TextPosition(2, 2),
+        "/1": TextPosition(4, 2),
+        "/2": TextPosition(4, 5),
     }
 
 
 def test_a_column_counts_characters_and_other_separators_do_not_break_lines() -> None:
-    assert locate('["ä😀\u2028\x85", 1]', ["/1"]) == {"/1": Spot(1, 10)}
+    assert locate('["ä😀\u2028\x85", 1]', ["/1"]) == {"/1": TextPosition(1, 10)}
 
 
 def test_of_a_repeated_key_the_last_counts_and_nothing_of_the_others() -> None:
     text = '{"a": {"b": 1}, "a": {"c": 2}}'
 
     assert locate(text, ["/a", "/a/b", "/a/c"]) == {
-        "/a": Spot(1, 22),
-        "/a/b": Spot(1, 22),
-        "/a/c": Spot(1, 28),
+        "/a": TextPosition(1, 22),
+        "/a/b": TextPosition(1, 22),
+        "/a/c": TextPosition(1, 28),
     }
-    assert locate('{"a": {"b": 1}, "a": 2}', ["/a/b"]) == {"/a/b": Spot(1, 22)}
+    assert locate('{"a": {"b": 1}, "a": 2}', ["/a/b"]) == {"/a/b": TextPosition(1, 22)}
 
 
 class Pairs(list[tuple[str, "Tree"]]):
@@ -165,7 +165,7 @@ def places(value: Any, pointer: str = "") -> dict[str, Json]:
     return found
 
 
-def offset(text: str, spot: Spot) -> int:
+def offset(text: str, spot: TextPosition) -> int:
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", text)
     assert spot.column <= len(lines[spot.line - 1])
     return sum(map(len, lines[: spot.line - 1])) + spot.column - 1
@@ -218,7 +218,7 @@ def test_in_a_text_that_breaks_off_what_stands_before_is_found(
     for pointer, spot in locate(text[:end], pointers).items():
         steps = pointer.split("/")
         above = ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
-        assert spot in [Spot(1, 1), *(whole[ancestor] for ancestor in above)]
+        assert spot in [TextPosition(1, 1), *(whole[ancestor] for ancestor in above)]
         if starts[pointer] < last or (text[starts[pointer]] in "[{" and starts[pointer] < end):
             assert spot == whole[pointer]
 
@@ -334,7 +334,7 @@ def test_nesting_has_no_bound() -> None:
     pointer = "/0" * DEPTH + "/a"
 
     assert repeated_keys(text) == (pointer,)
-    assert locate(text, [pointer, pointer + "/b"])[pointer] == Spot(2, 5)
+    assert locate(text, [pointer, pointer + "/b"])[pointer] == TextPosition(2, 5)
 
 
 SIZE = 300_000

@@ -5,9 +5,9 @@ from typing import Any
 from interlock.core.preferences import Preferences
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.interpret import Frame, Stuck
-from interlock.core.workflow.placeholders import holes
-from interlock.core.workflow.prompt import Unset, render
+from interlock.core.workflow.interpret import Frame, Impasse
+from interlock.core.workflow.placeholders import placeholder_paths
+from interlock.core.workflow.prompt import MissingContextKeys, render
 from tests.core.session.test_decide import changed
 from tests.scenes import pinned
 
@@ -16,15 +16,15 @@ GUIDED = Preferences()
 
 def rendered(
     workflow: CompiledWorkflow, index: int, preferences: Preferences = GUIDED, **context: Any
-) -> str | Unset:
+) -> str | MissingContextKeys:
     """The prompt of the step at `index` of a line."""
     known = {"goal": "Ship it", **context}
     opening = () if index == 0 else None
     found = render(
         workflow, (Frame(index),), context=known, preferences=preferences, opening=opening
     )
-    assert not isinstance(found, Stuck)
-    return found if isinstance(found, Unset) else found.text
+    assert not isinstance(found, Impasse)
+    return found if isinstance(found, MissingContextKeys) else found.text
 
 
 def test_the_first_step_explains_notes_at_length_and_says_the_goal() -> None:
@@ -90,5 +90,5 @@ def test_values_are_put_in_as_they_are() -> None:
 def test_what_is_unset_is_named_once_each() -> None:
     workflow = changed(first={"prompt": "{{a}} {{b.c}} {{a}} {{b.d}}"}).workflow
 
-    assert rendered(workflow, 0, b={"c": 1}) == Unset(("a", "b.d"))
-    assert holes("{{a}} {{ b.c }} {{}} {{1}}") == ("a", "b.c")
+    assert rendered(workflow, 0, b={"c": 1}) == MissingContextKeys(("a", "b.d"))
+    assert placeholder_paths("{{a}} {{ b.c }} {{}} {{1}}") == ("a", "b.c")

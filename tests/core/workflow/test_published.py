@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from interlock.core.workflow import definition
-from interlock.core.workflow.compiler import Compiled, load
+from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.conditions import OPERATORS
 from interlock.core.workflow.file_schema import published_schema
-from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.problems import InvalidWorkflow
 from tests.core.workflow.generated import (
     KNOWN,
     OWN,
@@ -139,7 +139,7 @@ def test_it_takes_what_is_pinned(name: str) -> None:
 @settings(max_examples=100)
 @given(workflows())
 def test_it_takes_whatever_compiles(document: Doc) -> None:
-    assert isinstance(load(encoded(document), KNOWN), Compiled)
+    assert isinstance(compile_content(encoded(document), KNOWN), Compilation)
     VALID.validate(document)
 
 
@@ -160,7 +160,7 @@ def test_it_takes_foreign_files_without_what_only_they_have(path: Path) -> None:
 @given(mutated())
 def test_what_it_refuses_the_reader_refuses_too(document: Any) -> None:
     if not is_valid(ours(document)):
-        assert isinstance(load(encoded(document), KNOWN), Invalid)
+        assert isinstance(compile_content(encoded(document), KNOWN), InvalidWorkflow)
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_what_it_refuses_the_reader_refuses_too(document: Any) -> None:
 )
 def test_an_editor_is_told_what_the_reader_will_say(document: Doc) -> None:
     assert not is_valid(document)
-    assert isinstance(load(encoded(document)), Invalid)
+    assert isinstance(compile_content(encoded(document)), InvalidWorkflow)

@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.workflow.compiled import unpack
-from interlock.core.workflow.compiler import Compiled, compile_workflow, load
+from interlock.core.workflow.compiled import decode_workflow
+from interlock.core.workflow.compiler import Compilation, compile_content, compile_workflow
 from interlock.core.workflow.definition import FILE_BYTES_MAX
-from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from tests.scenes import linear
 
 GOOD: dict[str, Any] = json.loads(msgspec.json.encode(linear(2)))
 
 
-def loaded(**changes: object) -> Compiled | Invalid:
-    return load(json.dumps({**GOOD, **changes}, indent=1).encode())
+def loaded(**changes: object) -> Compilation | InvalidWorkflow:
+    return compile_content(json.dumps({**GOOD, **changes}, indent=1).encode())
 
 
 def problems(**changes: object) -> list[tuple[str, str]]:
     found = loaded(**changes)
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     return [(problem.pointer, problem.message) for problem in found.problems]
 
 
 def test_a_plain_workflow_is_taken() -> None:
     found = loaded()
 
-    assert isinstance(found, Compiled)
+    assert isinstance(found, Compilation)
     assert found.workflow == linear(2)
     assert found.warnings == ()
 
@@ -47,7 +47,7 @@ def test_a_step_needs_one_prompt() -> None:
 def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
     found = loaded(stepz=[])
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert found.problems == (
         Problem(
             "field",
@@ -120,21 +120,21 @@ def test_all_problems_of_the_meaning_are_told_at_once() -> None:
     ]
 
 
-def _invalid(found: Compiled | Invalid) -> Invalid:
-    assert isinstance(found, Invalid)
+def _invalid(found: Compilation | InvalidWorkflow) -> InvalidWorkflow:
+    assert isinstance(found, InvalidWorkflow)
     return found
 
 
 def test_every_problem_has_its_line_and_column() -> None:
     content = b'{\n  "id": "x",\n  "nmae": 1\n}'
 
-    found = _invalid(load(content)).problems
+    found = _invalid(compile_content(content)).problems
 
     assert ("/nmae", 3, 11) in [(p.pointer, p.line, p.column) for p in found]
 
 
 def test_broken_json_is_placed() -> None:
-    [problem] = _invalid(load(b'{\n  "id": "x",\n  oops\n}')).problems
+    [problem] = _invalid(compile_content(b'{\n  "id": "x",\n  oops\n}')).problems
 
     assert (problem.line, problem.column) == (3, 3)
 
@@ -149,16 +149,18 @@ def test_broken_json_is_placed() -> None:
 def test_a_file_that_cannot_be_read_to_its_end_is_placed_too(
     content: bytes, line: int, column: int
 ) -> None:
-    found = load(content)
+    found = compile_content(content)
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert [(one.rule, one.line, one.column) for one in found.problems] == [("json", line, column)]
 
 
 def test_a_key_that_stands_twice_is_not_dropped_in_silence() -> None:
     content = json.dumps(GOOD).replace('"name"', '"id": "other", "name"').encode()
 
-    assert [problem.rule for problem in _invalid(load(content)).problems] == ["repeated-key"]
+    assert [problem.rule for problem in _invalid(compile_content(content)).problems] == [
+        "repeated-key"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,22 +168,22 @@ def test_a_key_that_stands_twice_is_not_dropped_in_silence() -> None:
     [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"{}" + b" " * FILE_BYTES_MAX, b"null", b'"\\ud800"'],
 )
 def test_what_is_not_a_workflow_is_refused_in_words(content: bytes) -> None:
-    assert _invalid(load(content)).problems[0].message
+    assert _invalid(compile_content(content)).problems[0].message
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_have_an_answer(content: bytes) -> None:
-    assert isinstance(load(content), Compiled | Invalid)
+    assert isinstance(compile_content(content), Compilation | InvalidWorkflow)
 
 
 def test_a_byte_order_mark_does_no_harm() -> None:
-    assert isinstance(load(b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), Compiled)
+    assert isinstance(compile_content(b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), Compilation)
 
 
 def test_a_compiled_workflow_comes_back_from_its_bytes() -> None:
     pinned = compile_workflow(linear(3))
 
-    assert unpack(pinned.content) == pinned.workflow
+    assert decode_workflow(pinned.content) == pinned.workflow
 
 
 def test_the_hash_changes_with_the_words() -> None:
@@ -190,5 +192,5 @@ def test_the_hash_changes_with_the_words() -> None:
 
     found = loaded(steps=changed["steps"])
 
-    assert isinstance(found, Compiled)
+    assert isinstance(found, Compilation)
     assert found.pinned.hash != compile_workflow(linear(2)).hash

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from interlock.core.workflow.compiled import CompiledStep
-from interlock.core.workflow.compiler import load
-from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.compiler import compile_content
+from interlock.core.workflow.problems import InvalidWorkflow
 from tests.core.workflow.generated import (
     Doc,
     call,
@@ -156,9 +156,9 @@ def test_a_file_that_makes_no_sense_is_refused_at_the_place(
 
 
 def test_a_cycle_of_routines_is_named_step_by_step() -> None:
-    found = load(encoded(workflow(call("c", "cycle"))), KNOWN)
+    found = compile_content(encoded(workflow(call("c", "cycle"))), KNOWN)
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert "cycle → back → cycle" in found.problems[0].message
 
 
@@ -195,9 +195,9 @@ def test_every_problem_has_its_rule_its_place_and_words() -> None:
     )
     text = encoded(document).decode().splitlines()
 
-    found = load(encoded(document))
+    found = compile_content(encoded(document))
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert [(one.rule, one.pointer) for one in found.problems] == [
         ("id", "/steps/0/id"),
         ("condition", "/steps/0/runCondition/equal"),
@@ -265,9 +265,9 @@ BY_AGENT: Doc = {"kind": "artifact_contract"}
 def test_nothing_is_dropped_in_silence(document: Doc) -> None:
     known = library(routine("loaded", step(), features=["capabilities"], metaGuidance=["Be fair."]))
 
-    found = load(encoded(document), known)
+    found = compile_content(encoded(document), known)
 
-    assert isinstance(found, Invalid) or found.warnings
+    assert isinstance(found, InvalidWorkflow) or found.warnings
 
 
 def test_a_routine_brings_the_defaults_of_its_slots() -> None:
@@ -317,9 +317,9 @@ def test_a_warning_about_guidance_points_there() -> None:
 
 
 def test_broken_json_is_placed_behind_a_byte_order_mark_too() -> None:
-    found = load(b"\xef\xbb\xbf{\n  oops\n}")
+    found = compile_content(b"\xef\xbb\xbf{\n  oops\n}")
 
-    assert isinstance(found, Invalid)
+    assert isinstance(found, InvalidWorkflow)
     assert (found.problems[0].line, found.problems[0].column) == (2, 3)
 
 

@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from interlock.core.canonical import Json
 from interlock.core.workflow import schemas
 from interlock.core.workflow.conditions import Flaw
-from interlock.core.workflow.schemas import SchemaError, Weighing, declared, errors, extras
+from interlock.core.workflow.schemas import (
+    CostTally,
+    SchemaError,
+    errors,
+    subschema_at,
+    undeclared_members,
+)
 
 Schema = dict[str, Any]
 
 
 def flaws(schema: Schema) -> tuple[Flaw, ...]:
-    schemas.weigh(schema, "/s", weighing := Weighing())
+    schemas.weigh(schema, "/s", weighing := CostTally())
     weighing.refuse_excess("/s")
     return tuple(weighing.flaws)
 
@@ -27,12 +33,16 @@ def flaws(schema: Schema) -> tuple[Flaw, ...]:
 def test_a_value_is_taken_as_it_will_be_read_again() -> None:
     deep = json.loads('{"not":' * 80 + "{}" + "}" * 80)
 
-    assert schemas.plain({"b": 1.0, "a": None}, "/s", bytes_max=100) == ({"a": None, "b": 1},)
-    assert schemas.plain([1e20], "/s", bytes_max=100) == Flaw(
+    assert schemas.canonical_value({"b": 1.0, "a": None}, "/s", bytes_max=100) == (
+        {"a": None, "b": 1},
+    )
+    assert schemas.canonical_value([1e20], "/s", bytes_max=100) == Flaw(
         "/s/0", "the integer is 2^53 or more; send it as a string"
     )
-    assert schemas.plain("x" * 99, "/s", bytes_max=100) == Flaw("/s", "more than 100 bytes")
-    assert isinstance(schemas.plain(deep, "/s", bytes_max=10_000), Flaw)
+    assert schemas.canonical_value("x" * 99, "/s", bytes_max=100) == Flaw(
+        "/s", "more than 100 bytes"
+    )
+    assert isinstance(schemas.canonical_value(deep, "/s", bytes_max=10_000), Flaw)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +103,7 @@ def test_a_schema_that_would_cost_too_much_is_refused(schema: Schema) -> None:
 
 
 def test_work_is_added_up_until_it_is_too_much() -> None:
-    weighing = Weighing()
+    weighing = CostTally()
     for _ in range(100):
         schemas.weigh({"enum": list(range(15))}, "/one", weighing)  # 16 each
 
@@ -216,11 +226,11 @@ def test_there_is_an_error_exactly_when_another_validator_says_no(
 def test_what_is_not_declared_is_there_and_is_declared_nowhere(schema: Schema, value: Json) -> None:
     if flaws(schema):
         return
-    for place in extras(schema, value):
+    for place in undeclared_members(schema, value):
         parent, _, _ = place.rpartition("/")
         look_up(value, place)
-        assert declared(schema, place) is None
-        assert "additionalProperties" not in (declared(schema, parent) or {})
+        assert subschema_at(schema, place) is None
+        assert "additionalProperties" not in (subschema_at(schema, parent) or {})
 
 
 ITEM: Schema = {"properties": {"b": {}}}
@@ -251,7 +261,7 @@ EXTRAS: dict[str, tuple[Schema, tuple[str, ...]]] = {
 def test_members_that_are_not_declared_are_named(schema: Schema, places: tuple[str, ...]) -> None:
     value: Json = {"a": [{"b": 1, "c": 2}, {"d/e": 1}], "x": 1}
 
-    assert extras(schema, value) == places
+    assert undeclared_members(schema, value) == places
 
 
 @pytest.mark.timeout(20)
@@ -262,11 +272,13 @@ def test_there_is_an_end_to_looking_for_what_is_not_declared() -> None:
     known: dict[str, Json] = {"x" * n + "0": n for n in range(1, 3_000)}
     empty: list[Json] = [{} for _ in range(100_000)]
 
-    assert len(extras(schema, unknown)) == schemas.ERRORS_MAX
-    assert extras(schema, {**known, "last one": 1}) == ()
-    assert extras({"items": {"properties": {}}}, empty) == ()
+    assert len(undeclared_members(schema, unknown)) == schemas.ERRORS_MAX
+    assert undeclared_members(schema, {**known, "last one": 1}) == ()
+    assert undeclared_members({"items": {"properties": {}}}, empty) == ()
     assert (
-        extras({"items": {"items": {"properties": {}}}}, [[{"late": 1}], *[empty[:5_000]] * 3])
+        undeclared_members(
+            {"items": {"items": {"properties": {}}}}, [[{"late": 1}], *[empty[:5_000]] * 3]
+        )
         == ()
     )
 
@@ -275,20 +287,20 @@ def test_what_is_declared_is_found_by_its_place() -> None:
     part = {"type": "array", "items": {"$ref": "#/$defs/item"}, "title": "Parts"}
     schema: Schema = {"properties": {"a/b": part, "0": {"const": 1}}, "$defs": {"item": ITEM}}
 
-    assert declared(schema, "/a~1b") == part
-    assert declared(schema, "/a~1b/7") == ITEM
-    assert declared(schema, "/a~1b/7/b") == {}
-    assert declared(schema, "/0") == {"const": 1}
-    assert declared(schema, "/a~1b/x") is None
-    assert declared(schema, "/c") is None
+    assert subschema_at(schema, "/a~1b") == part
+    assert subschema_at(schema, "/a~1b/7") == ITEM
+    assert subschema_at(schema, "/a~1b/7/b") == {}
+    assert subschema_at(schema, "/0") == {"const": 1}
+    assert subschema_at(schema, "/a~1b/x") is None
+    assert subschema_at(schema, "/c") is None
 
 
 def test_two_demands_of_one_kind_are_not_plain() -> None:
     link: Schema = {"$ref": "#/$defs/a", "minLength": 2}
 
-    assert declared({**link, "$defs": {"a": {"maxLength": 3}}}, "") == {
+    assert subschema_at({**link, "$defs": {"a": {"maxLength": 3}}}, "") == {
         "minLength": 2,
         "maxLength": 3,
         "$defs": {"a": {"maxLength": 3}},
     }
-    assert declared({**link, "$defs": {"a": {"minLength": 3}}}, "") is None
+    assert subschema_at({**link, "$defs": {"a": {"minLength": 3}}}, "") is None

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.compiler import load
+from interlock.core.workflow.compiler import compile_content
 from interlock.core.workflow.file_schema import published_schema
-from interlock.core.workflow.problems import Invalid
+from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.workspace.projects.catalogue import BUNDLED
 
 SCHEMA_NAME = "workflow.schema.json"
@@ -26,8 +26,8 @@ def write_new(root: Path, workflow: WorkflowId, name: str | None) -> Path | NotW
     """
     plain = (workflow.partition(".")[2] or workflow).replace("-", " ").capitalize()
     content = _starter(workflow, (name or "").strip() or plain)
-    wrong = load(content)
-    if isinstance(wrong, Invalid):
+    wrong = compile_content(content)
+    if isinstance(wrong, InvalidWorkflow):
         return NotWritten(str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case.")
     if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith(("interlock.", "wr.")):
         return NotWritten(

@@ -12,13 +12,13 @@ from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
-from interlock.core.workflow.compiled import Pinned, unpack
-from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.compiled import PinnedWorkflow, decode_workflow
+from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.store.log import Usage
 from interlock.workspace.projects.catalogue import Broken, Entry, Place, content_of, is_routine
 
 if TYPE_CHECKING:
-    from interlock.core.workflow.compiler import Compiled
+    from interlock.core.workflow.compiler import Compilation
 
 __all__ = [
     "Broken",
@@ -57,7 +57,7 @@ class WorkflowFile(msgspec.Struct, frozen=True):
     """Its id, where the file can be read so far."""
     problems: tuple[Problem, ...]
     """Warnings, or what keeps it from being a workflow."""
-    compiled: "Compiled | None" = None
+    compiled: "Compilation | None" = None
     hidden_by: Place | None = None
     """The file with the same id that counts instead."""
     shadows: tuple[Place, ...] = ()
@@ -114,7 +114,7 @@ def usage(app: App) -> dict[str, Usage]:
     return {found.workflow: found for found in app.reader.usage()}
 
 
-def pinned_form(app: App, workflow: str, asked: str) -> Pinned | None:
+def pinned_form(app: App, workflow: str, asked: str) -> PinnedWorkflow | None:
     """What runs of `workflow` are pinned to under this hash, as it is stored.
 
     Raises:
@@ -124,15 +124,15 @@ def pinned_form(app: App, workflow: str, asked: str) -> Pinned | None:
         return None
     content = app.reader.blob(BlobRef(asked))
     try:
-        compiled = unpack(content)
+        compiled = decode_workflow(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None  # a prompt or an answer
     if compiled.id != workflow:
         return None
-    return Pinned(compiled, CanonicalBytes(content), WorkflowHash(asked))
+    return PinnedWorkflow(compiled, CanonicalBytes(content), WorkflowHash(asked))
 
 
-def check_file(app: App, workspace: Path, path: Path) -> "Compiled | Invalid":
+def check_file(app: App, workspace: Path, path: Path) -> "Compilation | InvalidWorkflow":
     """A file wherever it lies, as it would be if it lay in the project.
 
     Raises:
@@ -157,9 +157,9 @@ def _behind_handle(app: App, workspace: Path | None, asked: str) -> WorkflowFile
 
 
 def _valid(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
-    from interlock.core.workflow.compiler import Compiled  # noqa: PLC0415 (20 ms)
+    from interlock.core.workflow.compiler import Compilation  # noqa: PLC0415 (20 ms)
 
-    compiled = Compiled(entry.workflow, entry.pinned, entry.warnings)
+    compiled = Compilation(entry.workflow, entry.pinned, entry.warnings)
     return WorkflowFile(
         entry.place,
         entry.workflow.id,
@@ -178,14 +178,14 @@ def _hidden(app: App, workspace: Path | None, place: Place, by: Entry) -> Workfl
     try:
         found = app.catalogue.check(workspace, place.path)
     except OSError as error:
-        found = Invalid((Problem("json", "", f"it cannot be read: {error.strerror}"),))
+        found = InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
     name, hidden_by = by.workflow.id, by.place
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidWorkflow):
         return WorkflowFile(place, name, found.problems, hidden_by=hidden_by)
     return WorkflowFile(place, name, found.warnings, found, hidden_by=hidden_by)
 
 
-def check_content(app: App, workspace: Path, content: bytes) -> "Compiled | Invalid":
+def check_content(app: App, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
     """The content of a file that is not there yet, as it would be if it lay in the project."""
     return app.catalogue.check_content(workspace, content)
 

@@ -28,7 +28,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.plan import Stream
 from interlock.core.session.start_run import NewRun
-from interlock.core.workflow.compiled import Pinned
+from interlock.core.workflow.compiled import PinnedWorkflow
 from interlock.core.workflow.prompt import Resolved
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
@@ -75,7 +75,12 @@ def start(app: App, asked: Start) -> RenderedAnswer | StartRefusal:
 
 
 def begin_run(
-    app: App, asked: Start, pinned: Pinned, *, tool: str, resolved: tuple[Resolved, ...] = ()
+    app: App,
+    asked: Start,
+    pinned: PinnedWorkflow,
+    *,
+    tool: str,
+    resolved: tuple[Resolved, ...] = (),
 ) -> RenderedAnswer | StartRefusal:
     if len(asked.goal) > GOAL_CHARS_MAX:
         return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")

@@ -33,7 +33,7 @@ from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.core.workflow.interpret import Moved
+from interlock.core.workflow.interpret import Destination
 
 REASON_CHARS_MAX = 2_000
 
@@ -111,7 +111,7 @@ class _Resolution(msgspec.Struct, frozen=True):
 def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
     asked, workflow, run = resolution.approval, resolution.workflow, resolution.run
     position = asked.node.created.position
-    moved = Moved(position, interpret.step_at(workflow, position))
+    moved = Destination(position, interpret.step_at(workflow, position))
     found = next_step.prepare_step(workflow, moved, asked.context, run.preferences)
     if not isinstance(found, NextStep):
         # It could be shown when it was asked for, and cannot now.

@@ -5,7 +5,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
-from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, plain_kind
+from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, kind_without_prefix
 
 COUNT_MAX = 20
 BYTES_MAX = 256 * 1024
@@ -62,7 +62,7 @@ def known_artifacts(
     found: list[KnownArtifact] = []
     wrong: list[MisshapenArtifact] = []
     for index, artifact in enumerate(artifacts):
-        kind = plain_kind(artifact.kind)
+        kind = kind_without_prefix(artifact.kind)
         if kind not in EXAMPLES:
             continue
         if left := _unfilled_placeholder(kind, artifact):

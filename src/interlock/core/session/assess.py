@@ -9,7 +9,7 @@ from interlock.core.canonical import Json
 from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.blockers import Blocker
 from interlock.core.workflow.compiled import CompiledStep
-from interlock.core.workflow.packs import plain_kind
+from interlock.core.workflow.packs import kind_without_prefix
 from interlock.core.workflow.passthrough import Assessment
 from interlock.core.workflow.prompt import assessment_example
 
@@ -44,7 +44,7 @@ def _artifact_index(
 ) -> int | None:
     """The artifact for an assessment. One that names none is for the only one there is."""
     for index, artifact in enumerate(artifacts):
-        if plain_kind(artifact.kind) != "assessment":
+        if kind_without_prefix(artifact.kind) != "assessment":
             continue
         value = cast("dict[str, Any]", artifact.value)
         if value.get("assessmentId", assessment.id if is_only else None) == assessment.id:

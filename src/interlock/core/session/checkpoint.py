@@ -9,11 +9,11 @@ from interlock.core.session.events import ApprovalRequested
 from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
+from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
 
 
 @cache
-def checkpoints_workflow() -> Pinned:
+def checkpoints_workflow() -> PinnedWorkflow:
     """The workflow of an agent that follows none."""
     # The compiler costs 20 ms to import, and most servers never need this.
     from interlock.core.workflow.compiler import compile_workflow  # noqa: PLC0415

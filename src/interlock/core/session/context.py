@@ -9,7 +9,7 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.workflow import schemas
-from interlock.core.workflow.passthrough import RESERVED
+from interlock.core.workflow.passthrough import RESERVED_NAME
 
 BYTES_MAX = 256 * 1024
 _PATH_MAX = 8  # as deep as a path in a prompt may be
@@ -42,7 +42,7 @@ class MergedContext(msgspec.Struct, frozen=True):
 def merge(base: Context, delta: Context) -> MergedContext | ContextRefused:
     """Shallow: each key of `delta` replaces the one of `base`; null removes it."""
     for key in delta:
-        if RESERVED.fullmatch(key):
+        if RESERVED_NAME.fullmatch(key):
             return ContextRefused(
                 f"/context/{canonical.escape_pointer_part(key)}", "this key is reserved"
             )

@@ -47,7 +47,7 @@ from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.core.workflow.interpret import Entry, is_plain
+from interlock.core.workflow.interpret import Entry, is_plain_trace
 
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
 
@@ -340,7 +340,7 @@ def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
         advance.facts.run.preferences,
     )
     policy = f"{preferences.autonomy} and {preferences.risk_policy}"
-    moved = found.destination.trace if found and not is_plain(found.destination.trace) else ()
+    moved = found.destination.trace if found and not is_plain_trace(found.destination.trace) else ()
     approval = advance.requested_approval
     return (
         *((Entry("branched", advance.node.id, other),) if other else ()),

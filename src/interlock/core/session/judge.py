@@ -15,7 +15,7 @@ from interlock.core.session.events import GapCategory
 from interlock.core.session.head import RunHead
 from interlock.core.workflow import contracts, criteria, interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.interpret import Around, Position
+from interlock.core.workflow.interpret import EnclosingLoop, Position
 from interlock.core.workflow.packs import (
     EXAMPLES,
     CapabilityArtifact,
@@ -69,8 +69,8 @@ class CurrentStep(msgspec.Struct, frozen=True):
     """What its conditions see."""
 
     @property
-    def loops(self) -> tuple[Around, ...]:
-        return interpret.around(self.workflow, self.position)
+    def loops(self) -> tuple[EnclosingLoop, ...]:
+        return interpret.enclosing_loops(self.workflow, self.position)
 
 
 class _Shortcoming(msgspec.Struct, frozen=True):
@@ -252,7 +252,7 @@ def _misdirected_loop_controls(
     """A decision about a loop that is not there would be lost in silence."""
     loops = current.loops
     inner = [index for index, found in enumerate(loops) if found.loop.is_controlled]
-    meant = {interpret.loop_meant(loops, control) for control in controls}
+    meant = {interpret.targeted_loop_index(loops, control) for control in controls}
     owes = current.step.contract and current.step.contract.name == "loop_control"
     if owes and inner and meant and inner[-1] not in meant and None not in meant:
         name = loops[inner[-1]].loop.id
@@ -264,7 +264,7 @@ def _misdirected_loop_controls(
         )
     for control in controls:
         # Where none of that name is around, it may be about a loop that comes next.
-        names = interpret.controlled_names(current.workflow)
+        names = interpret.controlled_loop_names(current.workflow)
         if not control.loop_id or control.loop_id in names:
             continue
         message = f"No loop `{control.loop_id}` that you decide about is in this workflow"

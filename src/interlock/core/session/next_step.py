@@ -10,14 +10,14 @@ from interlock.core.session.context import Context
 from interlock.core.session.judge import CurrentStep, Judgement, NewGap
 from interlock.core.workflow import conditions, interpret
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import Approval, CompiledWorkflow
-from interlock.core.workflow.conditions import Trouble
-from interlock.core.workflow.interpret import Entry, Moved, Stuck
-from interlock.core.workflow.prompt import Resolved, Unset
+from interlock.core.workflow.compiled import CompiledApproval, CompiledWorkflow
+from interlock.core.workflow.conditions import UnusableValue
+from interlock.core.workflow.interpret import Destination, Entry, Impasse
+from interlock.core.workflow.prompt import MissingContextKeys, Resolved
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    destination: Moved
+    destination: Destination
     prompt: str = ""
     """Of the next step, where there is one."""
     confirms: bool = False
@@ -25,7 +25,7 @@ class NextStep(msgspec.Struct, frozen=True):
     trace: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     gaps: tuple[NewGap, ...] = ()
-    approval: Approval | None = None
+    approval: CompiledApproval | None = None
     """What must be answered before the run goes there."""
 
 
@@ -33,12 +33,14 @@ def next_step(
     current: CurrentStep, context: Context, judgement: Judgement, preferences: Preferences
 ) -> NextStep | tuple[Blocker, ...]:
     """What comes after the step at `at`, or why that cannot be said."""
-    moved = interpret.go_on(current.workflow, current.position, context, *judgement.controls)
+    moved = interpret.continue_from(
+        current.workflow, current.position, context, *judgement.controls
+    )
     found = prepare_step(current.workflow, moved, context, preferences)
     if not isinstance(found, NextStep):
         return routing_blockers(found, moved, current.workflow)
     needed = _needs_approval(current)
-    if isinstance(needed, Stuck):
+    if isinstance(needed, Impasse):
         return routing_blockers(needed, moved, current.workflow)
     gaps = list(bounded_loop_gaps(found.destination))
     approval = current.step.approval if needed else None
@@ -48,21 +50,25 @@ def next_step(
     return msgspec.structs.replace(found, gaps=tuple(gaps), approval=approval)
 
 
-def bounded_loop_gaps(destination: Moved) -> Iterator[NewGap]:
+def bounded_loop_gaps(destination: Destination) -> Iterator[NewGap]:
     """A loop that ended because of its bound leaves something undone."""
-    for loop in destination.bounded:
+    for loop in destination.bounded_loops:
         what = f"“{loop.title}” ended at its bound of {loop.passes_max} passes"
         yield NewGap("loop", "warning", what)
 
 
 def routing_blockers(
-    failure: Unset | Stuck, destination: Moved | Stuck, workflow: CompiledWorkflow
+    failure: MissingContextKeys | Impasse,
+    destination: Destination | Impasse,
+    workflow: CompiledWorkflow,
 ) -> tuple[Blocker, ...]:
     """Why the run cannot go where it should."""
-    if isinstance(failure, Stuck):
+    if isinstance(failure, Impasse):
         return (_impasse_blocker(failure),)
     loops = (
-        interpret.around(workflow, destination.position) if isinstance(destination, Moved) else ()
+        interpret.enclosing_loops(workflow, destination.position)
+        if isinstance(destination, Destination)
+        else ()
     )
     lists = {loop.loop.item_var: loop.loop.items for loop in loops if loop.loop.items}
     return tuple(
@@ -72,32 +78,32 @@ def routing_blockers(
 
 def prepare_step(
     workflow: CompiledWorkflow,
-    destination: Moved | Stuck,
+    destination: Destination | Impasse,
     context: Context,
     preferences: Preferences,
     *,
     opening: tuple[Resolved, ...] | None = None,
-) -> NextStep | Unset | Stuck:
+) -> NextStep | MissingContextKeys | Impasse:
     """The step that was moved to, with its prompt."""
-    if isinstance(destination, Stuck) or destination.step is None:
-        return destination if isinstance(destination, Stuck) else NextStep(destination)
+    if isinstance(destination, Impasse) or destination.step is None:
+        return destination if isinstance(destination, Impasse) else NextStep(destination)
     rendered = prompts.render(
         workflow, destination.position, context=context, preferences=preferences, opening=opening
     )
-    if isinstance(rendered, Unset | Stuck):
+    if isinstance(rendered, MissingContextKeys | Impasse):
         return rendered
     trace = rendered.trace
     return NextStep(destination, rendered.text, rendered.confirms, trace, rendered.warnings)
 
 
-def _needs_approval(current: CurrentStep) -> bool | Stuck:
+def _needs_approval(current: CurrentStep) -> bool | Impasse:
     approval = current.step.approval
     if approval is None or approval.condition is None:
         return approval is not None
     held = conditions.evaluate(conditions.unpack(approval.condition), current.scope)
-    if isinstance(held, Trouble):
+    if isinstance(held, UnusableValue):
         pointer = interpret.pointer_in(current.step, "requireConfirmation/condition", held)
-        return Stuck(current.step.id, pointer, held.var, held.message)
+        return Impasse(current.step.id, pointer, held.var, held.message)
     return held
 
 
@@ -119,7 +125,7 @@ def _unset_context_blocker(key: str, items: str | None) -> Blocker:
     )
 
 
-def _impasse_blocker(impasse: Stuck) -> Blocker:
+def _impasse_blocker(impasse: Impasse) -> Blocker:
     return Blocker(
         "condition_failed",
         f"/context/{impasse.var.replace('.', '/')}",

@@ -207,7 +207,7 @@ def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
 
 
 def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow) -> Pending:
-    loops = interpret.around(workflow, spec.position)
+    loops = interpret.enclosing_loops(workflow, spec.position)
     real = [found for found in loops if found.loop.kind != "group"]
     inner = real[-1] if real else None
     return Pending(

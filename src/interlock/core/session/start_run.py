@@ -30,9 +30,9 @@ from interlock.core.session.nodes import NodeSpec, make_node
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
-from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
-from interlock.core.workflow.interpret import Stuck, is_plain
-from interlock.core.workflow.prompt import Resolved, Unset
+from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.interpret import Impasse, is_plain_trace
+from interlock.core.workflow.prompt import MissingContextKeys, Resolved
 
 
 class NewRun(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class NewRun(msgspec.Struct, frozen=True):
 
 
 def start(
-    new_run: NewRun, pinned: Pinned, *, key: SigningKey, at_ms: int
+    new_run: NewRun, pinned: PinnedWorkflow, *, key: SigningKey, at_ms: int
 ) -> PlannedReply | RunRefusal:
     """A run of `pinned`, at its first step."""
     workflow = pinned.workflow
@@ -70,9 +70,9 @@ def start(
     found = prepare_step(
         workflow, moved, context.context, run.preferences, opening=new_run.references
     )
-    if isinstance(found, Unset):
+    if isinstance(found, MissingContextKeys):
         return ContextUnset(found.keys)
-    if isinstance(found, Stuck):
+    if isinstance(found, Impasse):
         return RunCannotBegin(found.pointer, found.var, found.message)
     attempt = ids.first_attempt(new_run.root)
     bounds = Judgement(gaps=tuple(bounded_loop_gaps(found.destination)))
@@ -129,7 +129,7 @@ def _first_context(
 
 
 def _trace_drafts(next_step: NextStep, run: RunHead, node: NodeId) -> list[EventDraft]:
-    moved = next_step.destination.trace if not is_plain(next_step.destination.trace) else ()
+    moved = next_step.destination.trace if not is_plain_trace(next_step.destination.trace) else ()
     entries = (*moved, *next_step.trace)
     return [trace_draft(entries, run.run, node)] if entries else []
 

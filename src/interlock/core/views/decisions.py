@@ -14,7 +14,7 @@ _NAMED_MAX = 5  # of several that were skipped for one reason
 
 def titles_of(workflow: CompiledWorkflow) -> dict[str, str]:
     found: dict[str, str] = {}
-    for step, loops in workflow.leaves():
+    for step, loops in workflow.steps_with_loops():
         found |= {loop.id: loop.title for loop in loops}
         found[step.id] = step.title
     return found

@@ -58,7 +58,7 @@ PASSAGES: dict[str, str] = {
 }
 
 
-def plain(name: str, family: Literal["features", "refs", "contracts"]) -> str:
+def strip_owner_prefix(name: str, family: Literal["features", "refs", "contracts"]) -> str:
     """`wr.features.x`, `interlock.features.x` and `x` are the same name."""
     for owner in ("wr", "interlock"):
         name = name.removeprefix(f"{owner}.{family}.")

@@ -11,15 +11,15 @@ from interlock.core.workflow import prompt_texts
 from interlock.core.workflow.compiled import Injected
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import STEPS_MAX, Function, Workflow
-from interlock.core.workflow.passthrough import RESERVED
-from interlock.core.workflow.placeholders import holes
-from interlock.core.workflow.problems import Problem, Rule, warning
+from interlock.core.workflow.passthrough import RESERVED_NAME
+from interlock.core.workflow.placeholders import placeholder_paths
+from interlock.core.workflow.problems import Problem, ProblemRule, warning
 
 _PART_BYTES = 100  # of a step or loop that says nothing
 COMPILED_BYTES_MAX = 4 * 1024 * 1024  # of texts, when everything is written out
 _STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_FORM = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_OUR_ENDS = ("__verification", "__audit", "__synthesis", "__decision")
+_GENERATED_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_GENERATED_SUFFIXES = ("__verification", "__audit", "__synthesis", "__decision")
 
 
 class Library(msgspec.Struct, frozen=True):
@@ -42,54 +42,54 @@ class Scope(msgspec.Struct, frozen=True):
     is_elsewhere: bool = False
     """The steps stand in another file, so that a pointer into them would mislead."""
 
-    def place(self, inner: str) -> str:
+    def pointer_to(self, inner: str) -> str:
         return self.at if self.is_elsewhere else f"{self.at}{inner}"
 
 
-class Ground:
+class CompilerBase:
     """Lives for one compilation, so it may collect."""
 
     def __init__(self, workflow: Workflow, library: Library) -> None:
         self.problems: list[Problem] = []
-        self.count = 0
+        self.step_count = 0
         """The steps so far."""
         self._size = 0
         self._ids: dict[str, str] = {}
-        self._bindings = {**_defaults(workflow), **library.bindings}
+        self._bindings = {**_slot_defaults(workflow), **library.bindings}
 
-    def text(self, text: str, at: str, *, has_holes: bool = True) -> str:
+    def resolve_text(self, text: str, at: str, *, has_placeholders: bool = True) -> str:
         """A text of the file, with what the project has bound to its slots."""
-        self.check(text, at)
-        if not has_holes and (filled := holes(text)):
+        self.check_placeholders(text, at)
+        if not has_placeholders and (filled := placeholder_paths(text)):
             what = f"`{{{{{filled[0]}}}}}` is not filled in here: it is shown as it is written"
             self.warn("prompt", at, what, "Speak of it in the prompt of a step.")
-        return self.bound(text, at)
+        return self.fill_slots(text, at)
 
     @contextmanager
-    def slots_of(self, routine: Workflow) -> Generator[None]:
+    def slot_defaults_of(self, routine: Workflow) -> Generator[None]:
         """The defaults of a routine's slots hold for its steps, where nobody has said better."""
-        before, self._bindings = self._bindings, {**_defaults(routine), **self._bindings}
+        before, self._bindings = self._bindings, {**_slot_defaults(routine), **self._bindings}
         yield
         self._bindings = before
 
-    def check(self, text: str, at: str) -> None:
-        for found in prompt_texts.not_computed(text):
+    def check_placeholders(self, text: str, at: str) -> None:
+        for found in prompt_texts.unsupported_placeholders(text):
             what = f"`{{{{{found}}}}}` is not a path into the context: it is shown as it is written"
             self.warn("prompt", at, what, "Use a plain path, like {{area.name}}.")
 
-    def bound(self, text: str, at: str) -> str:
-        def missing(slot: str) -> None:
+    def fill_slots(self, text: str, at: str) -> str:
+        def report_missing_slot(slot: str) -> None:
             self.error("binding", at, f"nothing is bound to the slot `{slot}`", _SLOT_HINT)
 
-        if self.grown(prompt_texts.bound_size(text, self._bindings), at):
+        if self.add_and_check_size(prompt_texts.filled_size(text, self._bindings), at):
             return ""
-        return prompt_texts.bound(text, self._bindings, missing)
+        return prompt_texts.fill_slots(text, self._bindings, report_missing_slot)
 
-    def weighed(self, contract: Contract | None) -> Contract | None:
+    def contract_within_limit(self, contract: Contract | None) -> Contract | None:
         size = len(contract.schema) + len(contract.example) if contract else 0
-        return None if self.grown(size, "") else contract
+        return None if self.add_and_check_size(size, "") else contract
 
-    def grown(self, size: int, at: str) -> bool:
+    def add_and_check_size(self, size: int, at: str) -> bool:
         """Whether the workflow has become too large with so many bytes more."""
         was_too_large, self._size = self.is_too_large, self._size + size
         if self.is_too_large and not was_too_large:
@@ -101,41 +101,50 @@ class Ground:
     def is_too_large(self) -> bool:
         return self._size > COMPILED_BYTES_MAX
 
-    def free(self, name: str, at: str) -> None:
-        if RESERVED.fullmatch(name):
+    def refuse_reserved_name(self, name: str, at: str) -> None:
+        if RESERVED_NAME.fullmatch(name):
             self.error("context", at, f"the name `{name}` is reserved")
 
-    def number(self, name: str, scope: Scope) -> int:
-        self.claim(name, scope)
-        self.count += 1
-        if self.count == STEPS_MAX + 1:
+    def next_step_number(self, name: str, scope: Scope) -> int:
+        self.claim_id(name, scope)
+        self.step_count += 1
+        if self.step_count == STEPS_MAX + 1:
             self.error("size", scope.at, f"the workflow has more than {STEPS_MAX} steps")
-        return self.count
+        return self.step_count
 
-    def claim(self, name: str, scope: Scope) -> None:
+    def claim_id(self, name: str, scope: Scope) -> None:
         """An id is of its form, and nobody else's."""
-        self.grown(_PART_BYTES, scope.at)
-        is_ours = scope.is_elsewhere and name.endswith(_OUR_ENDS) and _FORM.fullmatch(name)
-        if not is_ours and (not _STEP_ID.fullmatch(name) or name.endswith(_OUR_ENDS)):
+        self.add_and_check_size(_PART_BYTES, scope.at)
+        is_ours = (
+            scope.is_elsewhere
+            and name.endswith(_GENERATED_SUFFIXES)
+            and _GENERATED_ID.fullmatch(name)
+        )
+        if not is_ours and (not _STEP_ID.fullmatch(name) or name.endswith(_GENERATED_SUFFIXES)):
             what = f"`{name}` is not an id: lower-case letters, digits, `-` and `_`, at most 64"
-            hint = f"The ends {', '.join(_OUR_ENDS)} are for what the compiler makes."
-            self.error("id", scope.place("/id"), what, hint if name.endswith(_OUR_ENDS) else "")
+            hint = f"The ends {', '.join(_GENERATED_SUFFIXES)} are for what the compiler makes."
+            self.error(
+                "id",
+                scope.pointer_to("/id"),
+                what,
+                hint if name.endswith(_GENERATED_SUFFIXES) else "",
+            )
         whole = f"{scope.prefix}{name}"
         if whole in self._ids:
             what = f"`{name}` is already the id of {self._ids[whole]}"
-            self.error("id", scope.place("/id"), what)
+            self.error("id", scope.pointer_to("/id"), what)
         self._ids.setdefault(whole, scope.at)
 
-    def error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+    def error(self, rule: ProblemRule, at: str, message: str, suggestion: str = "") -> None:
         self.problems.append(Problem(rule, at, message, suggestion))
 
-    def warn(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+    def warn(self, rule: ProblemRule, at: str, message: str, suggestion: str = "") -> None:
         self.problems.append(warning(rule, at, message, suggestion))
 
 
 _SLOT_HINT = "Give it a `default` in `extensionPoints`, or bind it under [bindings] in config.toml."
 
 
-def _defaults(workflow: Workflow) -> dict[str, str]:
+def _slot_defaults(workflow: Workflow) -> dict[str, str]:
     points = workflow.extension_points
     return {point.slot_id: point.default for point in points if point.default is not None}

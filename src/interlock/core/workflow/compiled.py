@@ -27,11 +27,11 @@ COMPILER_VERSION = 1
 """Part of every hash: the same file may compile to something else one day."""
 
 
-class _Compiled(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class _CompiledStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pass
 
 
-class Injected(_Compiled, frozen=True):
+class Injected(_CompiledStruct, frozen=True):
     """A part that the author did not write."""
 
     part: Literal["step", "contract", "text"]
@@ -39,13 +39,13 @@ class Injected(_Compiled, frozen=True):
     """What brought it: `feature subagent_guidance`, `routine final-verification`, `loop review`."""
 
 
-class CompiledFragment(_Compiled, frozen=True):
+class CompiledFragment(_CompiledStruct, frozen=True):
     id: str
     text: str
     when: str | None = None
 
 
-class Approval(_Compiled, frozen=True):
+class CompiledApproval(_CompiledStruct, frozen=True):
     """Somebody must answer before the run goes on from a step."""
 
     kind: Literal["human_approval", "coordinator_eval"]
@@ -55,7 +55,7 @@ class Approval(_Compiled, frozen=True):
     on_timeout: Literal["deny", "grant"] = "deny"
 
 
-class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
+class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     id: StepId
     title: str
     prompt: str
@@ -72,7 +72,7 @@ class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
     fragments: tuple[CompiledFragment, ...] = ()
     confirms: bool | str = False
     """Whether the user is asked before the step is handed in; a text is the condition."""
-    approval: Approval | None = None
+    approval: CompiledApproval | None = None
     contract: Contract | None = None
     validation_criteria: str | None = None
     user_only: UserOnly | None = None
@@ -82,13 +82,13 @@ class CompiledStep(_Compiled, frozen=True, tag_field="type", tag="step"):
     injected: tuple[Injected, ...] = ()
 
 
-class CompiledLoop(_Compiled, frozen=True, tag_field="type", tag="loop"):
+class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):
     id: StepId
     title: str
     kind: Literal["while", "until", "for", "forEach", "group"]
     """A group is gone through once, or not at all: its condition is looked at before it."""
     passes_max: int
-    body: "tuple[Part, ...]"
+    body: "tuple[CompiledPart, ...]"
     pointer: str
     is_elsewhere: bool = False
     condition: str | None = None
@@ -110,10 +110,10 @@ class CompiledLoop(_Compiled, frozen=True, tag_field="type", tag="loop"):
         return self.kind in ("while", "until") and self.condition is None
 
 
-Part: TypeAlias = CompiledStep | CompiledLoop
+CompiledPart: TypeAlias = CompiledStep | CompiledLoop
 
 
-class CompiledInput(_Compiled, frozen=True):
+class CompiledInput(_CompiledStruct, frozen=True):
     name: str
     description: str
     default: str | None = None
@@ -121,12 +121,12 @@ class CompiledInput(_Compiled, frozen=True):
     is_required: bool = True
 
 
-class CompiledWorkflow(_Compiled, frozen=True):
+class CompiledWorkflow(_CompiledStruct, frozen=True):
     compiler_version: int
     id: WorkflowId
     version: str
     name: str
-    steps: tuple[Part, ...]
+    steps: tuple[CompiledPart, ...]
     step_count: int
     kind: Literal["workflow", "routine"] = "workflow"
     guidance: tuple[str, ...] = ()
@@ -143,9 +143,9 @@ class CompiledWorkflow(_Compiled, frozen=True):
     shows_unset: bool = False
     """An unset value is shown as such instead of stopping the run: for foreign files."""
 
-    def leaves(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
+    def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
         """The steps in the order of the definition, each with the loops around it."""
-        waiting: list[tuple[Part, tuple[CompiledLoop, ...]]] = [
+        waiting: list[tuple[CompiledPart, tuple[CompiledLoop, ...]]] = [
             (part, ()) for part in reversed(self.steps)
         ]
         while waiting:
@@ -156,7 +156,7 @@ class CompiledWorkflow(_Compiled, frozen=True):
                 waiting += [(inner, (*around, part)) for inner in reversed(part.body)]
 
 
-class Pinned(msgspec.Struct, frozen=True):
+class PinnedWorkflow(msgspec.Struct, frozen=True):
     """A compiled workflow together with the bytes and the hash that pin it."""
 
     workflow: CompiledWorkflow
@@ -167,10 +167,10 @@ class Pinned(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(CompiledWorkflow)
 
 
-def pin(workflow: CompiledWorkflow) -> Pinned:
+def pin_workflow(workflow: CompiledWorkflow) -> PinnedWorkflow:
     content = canonical.encode(workflow)
-    return Pinned(workflow, content, WorkflowHash(canonical.blob_ref(content)))
+    return PinnedWorkflow(workflow, content, WorkflowHash(canonical.blob_ref(content)))
 
 
-def unpack(content: bytes) -> CompiledWorkflow:
+def decode_workflow(content: bytes) -> CompiledWorkflow:
     return _decoder.decode(content)

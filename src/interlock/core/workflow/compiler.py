@@ -3,51 +3,63 @@
 import msgspec
 
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import COMPILER_VERSION, CompiledWorkflow, Pinned, pin
+from interlock.core.workflow.compiled import (
+    COMPILER_VERSION,
+    CompiledWorkflow,
+    PinnedWorkflow,
+    pin_workflow,
+)
 from interlock.core.workflow.definition import Workflow
 from interlock.core.workflow.header_compiler import compiled_header
-from interlock.core.workflow.parsing import PROBLEMS_MAX, Source, read, with_places
-from interlock.core.workflow.problems import Invalid, Problem, errors_of
-from interlock.core.workflow.step_compiler import Blocks
+from interlock.core.workflow.parsing import (
+    PROBLEMS_MAX,
+    ParsedWorkflow,
+    parse_workflow,
+    with_locations,
+)
+from interlock.core.workflow.problems import InvalidWorkflow, Problem, errors_of
+from interlock.core.workflow.step_compiler import StepCompiler
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class Compilation(msgspec.Struct, frozen=True):
     workflow: Workflow
-    pinned: Pinned
+    pinned: PinnedWorkflow
     warnings: tuple[Problem, ...] = ()
 
 
-ALONE = Library()
+EMPTY_LIBRARY = Library()
 
 
-def load(content: bytes, library: Library = ALONE) -> Compiled | Invalid:
+def compile_content(
+    content: bytes, library: Library = EMPTY_LIBRARY
+) -> Compilation | InvalidWorkflow:
     """The workflow in a file."""
-    source = read(content)
-    return source if isinstance(source, Invalid) else compile_source(source, library)
+    source = parse_workflow(content)
+    return source if isinstance(source, InvalidWorkflow) else compile_parsed(source, library)
 
 
-def compile_source(source: Source, library: Library) -> Compiled | Invalid:
-    workflow, problems = _compiled(source.workflow, library)
+def compile_parsed(source: ParsedWorkflow, library: Library) -> Compilation | InvalidWorkflow:
+    workflow, problems = _compile(source.workflow, library)
     problems = (*source.warnings, *problems)
     if errors_of(problems):
         ordered = sorted(problems, key=lambda found: found.severity)  # errors come first
-        return Invalid(with_places(source.text, tuple(ordered[:PROBLEMS_MAX])))
+        return InvalidWorkflow(with_locations(source.text, tuple(ordered[:PROBLEMS_MAX])))
     told = problems[:PROBLEMS_MAX]
-    return Compiled(source.workflow, pin(workflow), with_places(source.text, told))
+    return Compilation(source.workflow, pin_workflow(workflow), with_locations(source.text, told))
 
 
-def compile_workflow(workflow: Workflow) -> Pinned:
+def compile_workflow(workflow: Workflow) -> PinnedWorkflow:
     """One that we wrote ourselves, and that has no problems."""
-    compiled, problems = _compiled(workflow, ALONE)
+    compiled, problems = _compile(workflow, EMPTY_LIBRARY)
     assert not errors_of(problems), f"{workflow.id}: {problems}"
-    return pin(compiled)
+    return pin_workflow(compiled)
 
 
-def _compiled(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tuple[Problem, ...]]:
-    blocks = Blocks(workflow, library)
-    parts = blocks.compiled()
-    header = compiled_header(workflow, blocks.text, blocks.problems)
-    if not blocks.count and not errors_of(blocks.problems):
+def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tuple[Problem, ...]]:
+    blocks = StepCompiler(workflow, library)
+    parts = blocks.compile_steps()
+    header = compiled_header(workflow, blocks.resolve_text, blocks.problems)
+    if not blocks.step_count and not errors_of(blocks.problems):
         blocks.problems.append(Problem("unreachable", "/steps", "no step is left of the workflow"))
     compiled = CompiledWorkflow(
         compiler_version=COMPILER_VERSION,
@@ -55,7 +67,7 @@ def _compiled(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, t
         version=workflow.version,
         name=workflow.name,
         steps=parts,
-        step_count=blocks.count,
+        step_count=blocks.step_count,
         kind=workflow.kind,
         guidance=header.guidance,
         preconditions=header.preconditions,

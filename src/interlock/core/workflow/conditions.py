@@ -41,22 +41,22 @@ class Comparison(msgspec.Struct, frozen=True):
     value: Json
 
 
-class Holds(msgspec.Struct, frozen=True):
+class TruthTest(msgspec.Struct, frozen=True):
     """Set, and not false, 0, "" or empty."""
 
     var: str
 
 
 class Join(msgspec.Struct, frozen=True):
-    how: Literal["and", "or"]
+    connective: Literal["and", "or"]
     parts: "tuple[Condition, ...]"
 
 
-class Not(msgspec.Struct, frozen=True):
+class Negation(msgspec.Struct, frozen=True):
     part: "Condition"
 
 
-Condition: TypeAlias = Comparison | Holds | Join | Not
+Condition: TypeAlias = Comparison | TruthTest | Join | Negation
 
 
 class Flaw(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Flaw(msgspec.Struct, frozen=True):
     message: str
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class UnusableValue(msgspec.Struct, frozen=True):
     """A comparison that has no answer. `pointer` is its place in the condition's JSON."""
 
     var: str
@@ -76,18 +76,18 @@ class Trouble(msgspec.Struct, frozen=True):
 
 def parse(value: Json, pointer: str = "") -> Condition | tuple[Flaw, ...]:
     """The condition, or everything that is wrong with it. `pointer` is where it stands."""
-    reading = _Reading()
-    if not _measure(value, pointer, reading):
+    reading = _ConditionParseState()
+    if not _is_small_enough(value, pointer, reading):
         return (Flaw(pointer, f"has more than {SIZE_MAX} values and characters"),)
     try:
         plain = msgspec.json.decode(canonical.encode(value))
         canonical.encode(plain)  # 1e20 became an integer, which is not taken when it is read again
     except NotCanonical as refused:
         return (Flaw(pointer + refused.pointer, refused.reason),)
-    condition = _read(plain, pointer, reading)
+    condition = _read_condition(plain, pointer, reading)
     if reading.count > COUNT_MAX:
         reading.refuse(pointer, f"has more than {COUNT_MAX} comparisons")
-    _weigh(reading)
+    _refuse_costly_patterns(reading)
     if condition is None or reading.flaws:
         return tuple(dict.fromkeys(reading.flaws))
     return condition
@@ -96,8 +96,8 @@ def parse(value: Json, pointer: str = "") -> Condition | tuple[Flaw, ...]:
 @lru_cache(maxsize=256)  # a loop asks the same again and again
 def unpack(content: str | bytes) -> Condition:
     """A condition that `parse` took before; it is not weighed again."""
-    reading = _Reading()
-    condition = _read(msgspec.json.decode(content), "", reading)
+    reading = _ConditionParseState()
+    condition = _read_condition(msgspec.json.decode(content), "", reading)
     assert not reading.flaws, f"this condition was never taken: {reading.flaws}"
     return cast("Condition", condition)
 
@@ -107,9 +107,9 @@ def to_json(condition: Condition) -> Json:
     match condition:
         case Join(how, parts):
             return {how: [to_json(part) for part in parts]}
-        case Not(part):
+        case Negation(part):
             return {"not": to_json(part)}
-        case Holds(var):
+        case TruthTest(var):
             return {"var": var}
         case Comparison(var, operator, value):
             return {"var": var, operator: value}
@@ -117,30 +117,30 @@ def to_json(condition: Condition) -> Json:
 
 def evaluate(
     condition: Condition, context: Mapping[str, Json], pointer: str = ""
-) -> bool | Trouble:
+) -> bool | UnusableValue:
     """Whether it is so. Parts are asked from left to right, until the answer is known."""
     match condition:
         case Join(how, parts):
             decides = how == "or"
             for index, part in enumerate(parts):
                 answer = evaluate(part, context, f"{pointer}/{how}/{index}")
-                if isinstance(answer, Trouble) or answer is decides:
+                if isinstance(answer, UnusableValue) or answer is decides:
                     return answer
             return not decides
-        case Not(part):
+        case Negation(part):
             answer = evaluate(part, context, f"{pointer}/not")
-            return answer if isinstance(answer, Trouble) else not answer
-        case Holds(var):
+            return answer if isinstance(answer, UnusableValue) else not answer
+        case TruthTest(var):
             return bool(look_up(context, var))
         case Comparison(var, operator, wanted):
             value = look_up(context, var)
             answer = operators.compare(value, operator, wanted)
-            return _trouble(condition, value, pointer) if answer is None else answer
+            return _unusable_value(condition, value, pointer) if answer is None else answer
 
 
-def words(condition: Condition) -> str:
+def describe(condition: Condition) -> str:
     """What is asked, as a clause."""
-    return clip(_words(condition))
+    return clip(_describe(condition))
 
 
 def variables(condition: Condition) -> tuple[str, ...]:
@@ -148,9 +148,9 @@ def variables(condition: Condition) -> tuple[str, ...]:
     match condition:
         case Join(_, parts):
             return tuple(dict.fromkeys(var for part in parts for var in variables(part)))
-        case Not(part):
+        case Negation(part):
             return variables(part)
-        case Holds(var) | Comparison(var):
+        case TruthTest(var) | Comparison(var):
             return (var,)
 
 
@@ -174,7 +174,7 @@ def look_up(context: Mapping[str, Json], path: str) -> Json:
     return value
 
 
-class _Reading(msgspec.Struct):
+class _ConditionParseState(msgspec.Struct):
     """What was found so far."""
 
     flaws: list[Flaw] = []
@@ -186,7 +186,7 @@ class _Reading(msgspec.Struct):
             self.flaws.append(Flaw(at, message))
 
 
-def _measure(root: Json, pointer: str, reading: _Reading) -> bool:
+def _is_small_enough(root: Json, pointer: str, reading: _ConditionParseState) -> bool:
     """Whether this is small enough to be read at all; texts that are too long are refused."""
     # A loop and not recursion, and no deeper than what has a canonical form: it is anyone's JSON.
     waiting: list[tuple[str, int, Json]] = [(pointer, 0, root)]
@@ -212,7 +212,9 @@ def _measure(root: Json, pointer: str, reading: _Reading) -> bool:
     return True
 
 
-def _read(value: Json, at: str, reading: _Reading, depth: int = 0) -> Condition | None:
+def _read_condition(
+    value: Json, at: str, reading: _ConditionParseState, depth: int = 0
+) -> Condition | None:
     if len(reading.flaws) == FLAWS_MAX:
         return None
     if depth > NESTING_MAX:
@@ -228,17 +230,21 @@ def _read(value: Json, at: str, reading: _Reading, depth: int = 0) -> Condition 
     return read[0]
 
 
-def _read_join(name: str, value: Json, at: str, reading: _Reading, depth: int) -> Condition | None:
+def _read_join(
+    name: str, value: Json, at: str, reading: _ConditionParseState, depth: int
+) -> Condition | None:
     if name == "not":
-        part = _read(value, at, reading, depth + 1)
-        return Not(part) if part else None
+        part = _read_condition(value, at, reading, depth + 1)
+        return Negation(part) if part else None
     if not isinstance(value, list) or not value:
         return reading.refuse(at, "wants a list that is not empty")
-    read = [_read(part, f"{at}/{i}", reading, depth + 1) for i, part in enumerate(value)]
+    read = [_read_condition(part, f"{at}/{i}", reading, depth + 1) for i, part in enumerate(value)]
     return Join("and" if name == "and" else "or", tuple(part for part in read if part))
 
 
-def _read_comparison(value: dict[str, Json], at: str, reading: _Reading) -> Condition | None:
+def _read_comparison(
+    value: dict[str, Json], at: str, reading: _ConditionParseState
+) -> Condition | None:
     reading.count += 1
     flaw_count, var = len(reading.flaws), value.get("var")
     if "var" not in value:
@@ -247,10 +253,10 @@ def _read_comparison(value: dict[str, Json], at: str, reading: _Reading) -> Cond
         what = "is not the path of a variable: use names or numbers with dots between them, "
         reading.refuse(f"{at}/var", f"{what}at most 8, the first a name")
     for name in [name for name in value if name not in ("var", *OPERATORS)][:FLAWS_MAX]:
-        reading.refuse(f"{at}/{escape_pointer_part(name)}", _not_known(name))
+        reading.refuse(f"{at}/{escape_pointer_part(name)}", _unknown_key_message(name))
     asked: list[Operator] = [operator for operator in OPERATORS if operator in value]
     for operator in asked:
-        if instead := operators.wanted_instead(operator, value[operator]):
+        if instead := operators.expected_operand(operator, value[operator]):
             reading.refuse(f"{at}/{operator}", f"wants {instead}")
         elif operator == "matches":
             reading.patterns.append((f"{at}/matches", cast("str", value["matches"])))
@@ -259,10 +265,10 @@ def _read_comparison(value: dict[str, Json], at: str, reading: _Reading) -> Cond
         reading.refuse(at, f"has {several}; write a comparison for each and join them with `and`")
     if len(reading.flaws) > flaw_count or not isinstance(var, str):
         return None
-    return Comparison(var, asked[0], value[asked[0]]) if asked else Holds(var)
+    return Comparison(var, asked[0], value[asked[0]]) if asked else TruthTest(var)
 
 
-def _not_known(name: str) -> str:
+def _unknown_key_message(name: str) -> str:
     import difflib  # noqa: PLC0415 (only who has made a mistake needs it)
 
     name = clip(name, _SHOWN_LENGTH_MAX)
@@ -272,12 +278,12 @@ def _not_known(name: str) -> str:
     return f"`{name}` is not known here; {hint}"
 
 
-def _weigh(reading: _Reading) -> None:
+def _refuse_costly_patterns(reading: _ConditionParseState) -> None:
     total = 0
     for at, pattern in reading.patterns[:COUNT_MAX]:
         if len(reading.flaws) == FLAWS_MAX:
             break
-        found = operators.instructions(pattern)
+        found = operators.instruction_count(pattern)
         if isinstance(found, str):
             reading.refuse(at, f"cannot be searched for in linear time: {found}")
             continue
@@ -288,7 +294,7 @@ def _weigh(reading: _Reading) -> None:
             break
 
 
-def _trouble(comparison: Comparison, value: Json, at: str) -> Trouble:
+def _unusable_value(comparison: Comparison, value: Json, at: str) -> UnusableValue:
     var, operator, wanted = comparison.var, comparison.operator, comparison.value
     match value:
         case list():
@@ -297,21 +303,22 @@ def _trouble(comparison: Comparison, value: Json, at: str) -> Trouble:
             shown = "an object"
         case _:
             shown = quote(value, _SHOWN_LENGTH_MAX)
-    need = operators.answerable_for(operator, wanted)
+    need = operators.required_variable_kind(operator, wanted)
     why = f"only {need} can be asked whether it {operators.phrase(operator, wanted)}"
-    return Trouble(var, at, f"`{var}` is {shown}, and {why}. Set `{var}` to {need}.")
+    return UnusableValue(var, at, f"`{var}` is {shown}, and {why}. Set `{var}` to {need}.")
 
 
-def _words(condition: Condition) -> str:
+def _describe(condition: Condition) -> str:
     match condition:
         case Join(how, parts):
             several = (
-                f"({_words(part)})" if isinstance(part, Join) else _words(part) for part in parts
+                f"({_describe(part)})" if isinstance(part, Join) else _describe(part)
+                for part in parts
             )
             return f" {how} ".join(several)
-        case Not(part):
-            return f"not ({_words(part)})"
-        case Holds(var):
+        case Negation(part):
+            return f"not ({_describe(part)})"
+        case TruthTest(var):
             return f"`{var}` is set and not false, 0 or empty"
         case Comparison(var, operator, wanted):
             return f"`{var}` {operators.phrase(operator, wanted)}"

@@ -20,7 +20,7 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import conditions, schemas
-from interlock.core.workflow.conditions import Condition, Flaw, Trouble
+from interlock.core.workflow.conditions import Condition, Flaw, UnusableValue
 from interlock.core.workflow.operators import clip, quote
 from interlock.core.workflow.patterns import compile_pattern
 
@@ -34,38 +34,38 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LENGTH_MAX)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class _Rule(
+class _RuleStruct(
     msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, omit_defaults=True
 ):
     pass
 
 
-class Contains(_Rule, frozen=True, tag="contains"):
+class ContainsRule(_RuleStruct, frozen=True, tag="contains"):
     value: Text
     message: Text | None = None
 
 
-class Regex(_Rule, frozen=True, tag="regex"):
+class RegexRule(_RuleStruct, frozen=True, tag="regex"):
     pattern: Text
     flags: Annotated[str, msgspec.Meta(pattern="^i?m?s?$")] = ""
     message: Text | None = None
 
 
-class Length(_Rule, frozen=True, tag="length"):
+class LengthRule(_RuleStruct, frozen=True, tag="length"):
     min: Size | None = None
     max: Size | None = None
     message: Text | None = None
 
 
-class Schema(_Rule, frozen=True, tag="schema"):
+class SchemaRule(_RuleStruct, frozen=True, tag="schema"):
     schema: dict[str, Any]
     message: Text | None = None
 
 
-Rule: TypeAlias = Contains | Regex | Length | Schema
+Rule: TypeAlias = ContainsRule | RegexRule | LengthRule | SchemaRule
 
 
-class When(msgspec.Struct, frozen=True):
+class ConditionalRule(msgspec.Struct, frozen=True):
     """A rule that counts only where its condition holds."""
 
     condition: Condition
@@ -84,7 +84,7 @@ class Not(msgspec.Struct, frozen=True):
     part: "Criterion"
 
 
-Criterion: TypeAlias = Rule | When | And | Or | Not
+Criterion: TypeAlias = Rule | ConditionalRule | And | Or | Not
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class Issue(msgspec.Struct, frozen=True):
     suggestion: str
 
 
-class _Handed(msgspec.Struct, frozen=True):
+class _OutputUnderCheck(msgspec.Struct, frozen=True):
     """What criteria are held against. `artifacts` have canonical forms."""
 
     notes: str
@@ -106,15 +106,15 @@ class _Handed(msgspec.Struct, frozen=True):
 
 def parse(value: Json, pointer: str = "") -> Criterion | tuple[Flaw, ...]:
     """The criteria, or everything that is wrong with them. `pointer` is where they stand."""
-    read = schemas.plain(value, pointer, bytes_max=BYTES_MAX)
+    read = schemas.canonical_value(value, pointer, bytes_max=BYTES_MAX)
     if isinstance(read, Flaw):
         return (read,)
-    reading = _Reading()
-    criterion = _read(read[0], pointer, reading)
+    reading = _CriteriaParseState()
+    criterion = _read_criterion(read[0], pointer, reading)
     if len(reading.rules) > COUNT_MAX:
         reading.refuse(pointer, f"more than {COUNT_MAX} rules")
     for at, rule in reading.rules[:COUNT_MAX]:
-        _weigh(rule, at, reading)
+        _weigh_rule(rule, at, reading)
         if reading.refuse_excess(at):
             break
     if criterion is None or reading.flaws:
@@ -124,8 +124,8 @@ def parse(value: Json, pointer: str = "") -> Criterion | tuple[Flaw, ...]:
 
 def unpack(content: bytes | msgspec.Raw) -> Criterion:
     """Criteria that `parse` took before; they are not weighed again."""
-    reading = _Reading(is_known=True)
-    criterion = _read(msgspec.json.decode(content), "", reading)
+    reading = _CriteriaParseState(is_trusted=True)
+    criterion = _read_criterion(msgspec.json.decode(content), "", reading)
     assert not reading.flaws, f"these criteria were never taken: {reading.flaws}"
     return cast("Criterion", criterion)
 
@@ -139,7 +139,7 @@ def to_json(criterion: Criterion) -> Json:
             return {"or": [to_json(part) for part in parts]}
         case Not(part):
             return {"not": to_json(part)}
-        case When(condition, rule):
+        case ConditionalRule(condition, rule):
             written = cast("dict[str, Json]", to_json(rule))
             return {**written, "condition": conditions.to_json(condition)}
         case _:
@@ -155,49 +155,53 @@ def check(
     pointer: str = "",
 ) -> tuple[Issue, ...]:
     """What of `criterion` is not met; nothing if all of it is. `artifacts` have canonical forms."""
-    return _check(criterion, _Handed(notes, artifacts, context), pointer) or ()
+    return _issues_of(criterion, _OutputUnderCheck(notes, artifacts, context), pointer) or ()
 
 
-def _check(criterion: Criterion, handed: _Handed, at: str) -> tuple[Issue, ...] | None:
+def _issues_of(
+    criterion: Criterion, output: _OutputUnderCheck, at: str
+) -> tuple[Issue, ...] | None:
     """The issues, or None for what does not count.
 
     Where all issues are troubles with a condition, nobody knows whether the criterion is met.
     """
     match criterion:
-        case When(condition, rule):
-            answer = conditions.evaluate(condition, handed.context)
-            if isinstance(answer, Trouble):
-                return (_troubled(answer, at),)
-            return _check(rule, handed, at) if answer else None
+        case ConditionalRule(condition, rule):
+            answer = conditions.evaluate(condition, output.context)
+            if isinstance(answer, UnusableValue):
+                return (_condition_issue(answer, at),)
+            return _issues_of(rule, output, at) if answer else None
         case And(parts):
-            found = _counted(parts, handed, f"{at}/and")
+            found = _issues_of_parts(parts, output, f"{at}/and")
             return tuple(issue for issues in found for issue in issues) if found else None
         case Or(parts):
-            found = _counted(parts, handed, f"{at}/or")
-            return _none_met(found, at) if found else None
+            found = _issues_of_parts(parts, output, f"{at}/or")
+            return _unmet_alternatives(found, at) if found else None
         case Not(part):
-            issues = _check(part, handed, f"{at}/not")
-            if issues is None or (issues and all(map(_is_trouble, issues))):
+            issues = _issues_of(part, output, f"{at}/not")
+            if issues is None or (issues and all(map(_is_condition_issue, issues))):
                 return issues
-            message = f"This is so and must not be: {_words(part)}"
-            todo = f"Make a change, so that this is not so: {_words(part)}."
+            message = f"This is so and must not be: {_describe(part)}"
+            todo = f"Make a change, so that this is not so: {_describe(part)}."
             return () if issues else (Issue("not", at, message, todo),)
         case _:
-            wrong = _wrong(criterion, handed.notes, handed.artifacts)
+            wrong = _fault_and_remedy(criterion, output.notes, output.artifacts)
             kind: Any = criterion.__struct_config__.tag
             return (Issue(kind, at, *wrong),) if wrong else ()
 
 
-def _counted(parts: Sequence[Criterion], handed: _Handed, at: str) -> list[tuple[Issue, ...]]:
-    found = [_check(part, handed, f"{at}/{index}") for index, part in enumerate(parts)]
+def _issues_of_parts(
+    parts: Sequence[Criterion], output: _OutputUnderCheck, at: str
+) -> list[tuple[Issue, ...]]:
+    found = [_issues_of(part, output, f"{at}/{index}") for index, part in enumerate(parts)]
     return [issues for issues in found if issues is not None]
 
 
-def _none_met(found: list[tuple[Issue, ...]], at: str) -> tuple[Issue, ...]:
+def _unmet_alternatives(found: list[tuple[Issue, ...]], at: str) -> tuple[Issue, ...]:
     """Of alternatives that count: nothing, if one is met."""
     if not all(found):
         return ()
-    if unknown := [issues for issues in found if all(map(_is_trouble, issues))]:
+    if unknown := [issues for issues in found if all(map(_is_condition_issue, issues))]:
         return tuple(issue for issues in unknown for issue in issues)
     nearest = min(found, key=len)
     message = clip("; nor: ".join(issues[0].message for issues in found), 1_000)
@@ -205,37 +209,39 @@ def _none_met(found: list[tuple[Issue, ...]], at: str) -> tuple[Issue, ...]:
     return (Issue("or", at, message, " ".join(issue.suggestion for issue in nearest)),)
 
 
-def _troubled(trouble: Trouble, at: str) -> Issue:
-    message = f"Whether this rule counts cannot be said: {trouble.message}"
-    todo = f"Set `{trouble.var}` in the context to a value that can be compared."
-    return Issue("condition", f"{at}/condition{trouble.pointer}", message, todo)
+def _condition_issue(unusable: UnusableValue, at: str) -> Issue:
+    message = f"Whether this rule counts cannot be said: {unusable.message}"
+    todo = f"Set `{unusable.var}` in the context to a value that can be compared."
+    return Issue("condition", f"{at}/condition{unusable.pointer}", message, todo)
 
 
-def _is_trouble(issue: Issue) -> bool:
+def _is_condition_issue(issue: Issue) -> bool:
     return issue.rule == "condition"
 
 
 def requirements(criterion: Criterion) -> tuple[str, ...]:
     """What is demanded, in a few lines for the one who has to meet it."""
     parts = criterion.parts if isinstance(criterion, And) else (criterion,)
-    lines = [clip(_words(part), 500) for part in parts]
+    lines = [clip(_describe(part), 500) for part in parts]
     if len(lines) > LINES_MAX:
         left = len(lines) - LINES_MAX + 1
         lines[LINES_MAX - 1 :] = [f"and {left} more; you will be told which of them are not met"]
     return tuple(line[0].upper() + line[1:] for line in lines)
 
 
-class _Reading(schemas.Weighing):
+class _CriteriaParseState(schemas.CostTally):
     """What was found so far."""
 
-    rules: list[tuple[str, Rule | When]] = msgspec.field(
-        default_factory=list[tuple[str, Rule | When]]
+    rules: list[tuple[str, Rule | ConditionalRule]] = msgspec.field(
+        default_factory=list[tuple[str, Rule | ConditionalRule]]
     )
-    is_known: bool = False
+    is_trusted: bool = False
     """These were read and weighed before."""
 
 
-def _read(value: Any, at: str, reading: _Reading, depth: int = 0) -> Criterion | None:
+def _read_criterion(
+    value: Any, at: str, reading: _CriteriaParseState, depth: int = 0
+) -> Criterion | None:
     if depth > NESTING_MAX:
         return reading.refuse(at, f"nested more than {NESTING_MAX} deep")
     match value:
@@ -246,7 +252,7 @@ def _read(value: Any, at: str, reading: _Reading, depth: int = 0) -> Criterion |
         case {"or": [_, *_] as parts, **rest} if not rest:
             return Or(_read_parts(parts, f"{at}/or", reading, depth))
         case {"not": inner, **rest} if not rest:
-            part = _read(inner, f"{at}/not", reading, depth + 1)
+            part = _read_criterion(inner, f"{at}/not", reading, depth + 1)
             return Not(part) if part else None
         case {"type": "contains" | "regex" | "length" | "schema"}:
             return _read_rule(value, at, reading)
@@ -258,13 +264,15 @@ def _read(value: Any, at: str, reading: _Reading, depth: int = 0) -> Criterion |
 
 
 def _read_parts(
-    parts: Sequence[Any], at: str, reading: _Reading, depth: int
+    parts: Sequence[Any], at: str, reading: _CriteriaParseState, depth: int
 ) -> tuple[Criterion, ...]:
-    read = [_read(part, f"{at}/{i}", reading, depth + 1) for i, part in enumerate(parts)]
+    read = [_read_criterion(part, f"{at}/{i}", reading, depth + 1) for i, part in enumerate(parts)]
     return tuple(part for part in read if part)
 
 
-def _read_rule(value: dict[str, Any], at: str, reading: _Reading) -> Rule | When | None:
+def _read_rule(
+    value: dict[str, Any], at: str, reading: _CriteriaParseState
+) -> Rule | ConditionalRule | None:
     condition = _read_condition(value.get("condition"), f"{at}/condition", reading)
     try:
         rule = msgspec.convert({key: value[key] for key in value if key != "condition"}, Rule)
@@ -272,13 +280,13 @@ def _read_rule(value: dict[str, Any], at: str, reading: _Reading) -> Rule | When
         # msgspec says "…what… - at `$.value`"; the place is left out when it is the whole rule.
         what, _, place = str(error).partition(" - at `$")
         return reading.refuse(at + place.rstrip("`").replace(".", "/"), what)
-    read = When(condition, rule) if condition else rule
+    read = ConditionalRule(condition, rule) if condition else rule
     reading.rules.append((at, read))
     return read
 
 
-def _read_condition(value: Json, at: str, reading: _Reading) -> Condition | None:
-    if value is None or reading.is_known:
+def _read_condition(value: Json, at: str, reading: _CriteriaParseState) -> Condition | None:
+    if value is None or reading.is_trusted:
         return None if value is None else conditions.unpack(msgspec.json.encode(value))
     parsed = conditions.parse(value, at)
     if not isinstance(parsed, tuple):
@@ -288,65 +296,65 @@ def _read_condition(value: Json, at: str, reading: _Reading) -> Condition | None
     return None
 
 
-def _weigh(rule: Rule | When, at: str, reading: _Reading) -> None:
+def _weigh_rule(rule: Rule | ConditionalRule, at: str, reading: _CriteriaParseState) -> None:
     """Refuse what makes no sense, and add up the work of the rest."""
     match rule:
-        case When(condition, inner):
-            for pattern in _patterns(conditions.to_json(condition)):
+        case ConditionalRule(condition, inner):
+            for pattern in _patterns_in(conditions.to_json(condition)):
                 schemas.weigh_pattern(pattern, f"{at}/condition", reading)
-            _weigh(inner, at, reading)
-        case Regex(pattern, flags):
+            _weigh_rule(inner, at, reading)
+        case RegexRule(pattern, flags):
             schemas.weigh_pattern(pattern, f"{at}/pattern", reading, flags)
-        case Length(None, None):
+        case LengthRule(None, None):
             reading.refuse(at, "wants `min` or `max`")
-        case Length(int(least), int(most)) if least > most:
+        case LengthRule(int(least), int(most)) if least > most:
             reading.refuse(at, f"no text has at least {least} and at most {most} characters")
-        case Schema(schema):
+        case SchemaRule(schema):
             schemas.weigh(schema, f"{at}/schema", reading)
         case _:
             pass
 
 
-def _patterns(condition: Json) -> Iterator[str]:
+def _patterns_in(condition: Json) -> Iterator[str]:
     """All patterns in a condition, as `conditions.to_json` has it."""
     match condition:
         case {"and": list(parts)} | {"or": list(parts)}:
             for part in parts:
-                yield from _patterns(part)
+                yield from _patterns_in(part)
         case {"not": part}:
-            yield from _patterns(part)
+            yield from _patterns_in(part)
         case {"matches": str(pattern)}:
             yield pattern
         case _:
             pass
 
 
-def _wrong(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str] | None:
+def _fault_and_remedy(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tuple[str, str] | None:
     """What is wrong, and what to do about it."""
     size, text = len(notes), notes.encode(errors="replace")
     match rule:
-        case Contains(value) if value not in notes:
+        case ContainsRule(value) if value not in notes:
             near = " with these capitals" if value.lower() in notes.lower() else ""
             wrong = f"The notes do not contain {quote(value, BYTES_MAX)}{near}"
             todo = f"Write this in the notes: {quote(value, BYTES_MAX)}"
-        case Regex(pattern, flags) if not compile_pattern(pattern, flags).search(text):
+        case RegexRule(pattern, flags) if not compile_pattern(pattern, flags).search(text):
             wrong = f"Nothing in the notes matches /{pattern}/{flags}"
             todo = f"Write something in the notes that matches /{pattern}/{flags}"
-        case Length(int(least)) if size < least:
+        case LengthRule(int(least)) if size < least:
             wrong = f"The notes have {size} characters; at least {least} are wanted"
             todo = f"Add at least {least - size} characters."
-        case Length(_, int(most)) if size > most:
+        case LengthRule(_, int(most)) if size > most:
             wrong = f"The notes have {size} characters; at most {most} are wanted"
             todo = f"Remove at least {size - most} characters."
-        case Schema(schema) if not any(map(schemas.validator(schema), artifacts)):
-            wrong = _why_none_fits(schema, artifacts)
+        case SchemaRule(schema) if not any(map(schemas.validator(schema), artifacts)):
+            wrong = _schema_mismatch(schema, artifacts)
             todo = f"Hand in an artifact that satisfies this schema: {quote(schema, 2_000)}"
         case _:
             return None
     return (f"{rule.message.rstrip('.')}: {wrong}" if rule.message else wrong), todo
 
 
-def _why_none_fits(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
+def _schema_mismatch(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
     if not artifacts:
         return "There is no artifact; one is wanted that satisfies the schema"
     which = "The artifact" if len(artifacts) == 1 else f"The first of {len(artifacts)} artifacts"
@@ -357,24 +365,24 @@ def _why_none_fits(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
     return f"{which} does not satisfy the schema{place}: {error.message}"
 
 
-def _words(criterion: Criterion) -> str:
+def _describe(criterion: Criterion) -> str:
     """What is demanded, as a clause."""
     match criterion:
         case And(parts):
-            return f"all of these: ({'; and '.join(map(_words, parts))})"
+            return f"all of these: ({'; and '.join(map(_describe, parts))})"
         case Or(parts):
-            return f"one of these: ({'; or '.join(map(_words, parts))})"
+            return f"one of these: ({'; or '.join(map(_describe, parts))})"
         case Not(part):
-            return f"this is not so: ({_words(part)})"
-        case When(condition, rule):
-            return f"if {conditions.words(condition)}: {_words(rule)}"
-        case Contains(value):
+            return f"this is not so: ({_describe(part)})"
+        case ConditionalRule(condition, rule):
+            return f"if {conditions.describe(condition)}: {_describe(rule)}"
+        case ContainsRule(value):
             said = f"the notes contain {quote(value, BYTES_MAX)}"
-        case Regex(pattern, flags):
+        case RegexRule(pattern, flags):
             said = f"something in the notes matches /{pattern}/{flags}"
-        case Length(least, most):
+        case LengthRule(least, most):
             bounds = [f"at {word} {n}" for word, n in (("least", least), ("most", most)) if n]
             said = f"the notes have {' and '.join(bounds)} characters"
-        case Schema(schema):
+        case SchemaRule(schema):
             said = f"an artifact satisfies the JSON Schema {quote(schema, 300)}"
     return f"{criterion.message.rstrip('.')} ({said})" if criterion.message else said

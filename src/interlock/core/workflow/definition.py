@@ -10,12 +10,12 @@ from interlock.core.workflow.packs import Capability
 from interlock.core.workflow.passthrough import (
     Assessment,
     Consequence,
+    DefinitionStruct,
     Line,
     ModelTier,
     Name,
     Reference,
     UserOnly,
-    Written,
 )
 
 FILE_BYTES_MAX = 1024 * 1024  # a workflow is prose for an agent; a megabyte is somebody's accident
@@ -25,40 +25,40 @@ ITERATIONS_MAX = 1_000
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Prose = Annotated[str, Meta(min_length=1, max_length=64 * 1024)]
 Count = Annotated[int, Meta(ge=1, le=ITERATIONS_MAX)]
-Condition = Annotated[
+ConditionJson = Annotated[
     dict[str, Any],
     Meta(description='{"var": "depth", "equals": "full"}, joined by and, or, not.'),
 ]
 
 
-class TextPart(Written, frozen=True, tag_field="kind", tag="text"):
+class TextPart(DefinitionStruct, frozen=True, tag_field="kind", tag="text"):
     text: Prose
 
 
-class RefPart(Written, frozen=True, tag_field="kind", tag="ref"):
+class RefPart(DefinitionStruct, frozen=True, tag_field="kind", tag="ref"):
     ref_id: Annotated[str, Meta(description="The name of a built-in text (interlock builtins).")]
 
 
-Words: TypeAlias = Prose | tuple[TextPart | RefPart, ...]
+RichText: TypeAlias = Prose | tuple[TextPart | RefPart, ...]
 
 
-class PromptBlocks(Written, frozen=True):
-    goal: Words | None = None
-    constraints: tuple[Words, ...] = ()
-    procedure: tuple[Words, ...] = ()
-    output_required: dict[str, Words] = {}
-    verify: tuple[Words, ...] = ()
+class PromptBlocks(DefinitionStruct, frozen=True):
+    goal: RichText | None = None
+    constraints: tuple[RichText, ...] = ()
+    procedure: tuple[RichText, ...] = ()
+    output_required: dict[str, RichText] = {}
+    verify: tuple[RichText, ...] = ()
 
 
-class Fragment(Written, frozen=True):
+class Fragment(DefinitionStruct, frozen=True):
     """A part of the prompt that is given only where its condition holds."""
 
     id: Name
     text: Prose
-    when: Condition | None = None
+    when: ConditionJson | None = None
 
 
-class Function(Written, frozen=True):
+class Function(DefinitionStruct, frozen=True):
     """A named way of doing something, told to the agent where a step refers to it."""
 
     name: Name
@@ -67,34 +67,34 @@ class Function(Written, frozen=True):
     scope: Literal["workflow", "loop", "step"] | None = None
 
 
-class FunctionCall(Written, frozen=True):
+class FunctionCall(DefinitionStruct, frozen=True):
     name: str
     args: dict[str, Any] = {}
 
 
-class OutputContract(Written, frozen=True):
+class OutputContract(DefinitionStruct, frozen=True):
     contract_ref: Line
     required: bool = True
 
 
-class Verification(Written, frozen=True):
+class Verification(DefinitionStruct, frozen=True):
     """A command that proves the step; the agent runs it, and hands in how it ended."""
 
     command: Line
     prompt: Prose | None = None
 
 
-class Audit(Written, frozen=True):
+class Audit(DefinitionStruct, frozen=True):
     prompt: Prose
     rubric: Prose | tuple[Line, ...] | None = None
 
 
-class Call(Written, frozen=True):
+class Call(DefinitionStruct, frozen=True):
     template_id: Annotated[str, Meta(description="The id of a routine.")]
     args: dict[str, str | int | float | bool] = {}
 
 
-class Step(Written, frozen=True, tag_field="type", tag="standard"):
+class Step(DefinitionStruct, frozen=True, tag_field="type", tag="standard"):
     id: StepId
     title: Title
     prompt: Prose | None = None
@@ -103,7 +103,7 @@ class Step(Written, frozen=True, tag_field="type", tag="standard"):
     model_tier: ModelTier | None = None
     guidance: tuple[Prose, ...] = ()
     ask_for_files: bool = False
-    run_condition: Condition | None = None
+    run_condition: ConditionJson | None = None
     require_confirmation: Annotated[
         bool | dict[str, Any],
         Meta(description='true, a condition, or an approval: {"kind": "human_approval", …}.'),
@@ -122,29 +122,29 @@ class Step(Written, frozen=True, tag_field="type", tag="standard"):
     audit: Audit | None = None
 
 
-class ApprovalWish(Written, frozen=True):
+class ApprovalWish(DefinitionStruct, frozen=True):
     """The form of `requireConfirmation` that holds the run until somebody has answered."""
 
     kind: Literal["human_approval", "coordinator_eval"]
-    condition: Condition | None = None
+    condition: ConditionJson | None = None
     question: Line | None = None
     timeout_minutes: Annotated[int, Meta(ge=1, le=60 * 24 * 30)] | None = None
     on_timeout: Literal["deny", "grant"] = "deny"
 
 
-class ConditionSource(Written, frozen=True):
+class ConditionSource(DefinitionStruct, frozen=True):
     kind: Literal["artifact_contract", "context_variable"]
     contract_ref: str | None = None
     loop_id: str | None = None
-    condition: Condition | None = None
+    condition: ConditionJson | None = None
 
 
-class LoopRule(Written, frozen=True):
+class LoopRule(DefinitionStruct, frozen=True):
     """How often the body is done. Where neither condition nor source is given, the agent says."""
 
     type: Literal["while", "until", "for", "forEach"]
     max_iterations: Count
-    condition: Condition | None = None
+    condition: ConditionJson | None = None
     condition_source: ConditionSource | None = None
     items: str | None = None
     count: int | str | None = None
@@ -153,50 +153,50 @@ class LoopRule(Written, frozen=True):
     index_var: Name = "currentIndex"
 
 
-class Loop(Written, frozen=True, tag_field="type", tag="loop"):
+class Loop(DefinitionStruct, frozen=True, tag_field="type", tag="loop"):
     id: StepId
     title: Title
     loop: LoopRule
     body: "str | tuple[AnyStep, ...]"
-    run_condition: Condition | None = None
+    run_condition: ConditionJson | None = None
     function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
 
 
-class TemplateCall(Written, frozen=True, tag_field="type", tag="template_call"):
+class TemplateCall(DefinitionStruct, frozen=True, tag_field="type", tag="template_call"):
     id: StepId
     template_call: Call
     title: Title | None = None
-    run_condition: Condition | None = None
+    run_condition: ConditionJson | None = None
 
 
-class Delegation(Written, frozen=True):
+class Delegation(DefinitionStruct, frozen=True):
     goal: Prose
     workflow_id: str | None = None
-    run_condition: Condition | None = None
+    run_condition: ConditionJson | None = None
     context_mapping: dict[str, Any] = {}
     args: dict[str, Any] = {}
     model_tier: ModelTier | None = None
     allowed_tools: tuple[str, ...] = ()
 
 
-class Synthesis(Written, frozen=True):
+class Synthesis(DefinitionStruct, frozen=True):
     prompt: Prose
     output_contract: OutputContract | None = None
 
 
-class Parallel(Written, frozen=True, tag_field="type", tag="parallel"):
+class Parallel(DefinitionStruct, frozen=True, tag_field="type", tag="parallel"):
     id: StepId
     title: Title
     parallel_delegations: Annotated[tuple[Delegation, ...], Meta(min_length=1, max_length=50)]
     synthesis: Synthesis
     prompt: Prose | None = None
-    run_condition: Condition | None = None
+    run_condition: ConditionJson | None = None
 
 
 AnyStep: TypeAlias = Step | Loop | TemplateCall | Parallel
 
 
-class Input(Written, frozen=True):
+class Input(DefinitionStruct, frozen=True):
     """A value that a run begins with, or that a routine is called with."""
 
     description: Line
@@ -204,12 +204,12 @@ class Input(Written, frozen=True):
     default: Any = None
 
 
-class LocalContract(Written, frozen=True):
+class LocalContract(DefinitionStruct, frozen=True):
     schema: dict[str, Any]
     example: dict[str, Any]
 
 
-class ExtensionPoint(Written, frozen=True):
+class ExtensionPoint(DefinitionStruct, frozen=True):
     """A slot that a project fills: `{{bindings.slot}}` in prompts."""
 
     slot_id: Name
@@ -218,7 +218,7 @@ class ExtensionPoint(Written, frozen=True):
     accepted_kinds: tuple[str, ...] = ()
 
 
-class Workflow(Written, frozen=True):
+class Workflow(DefinitionStruct, frozen=True):
     id: Annotated[
         WorkflowId,
         Meta(

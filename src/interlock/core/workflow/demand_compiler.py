@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core import canonical
 from interlock.core.workflow import conditions, contracts, criteria, packs
-from interlock.core.workflow.compiled import Approval
+from interlock.core.workflow.compiled import CompiledApproval
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import (
     AnyStep,
@@ -21,11 +21,11 @@ from interlock.core.workflow.definition import (
     Step,
     Workflow,
 )
-from interlock.core.workflow.parsing import collect
-from interlock.core.workflow.placeholders import holes
-from interlock.core.workflow.problems import Problem, Rule, nearest, warning
+from interlock.core.workflow.parsing import collect_problems
+from interlock.core.workflow.placeholders import placeholder_paths
+from interlock.core.workflow.problems import Problem, ProblemRule, suggest_nearest, warning
 
-Place = Callable[[str], str]
+PointerTo = Callable[[str], str]
 """From a place inside of a step to its pointer in the file."""
 
 
@@ -40,48 +40,48 @@ class Repetition(msgspec.Struct, frozen=True):
     count: int | str = 0
 
 
-class Demands:
+class DemandCompiler:
     """Compiles what a step demands. Lives for one compilation and adds to its problems."""
 
     def __init__(self, workflow: Workflow, problems: list[Problem]) -> None:
         self._problems = problems
-        self._own = workflow
-        self._speaks = workflow
+        self._main_workflow = workflow
+        self._current_workflow = workflow
         """The workflow whose steps are compiled now: the file's own, or a routine."""
-        self._local: dict[tuple[str, str], Contract | None] = {}
+        self._local_contracts: dict[tuple[str, str], Contract | None] = {}
         self._loop_variables = set(_loop_variables(workflow.steps))
-        self._taken: dict[bytes, str] = {}
+        self._parsed_conditions: dict[bytes, str] = {}
         """Conditions that were seen before: many steps ask the same."""
         for name in workflow.contracts:
             self._local_contract(name, f"/contracts/{canonical.escape_pointer_part(name)}")
-        self._known_assessments(workflow)
+        self._refuse_duplicate_assessments(workflow)
 
     @contextmanager
-    def speaking_of(self, routine: Workflow) -> Generator[None]:
+    def resolving_names_in(self, routine: Workflow) -> Generator[None]:
         """Names of contracts and assessments are those of `routine` meanwhile."""
-        before, self._speaks = self._speaks, routine
+        before, self._current_workflow = self._current_workflow, routine
         yield
-        self._speaks = before
+        self._current_workflow = before
 
     def condition(self, written: Any, at: str) -> str | None:
         """A condition in its one form; nothing where there is none, or where it is wrong."""
         if written is None:
             return None
         key = msgspec.json.encode(written)
-        if key in self._taken:
-            return self._taken[key]
+        if key in self._parsed_conditions:
+            return self._parsed_conditions[key]
         parsed = conditions.parse(written, at)
         if isinstance(parsed, tuple):
             self._problems += [Problem("condition", flaw.pointer, flaw.message) for flaw in parsed]
             return None
-        self._undeclared(parsed, at)
-        self._taken[key] = canonical.encode(conditions.to_json(parsed)).decode()
-        return self._taken[key]
+        self._warn_about_undeclared_variables(parsed, at)
+        self._parsed_conditions[key] = canonical.encode(conditions.to_json(parsed)).decode()
+        return self._parsed_conditions[key]
 
-    def criteria(self, step: Step, place: Place) -> str | None:
+    def criteria(self, step: Step, pointer_to: PointerTo) -> str | None:
         if step.validation_criteria is None:
             return None
-        at = place("/validationCriteria")
+        at = pointer_to("/validationCriteria")
         parsed = criteria.parse(step.validation_criteria, at)
         if isinstance(parsed, tuple):
             self._problems += [Problem("criteria", flaw.pointer, flaw.message) for flaw in parsed]
@@ -92,40 +92,40 @@ class Demands:
             return None
         return canonical.encode(criteria.to_json(parsed)).decode()
 
-    def contract(self, wanted: OutputContract | None, at: str) -> Contract | None:
-        if wanted is None:
+    def contract(self, reference: OutputContract | None, at: str) -> Contract | None:
+        if reference is None:
             return None
-        name = packs.named(wanted.contract_ref)
-        found = self._local_contract(name, at) if name in self._speaks.contracts else None
-        found = found or contracts.built_in(name)
+        name = packs.contract_name(reference.contract_ref)
+        found = self._local_contract(name, at) if name in self._current_workflow.contracts else None
+        found = found or contracts.built_in_contract(name)
         if found is None:
-            if name not in self._speaks.contracts:
-                known = (*packs.names(), *self._speaks.contracts)
-                what = f"there is no contract `{wanted.contract_ref}`"
-                self._error("contract", f"{at}/contractRef", what, nearest(name, known))
+            if name not in self._current_workflow.contracts:
+                known = (*packs.names(), *self._current_workflow.contracts)
+                what = f"there is no contract `{reference.contract_ref}`"
+                self._error("contract", f"{at}/contractRef", what, suggest_nearest(name, known))
             return None
-        return msgspec.structs.replace(found, is_required=wanted.required)
+        return msgspec.structs.replace(found, is_required=reference.required)
 
-    def confirms(self, step: Step, place: Place) -> bool | str:
+    def confirmation(self, step: Step, pointer_to: PointerTo) -> bool | str:
         written = step.require_confirmation
         if isinstance(written, bool) or "kind" in written:
             return written is True
-        return self.condition(written, place("/requireConfirmation")) or False
+        return self.condition(written, pointer_to("/requireConfirmation")) or False
 
-    def approval(self, step: Step, place: Place) -> Approval | None:
-        written, at = step.require_confirmation, place("/requireConfirmation")
+    def approval(self, step: Step, pointer_to: PointerTo) -> CompiledApproval | None:
+        written, at = step.require_confirmation, pointer_to("/requireConfirmation")
         if isinstance(written, bool) or "kind" not in written:
             return None
         try:
             wish = msgspec.convert(written, ApprovalWish)
         except msgspec.ValidationError:
-            self._problems += collect(ApprovalWish, written, at)
+            self._problems += collect_problems(ApprovalWish, written, at)
             return None
         minutes = wish.timeout_minutes
-        if wish.question and holes(wish.question):
+        if wish.question and placeholder_paths(wish.question):
             what = "the question is shown as it is written: nothing is filled in"
             self._problems.append(warning("prompt", f"{at}/question", what))
-        return Approval(
+        return CompiledApproval(
             wish.kind,
             wish.question or f"Is “{step.title}” done as it should be, so that the run may go on?",
             self.condition(wish.condition, f"{at}/condition"),
@@ -133,26 +133,26 @@ class Demands:
             wish.on_timeout,
         )
 
-    def assessments(self, step: Step, place: Place) -> tuple[Assessment, ...]:
-        known = {found.id: found for found in self._speaks.assessments}
+    def assessments(self, step: Step, pointer_to: PointerTo) -> tuple[Assessment, ...]:
+        known = {found.id: found for found in self._current_workflow.assessments}
         for index, name in enumerate(step.assessment_refs):
             if name not in known:
                 what = f"there is no assessment `{name}`"
-                at = place(f"/assessmentRefs/{index}")
-                self._error("assessment", at, what, nearest(name, known))
+                at = pointer_to(f"/assessmentRefs/{index}")
+                self._error("assessment", at, what, suggest_nearest(name, known))
             elif name in step.assessment_refs[:index]:
-                at = place(f"/assessmentRefs/{index}")
+                at = pointer_to(f"/assessmentRefs/{index}")
                 self._error("assessment", at, f"`{name}` is there twice")
         named = dict.fromkeys(step.assessment_refs)
         chosen = tuple(known[name] for name in named if name in known)
         for index, consequence in enumerate(step.assessment_consequences):
-            at, when = place(f"/assessmentConsequences/{index}/when"), consequence.when
+            at, when = pointer_to(f"/assessmentConsequences/{index}/when"), consequence.when
             meant = [found for found in chosen if when.for_assessment in (None, found.id)]
             parts = [part for found in meant for part in found.dimensions]
             levels = {level.casefold() for part in parts for level in part.levels}
             if when.any_equals_level.casefold() not in levels:
                 what = f"no assessment of this step has the level `{when.any_equals_level}`"
-                self._error("assessment", f"{at}/anyEqualsLevel", what, nearest("", levels))
+                self._error("assessment", f"{at}/anyEqualsLevel", what, suggest_nearest("", levels))
             if when.for_assessment not in (None, *(found.id for found in chosen)):
                 what = f"this step has no assessment `{when.for_assessment}`"
                 self._error("assessment", f"{at}/forAssessment", what)
@@ -164,7 +164,7 @@ class Demands:
                 what = f"`{name}` has no meaning for `{rule.type}`: it belongs to `{of}`"
                 self._problems.append(warning("no-meaning", f"{at}/{name}", what))
         if rule.type in ("while", "until"):
-            return self._until(rule, at)
+            return self._conditional_repetition(rule, at)
         for name, value in (
             ("condition", rule.condition),
             ("conditionSource", rule.condition_source),
@@ -185,10 +185,10 @@ class Demands:
             self._error("loop", f"{at}/count", what)
         return Repetition(count=rule.count or 0)
 
-    def _until(self, rule: LoopRule, at: str) -> Repetition:
+    def _conditional_repetition(self, rule: LoopRule, at: str) -> Repetition:
         source = rule.condition_source
         if source and source.kind == "artifact_contract":
-            return self._controlled(rule, source, at)
+            return self._agent_controlled_repetition(rule, source, at)
         written = [
             (source.condition if source else None, "conditionSource/condition"),
             (rule.condition, "condition"),
@@ -202,14 +202,16 @@ class Demands:
             what = "`conditionSource` counts and the condition does not"
             self._problems.append(warning("loop", f"{at}/condition", what))
         condition, place = given[0]
-        if not self._speaks.is_foreign:
+        if not self._current_workflow.is_foreign:
             what = "this loop is steered by a value that the agent has to keep right"
             hint = "Leave the condition out: the agent then decides with `loop_control`."
             self._problems.append(warning("style", f"{at}/{place}", what, hint))
         return Repetition(self.condition(condition, f"{at}/{place}"), f"loop/{place}")
 
-    def _controlled(self, rule: LoopRule, source: ConditionSource, at: str) -> Repetition:
-        if packs.named(source.contract_ref or "loop_control") != "loop_control":
+    def _agent_controlled_repetition(
+        self, rule: LoopRule, source: ConditionSource, at: str
+    ) -> Repetition:
+        if packs.contract_name(source.contract_ref or "loop_control") != "loop_control":
             what = f"a loop is controlled by `loop_control`, not by `{source.contract_ref}`"
             self._error("loop", f"{at}/conditionSource/contractRef", what)
         written = ((rule.condition, "condition"), (source.condition, "conditionSource/condition"))
@@ -220,18 +222,18 @@ class Demands:
         return Repetition(control_id=source.loop_id or "")
 
     def _local_contract(self, name: str, at: str) -> Contract | None:
-        key = (self._speaks.id, name)
-        if key not in self._local:
-            written = self._speaks.contracts[name]
-            found = contracts.local(name, written.schema, written.example, at)
+        key = (self._current_workflow.id, name)
+        if key not in self._local_contracts:
+            written = self._current_workflow.contracts[name]
+            found = contracts.local_contract(name, written.schema, written.example, at)
             if isinstance(found, tuple):
                 self._problems += [
                     Problem("contract", flaw.pointer, flaw.message) for flaw in found
                 ]
-            self._local[key] = None if isinstance(found, tuple) else found
-        return self._local[key]
+            self._local_contracts[key] = None if isinstance(found, tuple) else found
+        return self._local_contracts[key]
 
-    def _known_assessments(self, workflow: Workflow) -> None:
+    def _refuse_duplicate_assessments(self, workflow: Workflow) -> None:
         seen: set[str] = set()
         for index, found in enumerate(workflow.assessments):
             if found.id in seen:
@@ -239,20 +241,20 @@ class Demands:
                 self._error("assessment", f"/assessments/{index}/id", what)
             seen.add(found.id)
 
-    def _undeclared(self, condition: conditions.Condition, at: str) -> None:
+    def _warn_about_undeclared_variables(self, condition: conditions.Condition, at: str) -> None:
         """Where the file says what the context holds, a condition on anything else is odd."""
-        schema = self._speaks.context_schema or {}
+        schema = self._current_workflow.context_schema or {}
         properties = schema.get("properties")
-        if not isinstance(properties, dict) or self._speaks is not self._own:
+        if not isinstance(properties, dict) or self._current_workflow is not self._main_workflow:
             return
-        declared = {"goal", *self._speaks.inputs, *cast("dict[str, Any]", properties)}
+        declared = {"goal", *self._current_workflow.inputs, *cast("dict[str, Any]", properties)}
         for var in conditions.variables(condition):
             if (name := var.partition(".")[0]) not in declared | self._loop_variables:
                 what = f"`{name}` is not declared in `contextSchema`"
-                hint = nearest(name, declared)
+                hint = suggest_nearest(name, declared)
                 self._problems.append(warning("condition", at, what, hint))
 
-    def _error(self, rule: Rule, at: str, message: str, suggestion: str = "") -> None:
+    def _error(self, rule: ProblemRule, at: str, message: str, suggestion: str = "") -> None:
         self._problems.append(Problem(rule, at, message, suggestion))
 
 

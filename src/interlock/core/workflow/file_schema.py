@@ -8,7 +8,7 @@ from interlock.core.workflow import builtins, conditions, packs
 from interlock.core.workflow.definition import ApprovalWish, Workflow
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_JOINED = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
+_CONDITION_LIST = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
 
 
 def published_schema() -> bytes:
@@ -18,7 +18,7 @@ def published_schema() -> bytes:
     for name in ("Step", "TemplateCall"):
         # What a step is, is plain without saying: its type may be left out.
         defs[name]["required"].remove("type")
-    defs["Condition"] = _condition()
+    defs["Condition"] = _condition_schema()
     defs["Step"]["properties"]["requireConfirmation"] = {
         "anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/Condition"}, approval]
     }
@@ -28,13 +28,13 @@ def published_schema() -> bytes:
     schema = {
         "$schema": DIALECT,
         "title": "Interlock workflow",
-        **_plain(workflow),
-        "$defs": _plain(defs),
+        **_for_editors(workflow),
+        "$defs": _for_editors(defs),
     }
     return msgspec.json.format(msgspec.json.encode(schema), indent=1) + b"\n"
 
 
-def _condition() -> dict[str, Any]:
+def _condition_schema() -> dict[str, Any]:
     operators: dict[str, Any] = {name: {} for name in conditions.OPERATORS}
     return {
         "anyOf": [
@@ -48,7 +48,9 @@ def _condition() -> dict[str, Any]:
             *(
                 {
                     "type": "object",
-                    "properties": {join: _JOINED if join != "not" else _JOINED["items"]},
+                    "properties": {
+                        join: _CONDITION_LIST if join != "not" else _CONDITION_LIST["items"]
+                    },
                     "required": [join],
                     "additionalProperties": False,
                 }
@@ -58,16 +60,16 @@ def _condition() -> dict[str, Any]:
     }
 
 
-_CONDITIONS = ("runCondition", "when", "condition")
+_CONDITION_FIELDS = ("runCondition", "when", "condition")
 
 
-def _plain(node: Any, name: str = "") -> Any:
+def _for_editors(node: Any, name: str = "") -> Any:
     """Without what only OpenAPI reads, and with conditions where conditions belong."""
     if isinstance(node, list):
-        return [_plain(item) for item in cast("list[Any]", node)]
+        return [_for_editors(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     parts = cast("dict[str, Any]", node)
-    if name in _CONDITIONS and "anyOf" in node:
+    if name in _CONDITION_FIELDS and "anyOf" in node:
         return {"anyOf": [{"$ref": "#/$defs/Condition"}, {"type": "null"}], "default": None}
-    return {key: _plain(value, key) for key, value in parts.items() if key != "discriminator"}
+    return {key: _for_editors(value, key) for key, value in parts.items() if key != "discriminator"}

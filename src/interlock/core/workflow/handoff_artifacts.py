@@ -9,7 +9,7 @@ from msgspec import Meta
 
 Confidence = Literal["high", "medium", "low"]
 
-Words = Annotated[str, Meta(min_length=1, max_length=500)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=500)]
 Text = Annotated[str, Meta(min_length=1)]
 _Line = Annotated[str, Meta(min_length=1, max_length=200)]
 _LongLine = Annotated[str, Meta(min_length=1, max_length=300)]
@@ -19,25 +19,25 @@ _Lines10 = Annotated[tuple[_Line, ...], Meta(max_length=10)]
 Version = Literal[1] | None
 
 
-class Known(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
+class PackArtifact(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
     """What has a kind. Each has a pack, and says in one line what it is for."""
 
 
-class Part(msgspec.Struct, frozen=True, rename="camel"):
+class ArtifactPart(msgspec.Struct, frozen=True, rename="camel"):
     """What stands inside an artifact."""
 
 
-class RejectedDirection(Part, frozen=True):
+class RejectedDirection(ArtifactPart, frozen=True):
     direction: _Line
     reason: _LongLine
 
 
-class CodebaseLocation(Part, frozen=True):
+class CodebaseLocation(ArtifactPart, frozen=True):
     path: _LongLine
     relevance: Annotated[str, Meta(min_length=1, max_length=150)]
 
 
-class DiscoveryHandoffArtifact(Known, frozen=True, tag="discovery_handoff"):
+class DiscoveryHandoffArtifact(PackArtifact, frozen=True, tag="discovery_handoff"):
     """The direction that discovery chose, for those who shape or build it."""
 
     selected_direction: Text
@@ -55,7 +55,7 @@ class DiscoveryHandoffArtifact(Known, frozen=True, tag="discovery_handoff"):
     version: Version = None
 
 
-class ShapingHandoffArtifact(Known, frozen=True, tag="shaping_handoff"):
+class ShapingHandoffArtifact(PackArtifact, frozen=True, tag="shaping_handoff"):
     """The shape and the bounds of a piece of work, for those who build it."""
 
     pitch_path: Text
@@ -68,12 +68,12 @@ class ShapingHandoffArtifact(Known, frozen=True, tag="shaping_handoff"):
     version: Version = None
 
 
-class CorrectedAssumption(Part, frozen=True):
+class CorrectedAssumption(ArtifactPart, frozen=True):
     assumed: _Line
     actual: _Line
 
 
-class CodingHandoffArtifact(Known, frozen=True, tag="coding_handoff"):
+class CodingHandoffArtifact(PackArtifact, frozen=True, tag="coding_handoff"):
     """What was built and decided, for those who review it."""
 
     key_decisions: _Lines8
@@ -87,18 +87,18 @@ class CodingHandoffArtifact(Known, frozen=True, tag="coding_handoff"):
     version: Version = None
 
 
-class EvidenceFreshness(Part, frozen=True):
+class EvidenceFreshness(ArtifactPart, frozen=True):
     oldest_captured_at: Text
     newest_captured_at: Text
 
 
-class ShapingConstraints(Part, frozen=True):
+class ShapingConstraints(ArtifactPart, frozen=True):
     team_size: Annotated[int, Meta(ge=1)]
     technical_capabilities: Annotated[tuple[Text, ...], Meta(min_length=1)]
     exclusions: tuple[Text, ...] | None = None
 
 
-class DefensibilityClaim(Part, frozen=True):
+class DefensibilityClaim(ArtifactPart, frozen=True):
     power: Literal[
         "Counter-Positioning",
         "Switching Costs",
@@ -112,7 +112,7 @@ class DefensibilityClaim(Part, frozen=True):
     cannibalization: str
 
 
-class ShapingBrief(Part, frozen=True):
+class ShapingBrief(ArtifactPart, frozen=True):
     raw_idea: Text
     problem: Text
     baseline: Text
@@ -123,7 +123,7 @@ class ShapingBrief(Part, frozen=True):
     defensibility_claim: DefensibilityClaim
 
 
-class DifferentiationHandoffArtifact(Known, frozen=True, tag="differentiation_handoff"):
+class DifferentiationHandoffArtifact(PackArtifact, frozen=True, tag="differentiation_handoff"):
     """What sets a product apart, with the evidence, for those who shape it."""
 
     evidence_freshness: EvidenceFreshness

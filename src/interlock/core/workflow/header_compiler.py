@@ -8,17 +8,17 @@ from interlock.core import canonical
 from interlock.core.workflow import schemas
 from interlock.core.workflow.compiled import CompiledInput
 from interlock.core.workflow.definition import Input, Workflow
-from interlock.core.workflow.passthrough import RESERVED, Reference
+from interlock.core.workflow.passthrough import RESERVED_NAME, Reference
 from interlock.core.workflow.problems import Problem
 
 
-class Text(Protocol):
+class TextResolver(Protocol):
     """From a text of the file and its pointer to what is shown."""
 
-    def __call__(self, text: str, at: str, *, has_holes: bool = True) -> str: ...
+    def __call__(self, text: str, at: str, *, has_placeholders: bool = True) -> str: ...
 
 
-class Header(msgspec.Struct, frozen=True):
+class CompiledHeader(msgspec.Struct, frozen=True):
     guidance: tuple[str, ...]
     preconditions: tuple[str, ...]
     questions: tuple[str, ...]
@@ -27,16 +27,18 @@ class Header(msgspec.Struct, frozen=True):
     references: tuple[Reference, ...]
 
 
-def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> Header:
-    problems += _wrong_names(workflow)
-    problems += _wrong_references(workflow)
+def compiled_header(
+    workflow: Workflow, text: TextResolver, problems: list[Problem]
+) -> CompiledHeader:
+    problems += _name_problems(workflow)
+    problems += _reference_problems(workflow)
 
     def texts(field: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
             text(line, f"/{field}/{index}", has_holes=False) for index, line in enumerate(lines)
         )
 
-    return Header(
+    return CompiledHeader(
         guidance=texts("metaGuidance", workflow.meta_guidance),
         preconditions=texts("preconditions", workflow.preconditions),
         questions=texts("clarificationPrompts", workflow.clarification_prompts),
@@ -44,7 +46,7 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
             CompiledInput(
                 name,
                 wanted.description,
-                _default(wanted),
+                _default_json(wanted),
                 wanted.required,
             )
             for name, wanted in sorted(workflow.inputs.items())
@@ -54,17 +56,17 @@ def compiled_header(workflow: Workflow, text: Text, problems: list[Problem]) -> 
     )
 
 
-def _default(wanted: Input) -> str | None:
-    if wanted.default is not None:
-        return canonical.encode(wanted.default).decode()
-    return None if wanted.required else '""'
+def _default_json(declared: Input) -> str | None:
+    if declared.default is not None:
+        return canonical.encode(declared.default).decode()
+    return None if declared.required else '""'
 
 
-def _wrong_names(workflow: Workflow) -> list[Problem]:
+def _name_problems(workflow: Workflow) -> list[Problem]:
     problems = [
         Problem("context", f"/inputs/{name}", f"the name `{name}` is reserved")
         for name in workflow.inputs
-        if RESERVED.fullmatch(name)
+        if RESERVED_NAME.fullmatch(name)
     ]
     for field in ("name", "description"):
         if not getattr(workflow, field).strip():
@@ -72,7 +74,7 @@ def _wrong_names(workflow: Workflow) -> list[Problem]:
     return problems
 
 
-def _wrong_references(workflow: Workflow) -> list[Problem]:
+def _reference_problems(workflow: Workflow) -> list[Problem]:
     problems: list[Problem] = []
     seen: set[str] = set()
     for index, found in enumerate(workflow.references):
@@ -92,7 +94,7 @@ def _wrong_references(workflow: Workflow) -> list[Problem]:
 def _context_schema(workflow: Workflow, problems: list[Problem]) -> str | None:
     if workflow.context_schema is None:
         return None
-    weighing = schemas.Weighing()
+    weighing = schemas.CostTally()
     schemas.weigh(workflow.context_schema, "/contextSchema", weighing)
     weighing.refuse_excess("/contextSchema")
     problems += [Problem("context", flaw.pointer, flaw.message) for flaw in weighing.flaws]

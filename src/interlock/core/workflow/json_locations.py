@@ -31,59 +31,59 @@ _KEY, _START, _OPENING, _COMMA, _CLOSING, _CLOSING_COMMA, _OTHER = range(1, 8)
 _CLOSINGS, _COMMAS = (_CLOSING, _CLOSING_COMMA), (_COMMA, _CLOSING_COMMA)
 
 
-class Spot(msgspec.Struct, frozen=True):
+class TextPosition(msgspec.Struct, frozen=True):
     """A place in a text. Both count from 1; `column` counts characters."""
 
     line: int
     column: int
 
 
-class _Wanted(msgspec.Struct):
+class _SoughtValue(msgspec.Struct):
     """A value that was asked for, or that lies on the way to one."""
 
-    parts: "dict[str, _Wanted]" = {}
+    parts: "dict[str, _SoughtValue]" = {}
     start: int = -1
-    within: int = -1
+    container_start: int = -1
     """Where the value around it starts: if a key is repeated, parts of the first do not count."""
 
 
-_Around: TypeAlias = tuple[_Wanted | None, dict[str, int] | None, str | int]
+_OpenContainer: TypeAlias = tuple[_SoughtValue | None, dict[str, int] | None, str | int]
 """A list or object: what is wanted in it, how often it has which key, and which item comes now."""
 
 
-def locate(text: str, pointers: Iterable[str]) -> dict[str, Spot]:
+def locate(text: str, pointers: Iterable[str]) -> dict[str, TextPosition]:
     """Where the value of each pointer begins, or else that of its nearest ancestor there is.
 
     Of a repeated key the last counts, as for all who decode it. In text that is not JSON, what
     stands before the first mistake is found; without a value at all, it is the first character.
     """
-    paths = {pointer: _steps(pointer) for pointer in pointers}
-    root = _Wanted()
+    paths = {pointer: _pointer_steps(pointer) for pointer in pointers}
+    root = _SoughtValue()
     for path in paths.values():
         wanted = root
         for step in path:
-            wanted = wanted.parts.setdefault(step, _Wanted())
+            wanted = wanted.parts.setdefault(step, _SoughtValue())
     _scan(text, root)
-    starts = {pointer: _nearest(root, path) for pointer, path in paths.items()}
-    spots = _spots(text, sorted({*starts.values()}))
+    starts = {pointer: _nearest_start(root, path) for pointer, path in paths.items()}
+    spots = _text_positions(text, sorted({*starts.values()}))
     return {pointer: spots[start] for pointer, start in starts.items()}
 
 
 def repeated_keys(text: str) -> tuple[str, ...]:
     """Pointers of keys that one object has more than once, as far as the text is JSON."""
-    return tuple(dict.fromkeys(_scan(text, _Wanted())))
+    return tuple(dict.fromkeys(_scan(text, _SoughtValue())))
 
 
-def _steps(pointer: str) -> list[str]:
+def _pointer_steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _scan(text: str, root: _Wanted) -> list[str]:
+def _scan(text: str, root: _SoughtValue) -> list[str]:
     """Write down where `root` and its parts start; return the first repeated keys."""
     repeated: list[str] = []
-    outer: list[_Around] = []
+    outer: list[_OpenContainer] = []
     # We begin in a list of which the whole text is the one item.
-    here: _Wanted | None = _Wanted({"0": root})
+    here: _SoughtValue | None = _SoughtValue({"0": root})
     keys: dict[str, int] | None = None
     step: str | int = 0
     may_go_on, may_close = True, False
@@ -99,14 +99,14 @@ def _scan(text: str, root: _Wanted) -> list[str]:
             if not may_go_on or ((key := piece[_KEY]) is None) != (keys is None):
                 break
             if keys is not None:
-                if (name := _name(key)) is None:
+                if (name := _decode_key(key)) is None:
                     break
                 step, keys[name] = name, keys.get(name, 0) + 1
-                if keys[name] == _TWICE and _is_room(repeated):
+                if keys[name] == _TWICE and _has_room(repeated):
                     repeated.append(_pointer(outer, step))
             part = None
             if here and (part := here.parts.get(str(step))):
-                part.start, part.within = piece.start(_START), here.start
+                part.start, part.container_start = piece.start(_START), here.start
             if kind == _OPENING:
                 outer.append((here, keys, step))
                 here = part if part and part.parts else None
@@ -120,11 +120,11 @@ def _scan(text: str, root: _Wanted) -> list[str]:
     return repeated
 
 
-def _is_room(repeated: list[str]) -> bool:
+def _has_room(repeated: list[str]) -> bool:
     return len(repeated) < REPEATED_MAX and sum(map(len, repeated)) < REPEATED_LENGTH_MAX
 
 
-def _name(key: str) -> str | None:
+def _decode_key(key: str) -> str | None:
     if "\\" not in key:
         return key[1:-1]
     try:
@@ -133,31 +133,31 @@ def _name(key: str) -> str | None:
         return None  # half of a surrogate pair: nobody decodes such a text
 
 
-def _pointer(outer: list[_Around], step: str | int) -> str:
+def _pointer(outer: list[_OpenContainer], step: str | int) -> str:
     # The outermost is the list that we made up.
     steps = [*(around[2] for around in outer[1:]), step]
     return "".join(f"/{escape_pointer_part(str(step))}" for step in steps)
 
 
-def _nearest(root: _Wanted, path: list[str]) -> int:
+def _nearest_start(root: _SoughtValue, path: list[str]) -> int:
     found = root
     for step in path:
         part = found.parts[step]
-        if part.within != found.start:
+        if part.container_start != found.start:
             break
         found = part
     return max(found.start, 0)
 
 
-def _spots(text: str, offsets: list[int]) -> dict[int, Spot]:
+def _text_positions(text: str, offsets: list[int]) -> dict[int, TextPosition]:
     """The offsets ascend, and none is between the two characters of a line break."""
-    spots: dict[int, Spot] = {}
+    spots: dict[int, TextPosition] = {}
     line, line_start, at = 1, 0, 0
     for offset in offsets:
         breaks = text.count("\n", at, offset) + text.count("\r", at, offset)
         line += breaks - text.count("\r\n", at, offset)
         if breaks:
             line_start = max(text.rfind("\n", at, offset), text.rfind("\r", at, offset)) + 1
-        spots[offset] = Spot(line, offset - line_start + 1)
+        spots[offset] = TextPosition(line, offset - line_start + 1)
         at = offset
     return spots

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from interlock.core.workflow.builtins import FEATURES, plain
+from interlock.core.workflow.builtins import FEATURES, strip_owner_prefix
 from interlock.core.workflow.definition import Function, Step, Workflow
-from interlock.core.workflow.problems import Problem, nearest
+from interlock.core.workflow.problems import Problem, suggest_nearest
 
 
 def known_features(workflow: Workflow, problems: list[Problem]) -> tuple[str, ...]:
-    names = [plain(written, "features") for written in workflow.features]
+    names = [strip_owner_prefix(written, "features") for written in workflow.features]
     for index, name in enumerate(names):
         if name not in FEATURES:
             what = f"there is no feature `{workflow.features[index]}`"
-            hint = nearest(name, FEATURES)
+            hint = suggest_nearest(name, FEATURES)
             problems.append(Problem("feature", f"/features/{index}", what, hint))
     return tuple(dict.fromkeys(name for name in names if name in FEATURES))
 
@@ -29,8 +29,8 @@ def functions_by_name(
     return found
 
 
-def known_functions(
-    step: Step, functions: Mapping[str, Function], place: Callable[[str], str]
+def function_problems(
+    step: Step, functions: Mapping[str, Function], pointer_to: Callable[[str], str]
 ) -> Iterator[Problem]:
     references = enumerate(step.function_references)
     calls = enumerate(step.function_calls)
@@ -40,4 +40,4 @@ def known_functions(
     ):
         if name.removesuffix("()") not in functions:
             what = f"there is no function `{name}`"
-            yield Problem("function", place(at), what, nearest(name, functions))
+            yield Problem("function", pointer_to(at), what, suggest_nearest(name, functions))

@@ -13,9 +13,9 @@ from typing import Literal, cast
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.workflow.patterns import compile_pattern, size_of
+from interlock.core.workflow.patterns import compile_pattern, pattern_size
 
-SAID_LENGTH_MAX = 500
+SHOWN_LENGTH_MAX = 500
 _NUMBER_LENGTH_MAX = 40  # longer digits are an identifier, and Python balks at thousands of them
 
 Order = Literal["gt", "gte", "lt", "lte"]
@@ -43,7 +43,7 @@ _ORDERS = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def wanted_instead(operator: Operator, value: Json) -> str | None:
+def expected_operand(operator: Operator, value: Json) -> str | None:
     """What the operator wants, if `value` is not of that kind."""
     match operator:
         case "exists":
@@ -53,96 +53,98 @@ def wanted_instead(operator: Operator, value: Json) -> str | None:
         case "startsWith" | "endsWith" | "matches":
             return None if isinstance(value, str) else "a text"
         case "gt" | "gte" | "lt" | "lte":
-            return "a number or a text" if _ordered(value) is None else None
+            return "a number or a text" if _order_key(value) is None else None
         case _:
             return None
 
 
-def instructions(pattern: str) -> int | str:
+def instruction_count(pattern: str) -> int | str:
     """How many the pattern has, compiled, or why it is not taken."""
     try:
-        return size_of(pattern)
+        return pattern_size(pattern)
     except ValueError as refused:
         return str(refused)
 
 
-def compare(value: Json, operator: Operator, wanted: Json) -> bool | None:
+def compare(value: Json, operator: Operator, operand: Json) -> bool | None:
     """The answer for the value of a variable; None if the question makes no sense for it."""
     match operator:
         case "equals" | "not_equals":
-            return _is_same(_fold(value), _fold(wanted)) == (operator == "equals")
+            return _is_same(_fold_value(value), _fold_value(operand)) == (operator == "equals")
         case "equalsExactly":
-            return _is_same(value, wanted)
+            return _is_same(value, operand)
         case "in":
-            folded = _fold(value)
-            return any(_is_same(folded, _fold(item)) for item in cast("list[Json]", wanted))
+            folded = _fold_value(value)
+            return any(_is_same(folded, _fold_value(item)) for item in cast("list[Json]", operand))
         case "exists":
-            return (value is not None) == wanted
+            return (value is not None) == operand
         case _ if value is None:
             return False
         case "gt" | "gte" | "lt" | "lte":
-            one, other = _ordered(value), _ordered(wanted)
+            one, other = _order_key(value), _order_key(operand)
             if one is None or other is None or isinstance(one, str) != isinstance(other, str):
                 return None
             return _ORDERS[operator](one, other)
         case "contains" if isinstance(value, list):
-            folded = _fold(wanted)
-            return any(_is_same(_fold(item), folded) for item in value)
-        case _ if not isinstance(value, str) or not isinstance(wanted, str):
+            folded = _fold_value(operand)
+            return any(_is_same(_fold_value(item), folded) for item in value)
+        case _ if not isinstance(value, str) or not isinstance(operand, str):
             return None
         case "contains":
-            return wanted.casefold() in value.casefold()
+            return operand.casefold() in value.casefold()
         case "startsWith":
-            return value.casefold().startswith(wanted.casefold())
+            return value.casefold().startswith(operand.casefold())
         case "endsWith":
-            return value.casefold().endswith(wanted.casefold())
+            return value.casefold().endswith(operand.casefold())
         case "matches":
-            return bool(compile_pattern(wanted).search(value.encode(errors="replace")))
+            return bool(compile_pattern(operand).search(value.encode(errors="replace")))
 
 
-def answerable_for(operator: Operator, wanted: Json) -> str:
+def required_variable_kind(operator: Operator, operand: Json) -> str:
     """What a variable must be, so that the question makes sense."""
     match operator:
         case "gt" | "gte" | "lt" | "lte":
-            return "a text that is no number" if isinstance(_ordered(wanted), str) else "a number"
+            return (
+                "a text that is no number" if isinstance(_order_key(operand), str) else "a number"
+            )
         case "contains":
-            return "a text or a list" if isinstance(wanted, str) else "a list"
+            return "a text or a list" if isinstance(operand, str) else "a list"
         case _:
             return "a text"
 
 
-def phrase(operator: Operator, wanted: Json) -> str:
+def phrase(operator: Operator, operand: Json) -> str:
     """What is said of the variable: `is at least 5`."""
-    match operator, wanted:
+    match operator, operand:
         case "exists", _:
-            return "is set" if wanted else "is not set"
+            return "is set" if operand else "is not set"
         case "in", list():
-            shown = ", ".join(map(quote, wanted)) or "nothing"
-        case "matches", str() if wanted.isprintable():
-            shown = f"/{wanted}/"
+            shown = ", ".join(map(quote, operand)) or "nothing"
+        case "matches", str() if operand.isprintable():
+            shown = f"/{operand}/"
         case _:
-            shown = quote(wanted)
+            shown = quote(operand)
     return f"{_PHRASES[operator]} {clip(shown)}"
 
 
-def quote(value: Json, length: int = SAID_LENGTH_MAX) -> str:
+def quote(value: Json, length: int = SHOWN_LENGTH_MAX) -> str:
     return clip(msgspec.json.encode(value).decode(), length)
 
 
-def clip(text: str, length: int = SAID_LENGTH_MAX) -> str:
+def clip(text: str, length: int = SHOWN_LENGTH_MAX) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _fold(value: Json) -> Json:
+def _fold_value(value: Json) -> Json:
     if not isinstance(value, str):
         return value
-    if (number := _number(value)) is not None:
+    if (number := _parse_number(value)) is not None:
         return number
     folded = value.casefold()
     return folded == "true" if folded in ("true", "false") else folded
 
 
-def _ordered(value: Json) -> int | float | str | None:
+def _order_key(value: Json) -> int | float | str | None:
     """As it is compared with more and less, if it is."""
     match value:
         case bool():
@@ -150,13 +152,13 @@ def _ordered(value: Json) -> int | float | str | None:
         case int() | float():
             return value
         case str():
-            number = _number(value)
+            number = _parse_number(value)
             return value.casefold() if number is None else number
         case _:
             return None
 
 
-def _number(text: str) -> int | float | None:
+def _parse_number(text: str) -> int | float | None:
     if len(text) > _NUMBER_LENGTH_MAX or not (found := _NUMBER.fullmatch(text)):
         return None
     # An integer stays one: as a double it would equal its neighbours.

@@ -9,9 +9,14 @@ from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, CompiledWorkflow, Part
+from interlock.core.workflow.compiled import (
+    CompiledLoop,
+    CompiledPart,
+    CompiledStep,
+    CompiledWorkflow,
+)
 from interlock.core.workflow.interpret import Frame, Position
-from interlock.core.workflow.prompt import Rendered
+from interlock.core.workflow.prompt import RenderedPrompt
 
 
 class Preview(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,7 +30,7 @@ class Preview(msgspec.Struct, frozen=True, rename="camel"):
     prompt: str
 
 
-class Mark(msgspec.Struct, frozen=True):
+class StepMark(msgspec.Struct, frozen=True):
     """Something about a step that its title does not say."""
 
     kind: Literal[
@@ -42,7 +47,7 @@ class Mark(msgspec.Struct, frozen=True):
     words: str
 
 
-class Piece(msgspec.Struct, frozen=True):
+class OutlinePiece(msgspec.Struct, frozen=True):
     """A step, or a loop or group with what lies in it."""
 
     kind: Literal["step", "loop", "group"]
@@ -52,8 +57,8 @@ class Piece(msgspec.Struct, frozen=True):
     """Of a step, counted from 1."""
     how: str
     """How often a block is gone through, and when."""
-    marks: tuple[Mark, ...]
-    body: "tuple[Piece, ...]"
+    marks: tuple[StepMark, ...]
+    body: "tuple[OutlinePiece, ...]"
     pointer: str
 
 
@@ -62,7 +67,7 @@ def preview(
 ) -> Iterator[Preview]:
     """Every step in the order of the definition, whether this context would lead there or not."""
     shown = msgspec.structs.replace(workflow, shows_unset=True)
-    for step, loops, position in _places(workflow.steps):
+    for step, loops, position in _steps_with_positions(workflow.steps):
         rendered = prompts.render(
             shown,
             position,
@@ -70,24 +75,28 @@ def preview(
             preferences=preferences,
             opening=() if step.number == 1 else None,
         )
-        text = rendered.text if isinstance(rendered, Rendered) else f"(cannot be shown: {rendered})"
-        notes = (*(_repeats(loop) for loop in loops), *(mark.words for mark in _marks(step)))
+        text = (
+            rendered.text
+            if isinstance(rendered, RenderedPrompt)
+            else f"(cannot be shown: {rendered})"
+        )
+        notes = (*(_loop_note(loop) for loop in loops), *(mark.words for mark in _marks(step)))
         yield Preview(step.id, step.title, step.number, notes, text)
 
 
-def pieces(workflow: CompiledWorkflow) -> tuple[Piece, ...]:
+def pieces(workflow: CompiledWorkflow) -> tuple[OutlinePiece, ...]:
     """The shape of a workflow as data, for a page."""
     return tuple(_pieces(workflow.steps))
 
 
 def draw(workflow: CompiledWorkflow) -> list[str]:
     """The shape of a workflow with characters, for a terminal."""
-    return [f"{workflow.id} {workflow.version}: {workflow.name}", *_drawn(workflow.steps, "")]
+    return [f"{workflow.id} {workflow.version}: {workflow.name}", *_tree_lines(workflow.steps, "")]
 
 
 def mermaid(workflow: CompiledWorkflow) -> str:
     """The same as a flowchart that Markdown viewers draw."""
-    chart = _Chart()
+    chart = _MermaidChart()
     first, last = chart.add(workflow.steps, "  ")
     lines = ["flowchart TD", "  begin((start))", "  finish((done))", *chart.lines]
     lines += [f"  begin -->{when} {name}" for name, when in first]
@@ -95,24 +104,30 @@ def mermaid(workflow: CompiledWorkflow) -> str:
     return "\n".join(lines)
 
 
-def _places(
-    parts: tuple[Part, ...], around: Position = (), loops: tuple[CompiledLoop, ...] = ()
+def _steps_with_positions(
+    parts: tuple[CompiledPart, ...], enclosing: Position = (), loops: tuple[CompiledLoop, ...] = ()
 ) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...], Position]]:
     for index, part in enumerate(parts):
         if isinstance(part, CompiledStep):
-            yield part, loops, (*around, Frame(index))
+            yield part, loops, (*enclosing, Frame(index))
         else:
-            yield from _places(part.body, (*around, Frame(index, 1)), (*loops, part))
+            yield from _steps_with_positions(
+                part.body, (*enclosing, Frame(index, 1)), (*loops, part)
+            )
 
 
-def _repeats(loop: CompiledLoop) -> str:
-    return _how(loop) if loop.kind == "group" else f"in loop {loop.id}: {_how(loop)}"
+def _loop_note(loop: CompiledLoop) -> str:
+    return (
+        _describe_repetition(loop)
+        if loop.kind == "group"
+        else f"in loop {loop.id}: {_describe_repetition(loop)}"
+    )
 
 
-def _how(loop: CompiledLoop, who: str = "you decide") -> str:
+def _describe_repetition(loop: CompiledLoop, who: str = "you decide") -> str:
     if loop.kind == "group":
         assert loop.run_condition is not None, "a group is made for its condition"
-        return f"only when {_when(loop.run_condition)}"
+        return f"only when {_describe_condition(loop.run_condition)}"
     how = {
         "for": f"{loop.count} times",
         "forEach": f"for each of `{loop.items}`",
@@ -120,71 +135,81 @@ def _how(loop: CompiledLoop, who: str = "you decide") -> str:
         "until": f"until {who} to stop",
     }[loop.kind]
     if loop.condition is not None:
-        how = f"{loop.kind} {conditions.words(conditions.unpack(loop.condition))}"
-    only = f", only when {_when(loop.run_condition)}" if loop.run_condition else ""
+        how = f"{loop.kind} {conditions.describe(conditions.unpack(loop.condition))}"
+    only = f", only when {_describe_condition(loop.run_condition)}" if loop.run_condition else ""
     return f"{how}, at most {loop.passes_max} passes{only}"
 
 
-def _marks(step: CompiledStep) -> Iterator[Mark]:
+def _marks(step: CompiledStep) -> Iterator[StepMark]:
     if step.run_condition:
-        yield Mark("condition", f"only when {_when(step.run_condition)}")
+        yield StepMark("condition", f"only when {_describe_condition(step.run_condition)}")
     for fragment in step.fragments:
         if fragment.when:
-            only = f"fragment {fragment.id} only when {_when(fragment.when)}"
-            yield Mark("fragment", only)
+            only = f"fragment {fragment.id} only when {_describe_condition(fragment.when)}"
+            yield StepMark("fragment", only)
     if step.confirms:
-        when = f" when {_when(step.confirms)}" if isinstance(step.confirms, str) else ""
-        yield Mark("confirmation", f"the user confirms it{when} (guided runs)")
+        when = (
+            f" when {_describe_condition(step.confirms)}" if isinstance(step.confirms, str) else ""
+        )
+        yield StepMark("confirmation", f"the user confirms it{when} (guided runs)")
     if step.approval:
-        when = f" when {_when(step.approval.condition)}" if step.approval.condition else ""
-        yield Mark("approval", f"waits for an approval{when}: {step.approval.question}")
+        when = (
+            f" when {_describe_condition(step.approval.condition)}"
+            if step.approval.condition
+            else ""
+        )
+        yield StepMark("approval", f"waits for an approval{when}: {step.approval.question}")
     for consequence in step.consequences:
         level = consequence.when.any_equals_level
-        yield Mark("consequence", f"must be done again when a level is {level}")
+        yield StepMark("consequence", f"must be done again when a level is {level}")
     for injected in step.injected:
-        yield Mark("injected", f"{injected.part} brought by {injected.by}")
+        yield StepMark("injected", f"{injected.part} brought by {injected.by}")
 
 
-def _owed(step: CompiledStep) -> Iterator[Mark]:
+def _owed_marks(step: CompiledStep) -> Iterator[StepMark]:
     """What is handed in besides notes; the prompt says it, so a preview does not."""
     if step.contract:
         may = "hands in" if step.contract.is_required else "may hand in"
-        yield Mark("contract", f"{may} {step.contract.name}")
+        yield StepMark("contract", f"{may} {step.contract.name}")
     for found in step.assessments:
-        yield Mark("assessment", f"assesses {found.id}")
+        yield StepMark("assessment", f"assesses {found.id}")
     if step.user_only:
-        yield Mark("user", f"needs the user: {step.user_only.question}")
+        yield StepMark("user", f"needs the user: {step.user_only.question}")
 
 
-def _pieces(parts: tuple[Part, ...]) -> Iterator[Piece]:
+def _pieces(parts: tuple[CompiledPart, ...]) -> Iterator[OutlinePiece]:
     for part in parts:
         if isinstance(part, CompiledStep):
-            marks = (*_marks(part), *_owed(part))
-            yield Piece("step", part.id, part.title, part.number, "", marks, (), part.pointer)
+            marks = (*_marks(part), *_owed_marks(part))
+            yield OutlinePiece(
+                "step", part.id, part.title, part.number, "", marks, (), part.pointer
+            )
         else:
             kind = "group" if part.kind == "group" else "loop"
             body = tuple(_pieces(part.body))
-            how = _how(part, "the agent decides")
-            yield Piece(kind, part.id, part.title, 0, how, (), body, part.pointer)
+            how = _describe_repetition(part, "the agent decides")
+            yield OutlinePiece(kind, part.id, part.title, 0, how, (), body, part.pointer)
 
 
-def _when(condition: str) -> str:
-    return conditions.words(conditions.unpack(condition))
+def _describe_condition(condition: str) -> str:
+    return conditions.describe(conditions.unpack(condition))
 
 
-def _drawn(parts: tuple[Part, ...], margin: str) -> Iterator[str]:
+def _tree_lines(parts: tuple[CompiledPart, ...], margin: str) -> Iterator[str]:
     for index, part in enumerate(parts):
         is_last = index == len(parts) - 1
         edge, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         if isinstance(part, CompiledLoop) and part.kind == "group":
-            yield f"{margin}{edge}◇ {_how(part)}"
-            yield from _drawn(part.body, margin + below)
+            yield f"{margin}{edge}◇ {_describe_repetition(part)}"
+            yield from _tree_lines(part.body, margin + below)
             continue
         if isinstance(part, CompiledLoop):
-            yield f"{margin}{edge}↻ {part.title} [{part.id}] ({_how(part)})"
-            yield from _drawn(part.body, margin + below)
+            yield f"{margin}{edge}↻ {part.title} [{part.id}] ({_describe_repetition(part)})"
+            yield from _tree_lines(part.body, margin + below)
             continue
-        marks = [f"only when {_when(part.run_condition)}"] if part.run_condition else []
+        marks = (
+            [f"only when {_describe_condition(part.run_condition)}"] if part.run_condition else []
+        )
         marks += [f"hands in {part.contract.name}"] if part.contract else []
         marks += [f"assesses {found.id}" for found in part.assessments]
         marks += ["asks the user"] if part.user_only or part.confirms else []
@@ -193,21 +218,25 @@ def _drawn(parts: tuple[Part, ...], margin: str) -> Iterator[str]:
         yield f"{margin}{edge}{part.number}. {part.title} [{part.id}]{said}"
 
 
-class _Chart:
+class _MermaidChart:
     """Numbers the nodes: an id of a step may be anything that mermaid has a meaning for."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._count = 0
 
-    def add(self, parts: tuple[Part, ...], margin: str) -> tuple[list[tuple[str, str]], list[str]]:
+    def add(
+        self, parts: tuple[CompiledPart, ...], margin: str
+    ) -> tuple[list[tuple[str, str]], list[str]]:
         """The nodes that one comes to first, each with its condition, and those that lead on."""
         entries: list[tuple[str, str]] = []
         ways: list[str] = []
         may_pass = True
         for part in parts:
-            first, last = self._part(part, margin)
-            when = f"|{_label(_when(part.run_condition))}|" if part.run_condition else ""
+            first, last = self._add_part(part, margin)
+            when = (
+                f"|{_label(_describe_condition(part.run_condition))}|" if part.run_condition else ""
+            )
             self.lines += [f"{margin}{way} -->{when} {name}" for way in ways for name, _ in first]
             if may_pass:
                 entries += [(name, when or inner) for name, inner in first]
@@ -216,7 +245,7 @@ class _Chart:
             may_pass = may_pass and part.run_condition is not None
         return entries, ways
 
-    def _part(self, part: Part, margin: str) -> tuple[list[tuple[str, str]], list[str]]:
+    def _add_part(self, part: CompiledPart, margin: str) -> tuple[list[tuple[str, str]], list[str]]:
         self._count += 1
         name, label = f"n{self._count}", _label(part.title)
         if isinstance(part, CompiledStep):

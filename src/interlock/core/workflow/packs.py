@@ -13,7 +13,14 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.canonical import Json
-from interlock.core.workflow.handoff_artifacts import Confidence, Known, Part, Text, Version, Words
+from interlock.core.workflow.handoff_artifacts import (
+    ArtifactPart,
+    Confidence,
+    PackArtifact,
+    ShortText,
+    Text,
+    Version,
+)
 
 Capability = Literal["delegation", "web_browsing"]
 Severity = Literal["info", "warning", "critical"]
@@ -26,43 +33,43 @@ DivergenceReason = Literal[
 ]
 
 
-class UserOnlyArtifact(Known, frozen=True, tag="user_only"):
+class UserOnlyArtifact(PackArtifact, frozen=True, tag="user_only"):
     """How a step that needs the user was settled."""
 
     resolution: Literal["answered", "assumed", "skipped"]
-    detail: Words
+    detail: ShortText
 
 
-class CapabilityArtifact(Known, frozen=True, tag="capability_observation"):
+class CapabilityArtifact(PackArtifact, frozen=True, tag="capability_observation"):
     """Whether the agent has a capability, and how it knows."""
 
     capability: Capability
     status: Literal["available", "unavailable"]
-    evidence: Words
+    evidence: ShortText
 
 
-class DivergenceArtifact(Known, frozen=True, tag="workflow_divergence"):
+class DivergenceArtifact(PackArtifact, frozen=True, tag="workflow_divergence"):
     """Where the agent left the script, and why."""
 
     reason: DivergenceReason
-    summary: Words
+    summary: ShortText
 
 
-class GapArtifact(Known, frozen=True, tag="gap"):
+class GapArtifact(PackArtifact, frozen=True, tag="gap"):
     """Something that is knowingly left undone."""
 
     severity: Severity
-    summary: Words
+    summary: ShortText
 
 
-class GapResolutionArtifact(Known, frozen=True, tag="gap_resolution"):
+class GapResolutionArtifact(PackArtifact, frozen=True, tag="gap_resolution"):
     """How a gap was closed."""
 
-    gap_id: Words
-    how: Words
+    gap_id: ShortText
+    how: ShortText
 
 
-class LoopControlArtifact(Known, frozen=True, tag="loop_control"):
+class LoopControlArtifact(PackArtifact, frozen=True, tag="loop_control"):
     """Whether a loop goes round once more."""
 
     decision: Literal["continue", "stop"]
@@ -71,12 +78,12 @@ class LoopControlArtifact(Known, frozen=True, tag="loop_control"):
     metadata: dict[str, Any] | None = None
 
 
-class Rating(Part, frozen=True):
+class Rating(ArtifactPart, frozen=True):
     level: Text
     rationale: Annotated[str, Meta(max_length=512)] | None = None
 
 
-class AssessmentArtifact(Known, frozen=True, tag="assessment"):
+class AssessmentArtifact(PackArtifact, frozen=True, tag="assessment"):
     """A judgement, one level for each dimension."""
 
     dimensions: Annotated[dict[str, Text | Rating], Meta(min_length=1)]
@@ -84,14 +91,14 @@ class AssessmentArtifact(Known, frozen=True, tag="assessment"):
     summary: Annotated[str, Meta(max_length=1024)] | None = None
 
 
-class CoordinatorSignalArtifact(Known, frozen=True, tag="coordinator_signal"):
+class CoordinatorSignalArtifact(PackArtifact, frozen=True, tag="coordinator_signal"):
     """Word to whoever coordinates this work, in the middle of it."""
 
     signal_kind: Literal["progress", "finding", "data_needed", "approval_needed", "blocked"]
     payload: dict[str, Any]
 
 
-class Finding(Part, frozen=True):
+class ReviewFinding(ArtifactPart, frozen=True):
     severity: Literal["critical", "major", "minor", "nit"]
     summary: Text
     finding_category: (
@@ -100,19 +107,19 @@ class Finding(Part, frozen=True):
     ) = None
 
 
-class ReviewVerdictArtifact(Known, frozen=True, tag="review_verdict"):
+class ReviewVerdictArtifact(PackArtifact, frozen=True, tag="review_verdict"):
     """What a review comes to, with what it found."""
 
     verdict: Literal["clean", "minor", "blocking"]
     confidence: Confidence
     findings: tuple[
         # Reviewers add files, lines and remedies to their findings, and should.
-        Annotated[Finding, Meta(extra_json_schema={"additionalProperties": True})], ...
+        Annotated[ReviewFinding, Meta(extra_json_schema={"additionalProperties": True})], ...
     ]
     summary: Text
 
 
-class GateVerdictArtifact(Known, frozen=True, tag="gate_verdict"):
+class GateVerdictArtifact(PackArtifact, frozen=True, tag="gate_verdict"):
     """Whether work may go on, decided by one who did not do it."""
 
     verdict: Literal["approved", "rejected", "uncertain"]
@@ -121,7 +128,7 @@ class GateVerdictArtifact(Known, frozen=True, tag="gate_verdict"):
     version: Version = None
 
 
-class VerificationArtifact(Known, frozen=True, tag="verification"):
+class VerificationArtifact(PackArtifact, frozen=True, tag="verification"):
     """Proof that a command was run and passed."""
 
     command: Text
@@ -138,7 +145,7 @@ KnownArtifact: TypeAlias = (
     | LoopControlArtifact
 )
 """What the engine reads of any step."""
-_FIELDS: dict[str, dict[str, Json]] = {
+_EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
     "user_only": {"resolution": "answered", "detail": "<what the user said>"},
     "capability_observation": {
         "capability": "web_browsing",
@@ -213,7 +220,7 @@ _FIELDS: dict[str, dict[str, Json]] = {
     },
 }
 EXAMPLES: dict[str, Json] = {
-    kind: {"kind": kind, **_FIELDS[kind]}
+    kind: {"kind": kind, **_EXAMPLE_FIELDS[kind]}
     for kind in (known.__struct_config__.tag for known in get_args(KnownArtifact))
 }
 """One that is accepted, for each known kind."""
@@ -229,49 +236,49 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_FIELDS)
+    return tuple(_EXAMPLE_FIELDS)
 
 
 def pack(name: str) -> Pack | None:
     """The pack of that name. Its schema stands alone: it refers to nothing."""
-    return _pack(name) if name in _FIELDS else None
+    return _pack(name) if name in _EXAMPLE_FIELDS else None
 
 
 @functools.cache
 def _pack(name: str) -> Pack:
-    [shape] = [one for one in Known.__subclasses__() if one.__struct_config__.tag == name]
+    [shape] = [one for one in PackArtifact.__subclasses__() if one.__struct_config__.tag == name]
     generated = msgspec.json.schema(shape)
-    schema = _inlined(generated, generated["$defs"])
+    schema = _inline_refs(generated, generated["$defs"])
     schema["properties"]["kind"] = {"enum": [name, f"wr.{name}"]}
-    return Pack(name, shape.__doc__ or "", schema, {"kind": name, **_FIELDS[name]})
+    return Pack(name, shape.__doc__ or "", schema, {"kind": name, **_EXAMPLE_FIELDS[name]})
 
 
-def plain_kind(kind: str) -> str:
+def kind_without_prefix(kind: str) -> str:
     """A kind as it is called here."""
     return kind.removeprefix("wr.")
 
 
-def named(ref: str) -> str:
+def contract_name(ref: str) -> str:
     """The name of a contract, however a file refers to it."""
     return ref.removeprefix("wr.contracts.").removeprefix("interlock.contracts.")
 
 
-def _inlined(node: Any, defs: dict[str, Any]) -> Any:
+def _inline_refs(node: Any, defs: dict[str, Any]) -> Any:
     """The schema with what it refers to in place, and without what only people read."""
     if isinstance(node, list):
-        return [_inlined(item, defs) for item in cast("list[Any]", node)]
+        return [_inline_refs(item, defs) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     parts = cast("dict[str, Any]", node)
     plain = {
-        key: {name: _inlined(item, defs) for name, item in parts[key].items()}
+        key: {name: _inline_refs(item, defs) for name, item in parts[key].items()}
         if key == "properties"
-        else _inlined(parts[key], defs)
+        else _inline_refs(parts[key], defs)
         for key in parts
         if key not in ("$ref", "$defs", "title", "description", "default")
     }
     if "$ref" in parts:
-        plain = {**_inlined(defs[parts["$ref"].removeprefix("#/$defs/")], defs), **plain}
+        plain = {**_inline_refs(defs[parts["$ref"].removeprefix("#/$defs/")], defs), **plain}
     match plain.get("anyOf"):
         case [{"enum": options}, {"type": "null"}]:
             return {"enum": [*options, None]}

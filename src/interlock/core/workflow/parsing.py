@@ -12,15 +12,15 @@ from interlock.core import canonical
 from interlock.core.canonical import NotCanonical, escape_pointer_part
 from interlock.core.workflow import json_locations
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
-from interlock.core.workflow.problems import Invalid, Problem, nearest
-from interlock.core.workflow.workrail_compat import Folded, fold
+from interlock.core.workflow.problems import InvalidWorkflow, Problem, suggest_nearest
+from interlock.core.workflow.workrail_compat import NormalisationReport, normalise_foreign
 
 PROBLEMS_MAX = 50  # of one file; who has more begins with these
 
 Written = TypeVar("Written", bound=msgspec.Struct)
 
 
-class Source(msgspec.Struct, frozen=True):
+class ParsedWorkflow(msgspec.Struct, frozen=True):
     """A file that has the form of a workflow. What it says may still make no sense."""
 
     workflow: Workflow
@@ -28,46 +28,48 @@ class Source(msgspec.Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-def read(content: bytes) -> Source | Invalid:
+def parse_workflow(content: bytes) -> ParsedWorkflow | InvalidWorkflow:
     if len(content) > FILE_BYTES_MAX:
         size = f"the file has {len(content)} bytes or more; {FILE_BYTES_MAX} are taken"
-        return Invalid((Problem("size", "", size, "Split it, or move texts into references."),))
+        return InvalidWorkflow(
+            (Problem("size", "", size, "Split it, or move texts into references."),)
+        )
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         text = content.decode()
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Invalid((_not_json(content, error),))
+        return InvalidWorkflow((_decode_problem(content, error),))
     try:
         canonical.check_canonical(document)
     except NotCanonical as refused:
-        return placed(text, (Problem("value", refused.pointer, refused.reason),))
+        return invalid_with_locations(text, (Problem("value", refused.pointer, refused.reason),))
     if not isinstance(document, dict):
-        return Invalid((Problem("json", "", "a workflow is a JSON object"),))
-    folded = Folded()
+        return InvalidWorkflow((Problem("json", "", "a workflow is a JSON object"),))
+    folded = NormalisationReport()
     problems = [
         Problem("repeated-key", pointer, "this key stands here twice; only one would count")
         for pointer in json_locations.repeated_keys(text)
     ]
-    inner = fold(cast("dict[str, Any]", document), folded)
+    inner = normalise_foreign(cast("dict[str, Any]", document), folded)
     workflow: Workflow | None = None
     try:
         workflow = msgspec.convert(inner, Workflow)
     except msgspec.ValidationError:
-        problems += islice(collect(Workflow, inner, ""), PROBLEMS_MAX)
+        problems += islice(collect_problems(Workflow, inner, ""), PROBLEMS_MAX)
         assert problems, "what cannot be read has a reason"
     if problems or workflow is None:
-        renamed = (_as_written(found, folded) for found in (*problems, *folded.warnings))
-        return placed(text, tuple(renamed))
-    return Source(workflow, text, tuple(folded.warnings))
+        renamed = (_with_original_pointer(found, folded) for found in (*problems, *folded.warnings))
+        return invalid_with_locations(text, tuple(renamed))
+    return ParsedWorkflow(workflow, text, tuple(folded.warnings))
 
 
-def placed(text: str, problems: tuple[Problem, ...]) -> Invalid:
+def invalid_with_locations(text: str, problems: tuple[Problem, ...]) -> InvalidWorkflow:
     """The same problems, each with its line and column, in the order of the file."""
-    return Invalid(with_places(text, problems))
+    return InvalidWorkflow(with_locations(text, problems))
 
 
-def with_places(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+def with_locations(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     if not problems:
         return ()
     spots = json_locations.locate(text, {found.pointer for found in problems})
@@ -82,7 +84,7 @@ def with_places(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]
     return tuple(sorted(found, key=lambda problem: (problem.line, problem.column)))
 
 
-def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]:
+def collect_problems(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]:
     """Everything that keeps `value` from being a `cls`, field by field."""
     if not isinstance(value, dict):
         yield Problem("value", at, f"an object is wanted, not {_kind_of(value)}")
@@ -92,7 +94,9 @@ def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]
     tag = cls.__struct_config__.tag_field
     for name in sorted(given.keys() - fields.keys() - {tag}):
         what = f"there is no field `{name}` here"
-        yield Problem("field", f"{at}/{escape_pointer_part(name)}", what, nearest(name, fields))
+        yield Problem(
+            "field", f"{at}/{escape_pointer_part(name)}", what, suggest_nearest(name, fields)
+        )
     for name, field in fields.items():
         if name in given:
             yield from _collect_value(field.type, given[name], f"{at}/{escape_pointer_part(name)}")
@@ -100,33 +104,33 @@ def collect(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]
             yield Problem("field", at, f"`{name}` is missing")
 
 
-def _collect_value(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
+def _collect_value(expected: Any, value: Any, at: str) -> Iterator[Problem]:
     try:
-        msgspec.convert(value, wanted)
+        msgspec.convert(value, expected)
     except msgspec.ValidationError as error:
-        inner = _collect_parts(wanted, value, at)
+        inner = _collect_parts(expected, value, at)
         first = next(inner, None)  # one after the other: nobody reads more than a few
         if first is not None:
             yield first
             yield from inner
         else:
             # msgspec says "…what… - at `$.steps[0].id`"; inside of a field, the place is enough.
-            what = _in_words(str(error).partition(" - at `")[0])
-            yield Problem("value", at, what, _described(wanted))
+            what = _plain_message(str(error).partition(" - at `")[0])
+            yield Problem("value", at, what, _type_description(expected))
 
 
-def _collect_parts(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
+def _collect_parts(expected: Any, value: Any, at: str) -> Iterator[Problem]:
     """The problems of the parts of a value, where it is one that has parts."""
-    options = _options(wanted)
+    options = _union_options(expected)
     structs = [found for found in options if _is_struct(found)]
     if structs and isinstance(value, dict):
-        chosen = _chosen(structs, cast("dict[str, Any]", value))
+        chosen = _matching_struct(structs, cast("dict[str, Any]", value))
         if chosen is None:
             tags = ", ".join(f"`{found.__struct_config__.tag}`" for found in structs)
             field = structs[0].__struct_config__.tag_field
             yield Problem("value", f"{at}/{field}", f"one of these is wanted: {tags}")
         else:
-            yield from collect(chosen, value, at)
+            yield from collect_problems(chosen, value, at)
     for option in options:
         origin, inner = get_origin(option), get_args(option)
         if origin is tuple and isinstance(value, list):
@@ -137,19 +141,19 @@ def _collect_parts(wanted: Any, value: Any, at: str) -> Iterator[Problem]:
                 yield from _collect_value(inner[1], item, f"{at}/{escape_pointer_part(name)}")
 
 
-def _options(wanted: Any) -> tuple[Any, ...]:
-    if get_origin(wanted) is Annotated:
-        return _options(get_args(wanted)[0])
-    if get_origin(wanted) in (Union, types.UnionType):
-        return tuple(option for part in get_args(wanted) for option in _options(part))
-    return (wanted,)
+def _union_options(expected: Any) -> tuple[Any, ...]:
+    if get_origin(expected) is Annotated:
+        return _union_options(get_args(expected)[0])
+    if get_origin(expected) in (Union, types.UnionType):
+        return tuple(option for part in get_args(expected) for option in _union_options(part))
+    return (expected,)
 
 
 def _is_struct(found: Any) -> bool:
     return isinstance(found, type) and issubclass(found, msgspec.Struct)
 
 
-def _chosen(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
+def _matching_struct(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
     if len(structs) == 1:
         return structs[0]
     field = structs[0].__struct_config__.tag_field
@@ -157,24 +161,24 @@ def _chosen(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type 
     return next((s for s in structs if s.__struct_config__.tag == value.get(field)), None)
 
 
-def _described(wanted: Any) -> str:
+def _type_description(expected: Any) -> str:
     """What the type says about itself, where it says something."""
-    metas = get_args(wanted)[1:] if get_origin(wanted) is Annotated else ()
+    metas = get_args(expected)[1:] if get_origin(expected) is Annotated else ()
     return next((meta.description for meta in metas if meta.description), "")
 
 
-def _in_words(message: str) -> str:
+def _plain_message(message: str) -> str:
     """What msgspec says, for somebody who does not know Python."""
     if message.endswith("of length >= 1"):
         return "it is empty"
     what, _, value = message.partition("got ")
-    for theirs, ours in _WORDS.items():
+    for theirs, ours in _TYPE_WORDS.items():
         what, value = (re.sub(rf"\b{theirs}\b", ours, part) for part in (what, value))
     message = f"{what}got {value}" if value else what
     return message[:1].lower() + message[1:].replace("`", "").replace(" | ", " or ")
 
 
-_WORDS = {
+_TYPE_WORDS = {
     "str matching regex": "a text like",
     "str": "a text",
     "array": "a list",
@@ -190,25 +194,25 @@ def _kind_of(value: Any) -> str:
     return kinds.get(type(value).__name__, "a number")
 
 
-def _not_json(content: bytes, error: Exception) -> Problem:
+def _decode_problem(content: bytes, error: Exception) -> Problem:
     if isinstance(error, UnicodeDecodeError):
-        return _after(content[: error.start], f"this is not UTF-8 text: {error.reason}")
+        return _problem_after(content[: error.start], f"this is not UTF-8 text: {error.reason}")
     if isinstance(error, RecursionError):
         return Problem("json", "", "it is nested too deeply")
     # msgspec counts bytes: "JSON is malformed: … (byte 17)".
     what, _, byte = str(error).removeprefix("JSON is malformed: ").rpartition(" (byte ")
     if not byte.rstrip(")").isdigit():
-        return _after(content.rstrip(), f"this is not JSON: {error}")  # the end is missing
-    return _after(content[: int(byte.rstrip(")"))], f"this is not JSON: {what}")
+        return _problem_after(content.rstrip(), f"this is not JSON: {error}")  # the end is missing
+    return _problem_after(content[: int(byte.rstrip(")"))], f"this is not JSON: {what}")
 
 
-def _after(before: bytes, message: str) -> Problem:
+def _problem_after(before: bytes, message: str) -> Problem:
     """A problem at the place up to which the file could be read."""
     last = before.rpartition(b"\n")[2].decode(errors="replace")
     line = before.count(b"\n") + 1
     return Problem("json", "", message, line=line, column=len(last) + 1)
 
 
-def _as_written(problem: Problem, folded: Folded) -> Problem:
-    pointer = folded.written_as.get(problem.pointer, problem.pointer)
+def _with_original_pointer(problem: Problem, report: NormalisationReport) -> Problem:
+    pointer = report.original_pointers.get(problem.pointer, problem.pointer)
     return msgspec.structs.replace(problem, pointer=pointer)

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$(?!\n)")]
-RESERVED = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
+RESERVED_NAME = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
 """Names in the context that neither files nor agents set."""
 ModelTier = Literal["lightweight", "mid", "heavy"]
 UserOnlyReason = Literal[
@@ -21,43 +21,43 @@ UserOnlyReason = Literal[
 ]
 
 
-class Written(
+class DefinitionStruct(
     msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
     """Something that stands in a file: a field that nobody knows is a mistake, not a comment."""
 
 
-class UserOnly(Written, frozen=True):
+class UserOnly(DefinitionStruct, frozen=True):
     """What only the user can give."""
 
     reason: UserOnlyReason
     question: Line
 
 
-class When(Written, frozen=True):
+class When(DefinitionStruct, frozen=True):
     any_equals_level: Line
     for_assessment: str | None = None
 
 
-class Effect(Written, frozen=True):
+class Effect(DefinitionStruct, frozen=True):
     kind: Literal["require_followup"]
     guidance: Line
 
 
-class Consequence(Written, frozen=True):
+class Consequence(DefinitionStruct, frozen=True):
     """What follows when an assessment comes out at a level."""
 
     when: When
     effect: Effect
 
 
-class Dimension(Written, frozen=True):
+class Dimension(DefinitionStruct, frozen=True):
     id: Name
     purpose: Line
     levels: Annotated[tuple[Line, ...], Meta(min_length=2, max_length=10)]
 
 
-class Assessment(Written, frozen=True):
+class Assessment(DefinitionStruct, frozen=True):
     """A judgement in dimensions, each of which has a few named levels."""
 
     id: Name
@@ -65,7 +65,7 @@ class Assessment(Written, frozen=True):
     dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1, max_length=10)]
 
 
-class Reference(Written, frozen=True):
+class Reference(DefinitionStruct, frozen=True):
     """A file or an address that matters here. Its content is hashed at start, never fetched."""
 
     id: Name

@@ -3,7 +3,9 @@
 import importlib
 from typing import Any
 
-_TRIED = 128 * 1024  # with so little memory, a pattern that is far too large is refused at once
+_SIZING_MEMORY = (
+    128 * 1024
+)  # with so little memory, a pattern that is far too large is refused at once
 
 
 def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024) -> Any:
@@ -23,10 +25,10 @@ def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024
         raise ValueError(refused.args[0].decode(errors="replace")) from None
 
 
-def size_of(pattern: str, flags: str = "") -> int:
+def pattern_size(pattern: str, flags: str = "") -> int:
     """How many instructions it compiles to.
 
     Raises:
         ValueError: as above.
     """
-    return compile_pattern(pattern, flags, _TRIED).programsize
+    return compile_pattern(pattern, flags, _SIZING_MEMORY).programsize

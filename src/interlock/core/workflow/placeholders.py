@@ -2,9 +2,9 @@
 
 import re
 
-HOLE = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
-def holes(text: str) -> tuple[str, ...]:
+def placeholder_paths(text: str) -> tuple[str, ...]:
     """The context paths that `text` speaks of."""
-    return tuple(HOLE.findall(text))
+    return tuple(PLACEHOLDER.findall(text))

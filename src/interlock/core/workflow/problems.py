@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Severity = Literal["error", "warning"]
-Rule = Literal[
+ProblemRule = Literal[
     "json",
     "size",
     "repeated-key",
@@ -36,7 +36,7 @@ Rule = Literal[
 class Problem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One of them. Those that are only warnings do not keep a workflow from running."""
 
-    rule: Rule
+    rule: ProblemRule
     pointer: str
     """The JSON pointer (RFC 6901) of the value; empty for the whole file."""
     message: str
@@ -54,13 +54,13 @@ class Problem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return f"{where}{self.pointer or 'the file'}: {self.message}{hint}"
 
 
-class Invalid(msgspec.Struct, frozen=True):
+class InvalidWorkflow(msgspec.Struct, frozen=True):
     """The file is not a workflow. Every problem at once, so that one edit can mend them all."""
 
     problems: tuple[Problem, ...]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
     """What to suggest instead of a name that is not known."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -69,7 +69,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"Known are: {', '.join(names)}." if names else ""
 
 
-def warning(rule: Rule, pointer: str, message: str, suggestion: str = "") -> Problem:
+def warning(rule: ProblemRule, pointer: str, message: str, suggestion: str = "") -> Problem:
     return Problem(rule, pointer, message, suggestion, "warning")
 
 

@@ -8,10 +8,10 @@ from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions, contracts, criteria, interpret
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.conditions import Trouble
-from interlock.core.workflow.interpret import Around, Entry, Position, Stuck
+from interlock.core.workflow.conditions import UnusableValue
+from interlock.core.workflow.interpret import EnclosingLoop, Entry, Impasse, Position
 from interlock.core.workflow.passthrough import Assessment, Reference
-from interlock.core.workflow.placeholders import HOLE, holes
+from interlock.core.workflow.placeholders import PLACEHOLDER, placeholder_paths
 
 CHARS_MAX = 256 * 1024
 _NOTES_AT_FIRST = """\
@@ -22,7 +22,7 @@ own notes; do not repeat earlier ones."""
 _NOTES_LATER = "Finish with notes for this step: what you did, found and decided, and what is open."
 
 
-class Unset(msgspec.Struct, frozen=True):
+class MissingContextKeys(msgspec.Struct, frozen=True):
     """The prompt speaks of context that nobody has set."""
 
     keys: tuple[str, ...]
@@ -38,7 +38,7 @@ class Resolved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Why it has no digest."""
 
 
-class Rendered(msgspec.Struct, frozen=True):
+class RenderedPrompt(msgspec.Struct, frozen=True):
     text: str
     confirms: bool = False
     """Whether it asks for the user's yes."""
@@ -53,14 +53,14 @@ def render(
     context: Mapping[str, Json],
     preferences: Preferences,
     opening: tuple[Resolved, ...] | None = None,
-) -> Rendered | Unset | Stuck:
+) -> RenderedPrompt | MissingContextKeys | Impasse:
     """The words for the step at `position`. `opening` is given where the run begins there."""
     step = interpret.step_at(workflow, position)
     assert step is not None, "a prompt is for a step"
-    loops = interpret.around(workflow, position)
+    loops = interpret.enclosing_loops(workflow, position)
     scope = interpret.scope(workflow, position, context)
-    chosen = _fragments(step, scope)
-    if isinstance(chosen, Stuck):
+    chosen = _chosen_fragments(step, scope)
+    if isinstance(chosen, Impasse):
         return chosen
     fragments, trace = chosen
     written = (step.agent_role, step.prompt, *fragments)
@@ -68,49 +68,49 @@ def render(
         dict.fromkeys(
             path
             for text in written
-            for path in holes(text)
+            for path in placeholder_paths(text)
             if conditions.look_up(scope, path) is None
         )
     )
     if unset and not workflow.shows_unset:
-        return Unset(unset)
-    if large := _too_large(step, written, scope):
+        return MissingContextKeys(unset)
+    if large := _size_impasse(step, written, scope):
         return large
-    role, asked, *extra = (_filled(text, scope) for text in written)
+    role, asked, *extra = (_fill_placeholders(text, scope) for text in written)
     confirms = asks_to_confirm(step, scope, preferences)
-    if isinstance(confirms, Stuck):
+    if isinstance(confirms, Impasse):
         return confirms
     parts = [
-        *_banner(workflow, position, context),
-        *(_opening(workflow, step, context, opening) if opening is not None else ()),
+        *_loop_banners(workflow, position, context),
+        *(_opening_texts(workflow, step, context, opening) if opening is not None else ()),
         *((f"Your role: {role}",) if role else ()),
         asked,
-        *_decision(step, loops),
-        *_demands(step, preferences),
-        *_assessments(step),
-        *((_CONFIRM,) if confirms else ()),
+        *_decision_request(step, loops),
+        *_demand_texts(step, preferences),
+        *_assessment_requests(step),
+        *((_CONFIRMATION_REQUEST,) if confirms else ()),
         *(() if step.notes_optional else (_NOTES_LATER if opening is None else _NOTES_AT_FIRST,)),
         *extra,
     ]
     warnings = tuple(f"`{path}` is not set; the prompt says so in its place." for path in unset)
-    return Rendered("\n\n".join(parts), confirms, trace, warnings)
+    return RenderedPrompt("\n\n".join(parts), confirms, trace, warnings)
 
 
 def reminder(workflow: CompiledWorkflow) -> str:
     """What was said at the start and holds throughout, for whoever comes back after a break."""
-    return _listed("This holds throughout the workflow", workflow.guidance)
+    return _bullet_list("This holds throughout the workflow", workflow.guidance)
 
 
 def asks_to_confirm(
     step: CompiledStep, scope: Mapping[str, Json], preferences: Preferences
-) -> bool | Stuck:
+) -> bool | Impasse:
     """Whether the user is asked before the step is handed in: only where a run is guided."""
     if isinstance(step.confirms, bool):
         return step.confirms and preferences.autonomy == "guided"
     held = conditions.evaluate(conditions.unpack(step.confirms), scope)
-    if isinstance(held, Trouble):
+    if isinstance(held, UnusableValue):
         pointer = interpret.pointer_in(step, "requireConfirmation", held)
-        return Stuck(step.id, pointer, held.var, held.message)
+        return Impasse(step.id, pointer, held.var, held.message)
     return held and preferences.autonomy == "guided"
 
 
@@ -126,12 +126,14 @@ def confirms_at(
     return step is not None and asks_to_confirm(step, scope, preferences) is True
 
 
-_CONFIRM = "Before you hand this step in, show the user what came of it and wait for a yes."
+_CONFIRMATION_REQUEST = (
+    "Before you hand this step in, show the user what came of it and wait for a yes."
+)
 
 
-def _fragments(
+def _chosen_fragments(
     step: CompiledStep, scope: Mapping[str, Json]
-) -> tuple[tuple[str, ...], tuple[Entry, ...]] | Stuck:
+) -> tuple[tuple[str, ...], tuple[Entry, ...]] | Impasse:
     """The fragments that are part of the prompt now, and why."""
     taken: list[str] = []
     trace: list[Entry] = []
@@ -140,11 +142,11 @@ def _fragments(
         if fragment.when is not None:
             condition = conditions.unpack(fragment.when)
             answer = conditions.evaluate(condition, scope)
-            if isinstance(answer, Trouble):
+            if isinstance(answer, UnusableValue):
                 pointer = interpret.pointer_in(step, f"promptFragments/{index}/when", answer)
-                return Stuck(step.id, pointer, answer.var, answer.message)
+                return Impasse(step.id, pointer, answer.var, answer.message)
             held = answer
-            why = conditions.words(condition)
+            why = conditions.describe(condition)
             what = "fragment_given" if held else "fragment_left_out"
             trace.append(Entry(what, f"{step.id}/{fragment.id}", why if held else f"not so: {why}"))
         if held:
@@ -152,33 +154,37 @@ def _fragments(
     return tuple(taken), tuple(trace)
 
 
-def _too_large(
+def _size_impasse(
     step: CompiledStep, written: tuple[str, ...], scope: Mapping[str, Json]
-) -> Stuck | None:
+) -> Impasse | None:
     """What would make the prompt larger than an agent can read."""
-    counted = [path for text in written for path in holes(text)]
-    sizes = {path: len(_shown(conditions.look_up(scope, path), path)) for path in set(counted)}
+    counted = [path for text in written for path in placeholder_paths(text)]
+    sizes = {
+        path: len(_display_value(conditions.look_up(scope, path), path)) for path in set(counted)
+    }
     if sum(map(len, written)) + sum(sizes[path] for path in counted) <= CHARS_MAX:
         return None
     largest = max(sizes, key=lambda path: sizes[path])
     what = f"with `{largest}` filled in, the prompt has more than {CHARS_MAX} characters"
-    return Stuck(step.id, step.pointer, largest, what)
+    return Impasse(step.id, step.pointer, largest, what)
 
 
-def _filled(text: str, scope: Mapping[str, Json]) -> str:
-    return HOLE.sub(lambda hole: _shown(conditions.look_up(scope, hole[1]), hole[1]), text)
+def _fill_placeholders(text: str, scope: Mapping[str, Json]) -> str:
+    return PLACEHOLDER.sub(
+        lambda hole: _display_value(conditions.look_up(scope, hole[1]), hole[1]), text
+    )
 
 
-def _shown(value: Json, path: str) -> str:
+def _display_value(value: Json, path: str) -> str:
     if value is None:
         return f"(not set: {path})"
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _banner(
+def _loop_banners(
     workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
 ) -> Iterator[str]:
-    for depth, found in enumerate(interpret.around(workflow, position)):
+    for depth, found in enumerate(interpret.enclosing_loops(workflow, position)):
         if found.loop.kind == "group":
             continue
         scope = interpret.scope(workflow, position[: depth + 1], context)  # outside of this loop
@@ -198,13 +204,13 @@ def _banner(
             )
 
 
-def _opening(
+def _opening_texts(
     workflow: CompiledWorkflow,
     step: CompiledStep,
     context: Mapping[str, Json],
     references: tuple[Resolved, ...],
 ) -> Iterator[str]:
-    if "goal" not in holes(step.prompt):
+    if "goal" not in placeholder_paths(step.prompt):
         yield f"Goal: {context['goal']}"
     for title, lines in (
         ("This holds throughout the workflow", workflow.guidance),
@@ -215,11 +221,13 @@ def _opening(
         ("Find out before you begin; ask the user what you cannot find", workflow.questions),
     ):
         if lines:
-            yield _listed(title, lines)
+            yield _bullet_list(title, lines)
     if workflow.references:
         resolved = {found.id: found for found in references}
-        lines = tuple(_reference(found, resolved.get(found.id)) for found in workflow.references)
-        yield _listed("Read these where they matter", lines)
+        lines = tuple(
+            _reference_line(found, resolved.get(found.id)) for found in workflow.references
+        )
+        yield _bullet_list("Read these where they matter", lines)
     if workflow.capabilities:
         wanted = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
         yield (
@@ -229,14 +237,14 @@ def _opening(
         )
 
 
-def _reference(reference: Reference, resolved: Resolved | None) -> str:
+def _reference_line(reference: Reference, resolved: Resolved | None) -> str:
     weight = "; it decides where sources differ" if reference.authoritative else ""
     state = f" ({resolved.problem})" if resolved and resolved.problem else ""
     where = reference.source if reference.is_address else f"`{reference.source}`"
     return f"{reference.title}: {where}{state}, {reference.purpose}{weight}"
 
 
-def _decision(step: CompiledStep, loops: tuple[Around, ...]) -> Iterator[str]:
+def _decision_request(step: CompiledStep, loops: tuple[EnclosingLoop, ...]) -> Iterator[str]:
     """What `loop_control` is about, where the step owes it."""
     if step.contract is None or step.contract.name != "loop_control":
         return
@@ -248,24 +256,24 @@ def _decision(step: CompiledStep, loops: tuple[Around, ...]) -> Iterator[str]:
         )
 
 
-def _demands(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
+def _demand_texts(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
     if step.validation_criteria is not None:
         lines = criteria.requirements(criteria.unpack(step.validation_criteria.encode()))
-        yield _listed("What you hand in is checked", lines)
+        yield _bullet_list("What you hand in is checked", lines)
     if step.contract is not None:
         yield contracts.instructions(step.contract)
     if step.user_only is not None:
-        yield _user_only(step.user_only.question, preferences)
+        yield _user_only_request(step.user_only.question, preferences)
 
 
-def _assessments(step: CompiledStep) -> Iterator[str]:
+def _assessment_requests(step: CompiledStep) -> Iterator[str]:
     for found in step.assessments:
         lines = (
             f"{part.id} ({' / '.join(part.levels)}): {part.purpose}" for part in found.dimensions
         )
         example = msgspec.json.encode(assessment_example(found, step)).decode()
         yield (
-            _listed(f"Assess `{found.id}` ({found.purpose})", tuple(lines))
+            _bullet_list(f"Assess `{found.id}` ({found.purpose})", tuple(lines))
             + f"\nHand it in as an artifact: {example}"
         )
 
@@ -285,7 +293,7 @@ def assessment_example(assessment: Assessment, step: CompiledStep) -> dict[str, 
     return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
 
 
-def _user_only(question: str, preferences: Preferences) -> str:
+def _user_only_request(question: str, preferences: Preferences) -> str:
     if preferences.autonomy == "full_auto_never_stop":
         return (
             f"Only the user can settle this: {question}\nNobody will be asked. Decide as the user"
@@ -298,5 +306,5 @@ def _user_only(question: str, preferences: Preferences) -> str:
     )
 
 
-def _listed(title: str, lines: tuple[str, ...]) -> str:
+def _bullet_list(title: str, lines: tuple[str, ...]) -> str:
     return "\n".join((f"{title}:", *(f"- {line}" for line in lines))) if lines else ""

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from interlock.core.workflow.builtins import FEATURES, PASSAGES, plain
+from interlock.core.workflow.builtins import FEATURES, PASSAGES, strip_owner_prefix
 from interlock.core.workflow.definition import (
     Audit,
     Delegation,
@@ -14,43 +14,45 @@ from interlock.core.workflow.definition import (
     Parallel,
     PromptBlocks,
     RefPart,
+    RichText,
     Step,
     TextPart,
     Verification,
-    Words,
 )
-from interlock.core.workflow.placeholders import HOLE
+from interlock.core.workflow.placeholders import PLACEHOLDER
 
 BINDING = re.compile(r"\{\{\s*(?:wr\.|interlock\.)?bindings\.([\w-]+)\s*\}\}")
 _BRACES_MAX = 84  # what is longer between two braces was not meant to be computed
-_NOT_COMPUTED_MAX = 20
+_UNSUPPORTED_MAX = 20
 
 
-def not_computed(text: str) -> tuple[str, ...]:
+def unsupported_placeholders(text: str) -> tuple[str, ...]:
     """What stands in double braces and is not a path: it is given to the agent as it is."""
     found: list[str] = []
     behind, closed = 0, text.find("}}")
-    while closed >= 0 and len(found) < _NOT_COMPUTED_MAX:
+    while closed >= 0 and len(found) < _UNSUPPORTED_MAX:
         opened = text.rfind("{{", max(behind, closed - _BRACES_MAX), closed)
         whole = text[opened : closed + 2]
-        if opened >= 0 and not HOLE.fullmatch(whole) and not BINDING.fullmatch(whole):
+        if opened >= 0 and not PLACEHOLDER.fullmatch(whole) and not BINDING.fullmatch(whole):
             found.append(whole[2:-2].strip())
         behind = closed + 2
         closed = text.find("}}", behind)
     return tuple(found)
 
 
-def bound_size(text: str, bindings: Mapping[str, str]) -> int:
+def filled_size(text: str, bindings: Mapping[str, str]) -> int:
     """How long `text` becomes with what is bound to its slots."""
     return len(text) + sum(len(bindings.get(slot, "")) for slot in BINDING.findall(text))
 
 
-def bound(text: str, bindings: Mapping[str, str], missing: Callable[[str], None]) -> str:
+def fill_slots(
+    text: str, bindings: Mapping[str, str], on_missing_slot: Callable[[str], None]
+) -> str:
     """`text` with what the project has put into its slots."""
 
     def fill(found: re.Match[str]) -> str:
         if found[1] not in bindings:
-            missing(found[1])
+            on_missing_slot(found[1])
             return ""
         return bindings[found[1]]
 
@@ -61,17 +63,17 @@ def step_text(
     step: Step,
     features: tuple[str, ...],
     functions: Mapping[str, Function],
-    lost: Callable[[str], None],
+    on_missing_passage: Callable[[str], None],
 ) -> str:
     """What a step asks. `lost` is told of passages that do not exist."""
     parts = [step.prompt] if step.prompt else []
     blocks = _with_features(step.prompt_blocks or PromptBlocks(), features)
-    parts += _blocks(blocks, lost)
+    parts += _block_texts(blocks, on_missing_passage)
     if step.guidance:
-        parts.append(_list("Guidance", step.guidance))
+        parts.append(_titled_list("Guidance", step.guidance))
     if step.ask_for_files:
         parts.append("If you need files that you cannot see, ask the user for them by name.")
-    parts += _functions(step, functions)
+    parts += _function_texts(step, functions)
     return "\n\n".join(parts)
 
 
@@ -85,40 +87,40 @@ def _with_features(blocks: PromptBlocks, features: tuple[str, ...]) -> PromptBlo
     )
 
 
-def _blocks(blocks: PromptBlocks, lost: Callable[[str], None]) -> list[str]:
-    def said(words: Words) -> str:
+def _block_texts(blocks: PromptBlocks, on_missing_passage: Callable[[str], None]) -> list[str]:
+    def to_text(words: RichText) -> str:
         if isinstance(words, str):
             return words
-        return "".join(_part(part, lost) for part in words)
+        return "".join(_part_text(part, on_missing_passage) for part in words)
 
-    parts = [said(blocks.goal)] if blocks.goal else []
+    parts = [to_text(blocks.goal)] if blocks.goal else []
     if blocks.constraints:
-        parts.append(_list("Constraints", map(said, blocks.constraints)))
+        parts.append(_titled_list("Constraints", map(to_text, blocks.constraints)))
     if blocks.procedure:
-        parts.append(_list("Procedure", map(said, blocks.procedure), is_numbered=True))
+        parts.append(_titled_list("Procedure", map(to_text, blocks.procedure), is_numbered=True))
     if blocks.output_required:
         lines = (
-            f"`{name}`: {said(words)}" for name, words in sorted(blocks.output_required.items())
+            f"`{name}`: {to_text(words)}" for name, words in sorted(blocks.output_required.items())
         )
-        parts.append(_list("What must come out", lines))
+        parts.append(_titled_list("What must come out", lines))
     if blocks.verify:
-        parts.append(_list("Check before you hand it in", map(said, blocks.verify)))
+        parts.append(_titled_list("Check before you hand it in", map(to_text, blocks.verify)))
     return parts
 
 
-def _part(part: TextPart | RefPart, lost: Callable[[str], None]) -> str:
+def _part_text(part: TextPart | RefPart, on_missing_passage: Callable[[str], None]) -> str:
     if isinstance(part, TextPart):
         return part.text
-    name = plain(part.ref_id, "refs")
+    name = strip_owner_prefix(part.ref_id, "refs")
     if name not in PASSAGES:
-        lost(part.ref_id)
+        on_missing_passage(part.ref_id)
     return PASSAGES.get(name, "")
 
 
 _NUMBERED = re.compile(r"\s*\d+[.)]\s")
 
 
-def _list(title: str, lines: Iterable[str], *, is_numbered: bool = False) -> str:
+def _titled_list(title: str, lines: Iterable[str], *, is_numbered: bool = False) -> str:
     shown: list[str] = []
     for number, line in enumerate(lines, start=1):
         mark = f"{number}. " if is_numbered else "- "
@@ -128,26 +130,26 @@ def _list(title: str, lines: Iterable[str], *, is_numbered: bool = False) -> str
     return "\n".join((f"{title}:", *shown))
 
 
-def _functions(step: Step, functions: Mapping[str, Function]) -> list[str]:
+def _function_texts(step: Step, functions: Mapping[str, Function]) -> list[str]:
     named = [name.removesuffix("()") for name in step.function_references]
     called = [call.name.removesuffix("()") for call in step.function_calls]
     lines: list[str] = []
     for name in dict.fromkeys((*named, *called)):
         if found := functions.get(name):
             lines.append(
-                f"{name}({', '.join(map(_parameter, found.parameters))}): {found.definition}"
+                f"{name}({', '.join(map(_parameter_name, found.parameters))}): {found.definition}"
             )
-    parts = [_list("Functions that this step speaks of", lines)] if lines else []
+    parts = [_titled_list("Functions that this step speaks of", lines)] if lines else []
     if step.function_calls:
         calls = (
             f"{call.name.removesuffix('()')} with {_json(call.args)}"
             for call in step.function_calls
         )
-        parts.append(_list("Apply", calls))
+        parts.append(_titled_list("Apply", calls))
     return parts
 
 
-def _parameter(value: Any) -> str:
+def _parameter_name(value: Any) -> str:
     if isinstance(value, dict):
         return str(cast("dict[str, Any]", value).get("name", "…"))
     return str(value)
@@ -157,37 +159,37 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-def verification_text(step: Step, wanted: Verification) -> str:
-    asked = f"{wanted.prompt}\n\n" if wanted.prompt else ""
+def verification_text(step: Step, verification: Verification) -> str:
+    asked = f"{verification.prompt}\n\n" if verification.prompt else ""
     return (
         f"{asked}Prove that “{step.title}” is done: run this command in the workspace.\n\n"
-        f"    {wanted.command}\n\n"
+        f"    {verification.command}\n\n"
         "Claims do not count here, only what the command says. If it fails, mend what is wrong and"
         " run it again; hand the step in when it has passed."
     )
 
 
-def audit_text(step: Step, wanted: Audit) -> str:
-    parts = [f"Audit “{step.title}” as somebody would who did not do it.\n\n{wanted.prompt}"]
-    if isinstance(wanted.rubric, str):
-        parts.append(f"Rubric:\n{wanted.rubric}")
-    elif wanted.rubric:
-        parts.append(_list("Rubric", wanted.rubric))
+def audit_text(step: Step, audit: Audit) -> str:
+    parts = [f"Audit “{step.title}” as somebody would who did not do it.\n\n{audit.prompt}"]
+    if isinstance(audit.rubric, str):
+        parts.append(f"Rubric:\n{audit.rubric}")
+    elif audit.rubric:
+        parts.append(_titled_list("Rubric", audit.rubric))
     return "\n\n".join(parts)
 
 
-DECISION = "Look back at this pass: at what is still unresolved, not at how much was done."
+DECISION_PROMPT = "Look back at this pass: at what is still unresolved, not at how much was done."
 
 
 def delegations_text(step: Parallel, certain: Iterable[str]) -> str:
     """`certain` are the delegations that no condition decides about."""
     asked = f"{step.prompt}\n\n" if step.prompt else ""
-    return "\n\n".join((_delegations(asked), *certain))
+    return "\n\n".join((_delegation_intro(asked), *certain))
 
 
-def _delegations(asked: str) -> str:
+def _delegation_intro(author_prompt: str) -> str:
     return (
-        f"{asked}Delegate the following, each to an agent of its own, all at the same time. Give"
+        f"{author_prompt}Delegate the following, each to an agent of its own, all at the same time. Give"
         " each one its goal and what it needs to know, and nothing of the others. If you cannot"
         " delegate, do them yourself, one after the other, without letting one colour the next."
         " Keep what each reports in your notes, apart from the others; the next step brings them"

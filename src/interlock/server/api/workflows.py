@@ -22,7 +22,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.outline import Preview
-from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.server.api.operation import Body, Nothing, Parameters, changing, reading
 from interlock.server.api.runs import Workspace
 
@@ -136,7 +136,7 @@ def _checked(app: App, _: Nothing, sent: SourceSent) -> Checked | Explanation:
     if isinstance(workspace, Explanation):
         return workspace
     found = check_content(app, workspace, sent.source.encode())
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidWorkflow):
         return Checked(is_valid=False, hash=None, problems=found.problems)
     return Checked(is_valid=True, hash=found.pinned.hash, problems=found.warnings)
 

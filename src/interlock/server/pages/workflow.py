@@ -27,10 +27,10 @@ from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
 from interlock.core.views.status import Status, run_status
 from interlock.core.workflow import builtins, json_locations, outline, packs
-from interlock.core.workflow.compiled import CompiledWorkflow, Pinned
-from interlock.core.workflow.compiler import Compiled
+from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.compiler import Compilation
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
-from interlock.core.workflow.outline import Piece
+from interlock.core.workflow.outline import OutlinePiece
 from interlock.core.workflow.problems import Problem
 from interlock.server.console import Asked, Console, Download, Shown
 from interlock.server.formatting import pretty
@@ -222,14 +222,14 @@ def _download(found: WorkflowFile, what: str) -> Download | Explanation:
 
 def _readme(_: Asked, found: WorkflowFile) -> Facts:
     definition, compiled = _both(found)
-    features = [builtins.plain(name, "features") for name in definition.features]
+    features = [builtins.strip_owner_prefix(name, "features") for name in definition.features]
     return {
         "pieces": outline.pieces(compiled),
         "lines_of": _lines_of(found, outline.pieces(compiled)),
         "features": [(name, builtins.FEATURES.get(name)) for name in features],
         "owed": [
             (step, step.contract, step.contract.name in packs.names())
-            for step, _ in compiled.leaves()
+            for step, _ in compiled.steps_with_loops()
             if step.contract
         ],
         "contracts": [
@@ -328,11 +328,11 @@ _FACTS: dict[str, Callable[[Asked, WorkflowFile], Facts]] = {
 
 
 def _both(found: WorkflowFile) -> tuple[Workflow, CompiledWorkflow]:
-    assert isinstance(found.compiled, Compiled), "only what is valid has this tab"
+    assert isinstance(found.compiled, Compilation), "only what is valid has this tab"
     return found.compiled.workflow, found.compiled.pinned.workflow
 
 
-def _pretty(pin: Pinned) -> str:
+def _pretty(pin: PinnedWorkflow) -> str:
     return msgspec.json.format(pin.content, indent=2).decode()
 
 
@@ -357,7 +357,7 @@ def _tone(problems: list[Problem]) -> str:
     return "warn" if problems else ""
 
 
-def _lines_of(found: WorkflowFile, pieces: tuple[Piece, ...]) -> dict[str, int]:
+def _lines_of(found: WorkflowFile, pieces: tuple[OutlinePiece, ...]) -> dict[str, int]:
     """The line of the file at which each step and loop stands, or what brought it."""
     try:
         text = content_of(found.place.path).decode(errors="replace").removeprefix("\ufeff")
@@ -368,7 +368,7 @@ def _lines_of(found: WorkflowFile, pieces: tuple[Piece, ...]) -> dict[str, int]:
     return {name: spots[pointer].line for name, pointer in wanted.items()}
 
 
-def _all(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
+def _all(pieces: tuple[OutlinePiece, ...]) -> Iterator[OutlinePiece]:
     for piece in pieces:
         yield piece
         yield from _all(piece.body)

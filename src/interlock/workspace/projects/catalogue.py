@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.compiled import Pinned
-from interlock.core.workflow.problems import Invalid, Problem
+from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.workspace.projects.settings import Bindings, bindings_in, bound_to
 
 if TYPE_CHECKING:
     # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
     from interlock.core.workflow.compile_context import Library
-    from interlock.core.workflow.compiler import Compiled
+    from interlock.core.workflow.compiler import Compilation
     from interlock.core.workflow.definition import Workflow
-    from interlock.core.workflow.parsing import Source
+    from interlock.core.workflow.parsing import ParsedWorkflow
 
 BUNDLED = Path(__file__).parents[1] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
@@ -37,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True):
     """A workflow that can be started."""
 
     workflow: "Workflow"
-    pinned: Pinned
+    pinned: PinnedWorkflow
     place: Place
     warnings: tuple[Problem, ...] = ()
     shadows: tuple[Place, ...] = ()
@@ -61,8 +61,10 @@ class Catalogue:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._read: dict[Path, tuple[_Stamp, Source | Invalid]] = {}
-        self._compiled: dict[Path, tuple[Source, Library, Compiled | Invalid]] = {}
+        self._read: dict[Path, tuple[_Stamp, ParsedWorkflow | InvalidWorkflow]] = {}
+        self._compiled: dict[
+            Path, tuple[ParsedWorkflow, Library, Compilation | InvalidWorkflow]
+        ] = {}
 
     def entries(
         self, workspace: Path | None, only: WorkflowId | None = None
@@ -81,7 +83,7 @@ class Catalogue:
             *shadowed, (place, source) = found[name]
             library = _library(routines, name, bindings)
             compiled = self._compile(place.path, source, library)
-            if isinstance(compiled, Invalid):
+            if isinstance(compiled, InvalidWorkflow):
                 broken.append(Broken(place, compiled.problems, name))
                 continue
             shadows = tuple(other for other, _ in shadowed)
@@ -91,28 +93,28 @@ class Catalogue:
             return self.entries(workspace)  # whoever asked is told what there is instead
         return entries, broken
 
-    def check(self, workspace: Path | None, path: Path) -> "Compiled | Invalid":
+    def check(self, workspace: Path | None, path: Path) -> "Compilation | InvalidWorkflow":
         """A file wherever it lies, as it would be in `workspace`.
 
         Raises:
             OSError: the file cannot be read.
         """
         source = _read(path)
-        if isinstance(source, Invalid):
+        if isinstance(source, InvalidWorkflow):
             return source
         return self._compile(path, source, self._around(workspace, source))
 
-    def check_content(self, workspace: Path, content: bytes) -> "Compiled | Invalid":
+    def check_content(self, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
         """What would be a file, as it would be in `workspace`."""
-        from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
-        from interlock.core.workflow.parsing import read  # noqa: PLC0415
+        from interlock.core.workflow.compiler import compile_parsed  # noqa: PLC0415 (see above)
+        from interlock.core.workflow.parsing import parse_workflow  # noqa: PLC0415
 
-        source = read(content)
-        if isinstance(source, Invalid):
+        source = parse_workflow(content)
+        if isinstance(source, InvalidWorkflow):
             return source
-        return compile_source(source, self._around(workspace, source))
+        return compile_parsed(source, self._around(workspace, source))
 
-    def _around(self, workspace: Path | None, source: "Source") -> "Library":
+    def _around(self, workspace: Path | None, source: "ParsedWorkflow") -> "Library":
         found, _ = self._sources(workspace)
         bindings = self._bindings(workspace)
         return _library(_routines(found), source.workflow.id, bindings)
@@ -141,9 +143,9 @@ class Catalogue:
                 broken.append(Broken(Place(origin, directory), (Problem("size", "", what),)))
             for path in files[:FILES_MAX]:
                 place, source = Place(origin, path), self._load(path)
-                if not isinstance(source, Invalid) and origin != "bundled":
+                if not isinstance(source, InvalidWorkflow) and origin != "bundled":
                     source = _unless_reserved(source, reserved)
-                if isinstance(source, Invalid):
+                if isinstance(source, InvalidWorkflow):
                     broken.append(Broken(place, source.problems))
                 else:
                     found.setdefault(source.workflow.id, []).append((place, source))
@@ -162,7 +164,7 @@ class Catalogue:
         if workspace:
             yield "project", workspace / ".interlock" / "workflows"
 
-    def _load(self, path: Path) -> "Source | Invalid":
+    def _load(self, path: Path) -> "ParsedWorkflow | InvalidWorkflow":
         try:
             found = path.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
@@ -171,22 +173,24 @@ class Catalogue:
                 return known[1]
             loaded = _read(path)
         except OSError as error:
-            return Invalid((Problem("json", "", f"it cannot be read: {error.strerror}"),))
+            return InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
         self._read[path] = (stamp, loaded)
         return loaded
 
-    def _compile(self, path: Path, source: "Source", library: "Library") -> "Compiled | Invalid":
-        from interlock.core.workflow.compiler import compile_source  # noqa: PLC0415 (see above)
+    def _compile(
+        self, path: Path, source: "ParsedWorkflow", library: "Library"
+    ) -> "Compilation | InvalidWorkflow":
+        from interlock.core.workflow.compiler import compile_parsed  # noqa: PLC0415 (see above)
 
         known = self._compiled.get(path)
         if known and known[0] is source and known[1] == library:
             return known[2]
-        compiled = compile_source(source, library)
+        compiled = compile_parsed(source, library)
         self._compiled[path] = (source, library, compiled)
         return compiled
 
 
-_Found: TypeAlias = "dict[WorkflowId, list[tuple[Place, Source]]]"
+_Found: TypeAlias = "dict[WorkflowId, list[tuple[Place, ParsedWorkflow]]]"
 """Every file by the id it has; the last one of each counts."""
 
 
@@ -204,10 +208,10 @@ def content_of(path: Path) -> bytes:
         return file.read(FILE_BYTES_MAX + 1)
 
 
-def _read(path: Path) -> "Source | Invalid":
-    from interlock.core.workflow.parsing import read  # noqa: PLC0415 (see above)
+def _read(path: Path) -> "ParsedWorkflow | InvalidWorkflow":
+    from interlock.core.workflow.parsing import parse_workflow  # noqa: PLC0415 (see above)
 
-    return read(content_of(path))
+    return parse_workflow(content_of(path))
 
 
 def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
@@ -229,15 +233,17 @@ def is_routine(workflow: "Workflow") -> bool:
     return workflow.kind == "routine" or workflow.id.startswith("wr.routine-")
 
 
-def _unless_reserved(source: "Source", reserved: set[WorkflowId]) -> "Source | Invalid":
+def _unless_reserved(
+    source: "ParsedWorkflow", reserved: set[WorkflowId]
+) -> "ParsedWorkflow | InvalidWorkflow":
     name = source.workflow.id
     if name not in reserved and not name.startswith("interlock."):
         return source
     what = f"`{name}` is the id of a workflow that comes with Interlock"
     problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
-    from interlock.core.workflow.parsing import with_places  # noqa: PLC0415 (see above)
+    from interlock.core.workflow.parsing import with_locations  # noqa: PLC0415 (see above)
 
-    return Invalid(with_places(source.text, (problem,)))
+    return InvalidWorkflow(with_locations(source.text, (problem,)))
 
 
 def _files(directory: Path) -> list[Path] | None:
