@@ -12,7 +12,7 @@ from interlock.app.notes.read import read
 from interlock.app.notes.search import Search, search
 from interlock.app.notes.write import Draft, write
 from interlock.core.notes import edits
-from interlock.core.notes.budget import assemble
+from interlock.core.notes.budget import assemble_briefing
 
 SIZES = (100, 10_000)
 TIMES = 30
@@ -65,7 +65,7 @@ def _measured(app: App, notes: OpenedNotes, size: int, words: list[str], raw: Ro
 def _told(app: App, notes: OpenedNotes) -> None:
     parts = knowledge(app, notes, None)
     assert isinstance(parts, list)
-    assemble(parts, budget=1_500)
+    assemble_briefing(parts, budget=1_500)
 
 
 def _vault(root: Path, size: int, chance: random.Random, words: list[str]) -> None:

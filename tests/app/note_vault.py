@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.app.notes.sync import Synced, sync
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace.files.atomic_file import Found, Written
@@ -50,14 +50,14 @@ class Vault:
         return dump
 
     def paths(self) -> set[str]:
-        return set(self.index.stamps())
+        return set(self.index.indexed_files())
 
     def close(self) -> None:
         self.index.close()
         self.lock.close()
 
 
-def _coarse(stamp: Stamp) -> Stamp:
+def _coarse(stamp: FileStamp) -> FileStamp:
     step = 2_000_000_000
     mtime_ns, ctime_ns = (ns // step * step for ns in (stamp.mtime_ns, stamp.ctime_ns))
     return msgspec.structs.replace(stamp, mtime_ns=mtime_ns, ctime_ns=ctime_ns)
@@ -77,7 +77,7 @@ class Coarse(Folder):
     def write(self, path: str, text: str, *, expected: str | None) -> Any:
         return self._seen(super().write(path, text, expected=expected))
 
-    def stamp(self, path: str) -> Stamp | None:
+    def stamp(self, path: str) -> FileStamp | None:
         stamp = super().stamp(path)
         return stamp and _coarse(stamp)
 

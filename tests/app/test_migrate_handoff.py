@@ -18,7 +18,7 @@ from interlock.app.protocol.bootstrap import bootstrap
 from interlock.core.handoff.page import handoff_page
 from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.note import Note
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.state import SessionState
@@ -65,7 +65,7 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 def note(root: Path, path: str) -> Note:
-    return parse((root / ".interlock" / "notes" / path).read_text(), path=path)
+    return parse_note((root / ".interlock" / "notes" / path).read_text(), path=path)
 
 
 def state(app: App, session: str | None) -> SessionState:

@@ -168,7 +168,7 @@ class Edits(RuleBasedStateMachine):
             if isinstance(done, Written):
                 self.vault.index.put(
                     path,
-                    grammar.parse(text, path=path),
+                    grammar.parse_note(text, path=path),
                     digest=done.digest,
                     stamp=done.stamp,
                     is_racy=done.stamp.is_racy(now_ms()),

@@ -17,7 +17,7 @@ from interlock.app.notes.sync import BATCH, Synced, sync
 from interlock.core.notes import grammar
 from interlock.core.notes import stamp as stamps
 from interlock.store.notes.index import NoteIndex
-from interlock.store.notes.rows import Filter
+from interlock.store.notes.rows import NoteFilter
 from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
 from interlock.workspace.projects.notes_folder import Folder
 from tests.app.note_vault import Coarse, Unprivileged, Vault, now_ms
@@ -47,9 +47,9 @@ def test_what_changed_is_read_and_the_rest_is_left_alone(vault: Vault) -> None:
     for path in ("a.md", "b/c.md", "b/d.md"):
         vault.put(path, f"see [[{path}]]")
     assert vault.sync() == Synced(3, 0, 0, ())
-    mark = vault.index.mark()
+    mark = vault.index.change_mark()
     assert vault.sync() == Synced(0, 0, 0, ())
-    assert vault.index.mark() == mark
+    assert vault.index.change_mark() == mark
 
     vault.put("a.md", "other")
     (vault.root / "b" / "c.md").unlink()
@@ -57,7 +57,7 @@ def test_what_changed_is_read_and_the_rest_is_left_alone(vault: Vault) -> None:
 
     assert vault.sync() == Synced(2, 2, 0, ())
     assert vault.paths() == {"a.md", "e.md"}
-    assert vault.index.mark() != mark
+    assert vault.index.change_mark() != mark
     assert vault.index.dump() == vault.rebuilt()
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_was_only_touched_is_not_read_into_the_index_again(vault: Va
     os.utime(vault.root / "a.md", ns=(5_000_000_000, 5_000_000_000))
 
     assert vault.sync() == Synced(0, 0, 0, ())
-    assert vault.index.rows(Filter(), limit=1)[0].modified_ms == 5_000
+    assert vault.index.newest_notes(NoteFilter(), limit=1)[0].modified_ms == 5_000
     assert vault.index.dump() == vault.rebuilt()
 
 
@@ -76,7 +76,7 @@ def test_an_edit_within_one_tick_of_the_clock_is_noticed(vault: Vault) -> None:
     vault.put("a.md", "text 0")
     vault.sync()
     for number in range(1, 6):
-        before = vault.index.stamps()["a.md"]
+        before = vault.index.indexed_files()["a.md"]
         with (vault.root / "a.md").open("r+") as file:
             file.write(f"text {number}")
         assert vault.sync().changed == 1, before
@@ -86,12 +86,12 @@ def test_an_edit_within_one_tick_of_the_clock_is_noticed(vault: Vault) -> None:
 def test_a_new_file_is_read_once_more_and_then_relied_on(vault: Vault) -> None:
     vault.put("a.md", "text")
     vault.sync()
-    assert vault.index.stamps()["a.md"].is_racy
+    assert vault.index.indexed_files()["a.md"].is_racy
     later = now_ms() + stamps.GRACE_NS // 1_000_000 + 1_000
 
     sync(vault.folder, vault.index, vault.lock, now_ms=later)
 
-    assert not vault.index.stamps()["a.md"].is_racy
+    assert not vault.index.indexed_files()["a.md"].is_racy
 
 
 def test_what_is_no_text_or_too_large_has_a_problem_and_no_words(vault: Vault) -> None:
@@ -102,14 +102,16 @@ def test_what_is_no_text_or_too_large_has_a_problem_and_no_words(vault: Vault) -
     vault.put("---.md", "---\n- [" * 1_000)
 
     assert vault.sync().changed == 4
-    problems = {row.path: bool(row.problem) for row in vault.index.rows(Filter(), limit=9)}
+    problems = {
+        row.path: bool(row.problem) for row in vault.index.newest_notes(NoteFilter(), limit=9)
+    }
     assert problems | {"---.md": False} == {
         "large.md": True,
         "binary.md": True,
         "latin.md": False,
         "---.md": False,
     }
-    assert [hit.row.path for hit in vault.index.search('"kestrel"', Filter(), limit=9)] == [
+    assert [hit.row.path for hit in vault.index.search('"kestrel"', NoteFilter(), limit=9)] == [
         "latin.md"
     ]
     assert vault.index.dump() == vault.rebuilt()
@@ -229,7 +231,7 @@ def test_an_index_that_was_deleted_under_a_running_process_is_made_anew(vault: V
 
     assert vault.sync().changed == 1
     other = NoteIndex(vault.base / "k.db", vault.lock)
-    assert set(other.stamps()) == {"a.md"}
+    assert set(other.indexed_files()) == {"a.md"}
     other.close()
 
 
@@ -254,7 +256,7 @@ def work(base: Path, writer: int) -> None:
             assert isinstance(done, Written)
             vault.index.put(
                 path,
-                grammar.parse(text, path=path),
+                grammar.parse_note(text, path=path),
                 digest=done.digest,
                 stamp=done.stamp,
                 is_racy=True,
@@ -292,6 +294,6 @@ def test_processes_that_write_and_sync_at_once_lose_and_double_nothing(vault: Va
     assert vault.paths() == {"shared.md"} | {
         f"w{writer}/{number}.md" for writer in range(3) for number in range(15) if number % 5 != 4
     }
-    lines = vault.index.observations(Filter(prefix="shared"), limit=999)
+    lines = vault.index.observations(NoteFilter(prefix="shared"), limit=999)
     assert len(lines) == len({line.text for line in lines}) == 45
     assert vault.index.dump() == vault.rebuilt()

@@ -12,7 +12,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
 from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.note import Note
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.answer import RenderedAnswer
@@ -34,7 +34,7 @@ def note_of(root: Path, session: str) -> Path:
 
 def published(root: Path, session: str) -> Note:
     path = note_of(root, session)
-    return parse(path.read_text(), path=path.name)
+    return parse_note(path.read_text(), path=path.name)
 
 
 def test_a_session_is_published_and_its_path_printed(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlock.core.notes import grammar
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 
@@ -30,8 +30,8 @@ def opened(directory: Path) -> NoteIndex:
 
 
 def put(index: NoteIndex, path: str, text: str = "", *, at_ms: int = 1) -> None:
-    stamp = Stamp(at_ms * 1_000_000, 0, len(text), 0)
-    note = grammar.parse(text, path=path)
+    stamp = FileStamp(at_ms * 1_000_000, 0, len(text), 0)
+    note = grammar.parse_note(text, path=path)
     index.put(path, note, digest=text[:9], stamp=stamp, is_racy=False)
 
 

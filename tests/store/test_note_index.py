@@ -4,17 +4,17 @@ import pytest
 
 from interlock.core.notes import fts_query
 from interlock.core.notes.address import glob_of
-from interlock.core.notes.note import Front, Link, Note, Observation
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.note import Frontmatter, Note, NoteLink, Observation
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.notes.index import NoteIndex
-from interlock.store.notes.rows import Filter, Known
+from interlock.store.notes.rows import IndexedFile, NoteFilter
 from tests.store.note_rows import SPEC, paths_of, put
 
-EVERY = Filter()
+EVERY = NoteFilter()
 
 
-def found(index: NoteIndex, query: str, wanted: Filter = EVERY) -> list[str]:
-    expression = fts_query.expression(query)
+def found(index: NoteIndex, query: str, wanted: NoteFilter = EVERY) -> list[str]:
+    expression = fts_query.fts_expression(query)
     assert expression
     return [hit.row.path for hit in index.search(expression, wanted, limit=10)]
 
@@ -35,7 +35,7 @@ def test_a_row_says_what_the_file_says(index: NoteIndex) -> None:
     assert row.front["other"] == {"deep": ["1", "two"]}
     assert (row.modified_ms, row.problem) == (7, "")
     assert index.by_path("specs/other.md") is None
-    (observation,) = index.observations(Filter(category="DECISION"), limit=9)
+    (observation,) = index.observations(NoteFilter(category="DECISION"), limit=9)
     assert (observation.path, observation.tags, observation.context) == (
         "specs/plan.md",
         ("storage",),
@@ -47,8 +47,10 @@ def test_all_the_tags_that_are_wanted_must_be_there(index: NoteIndex) -> None:
     put(index, "both.md", "---\ntags: [x, y]\n---\n")
     put(index, "one.md", "---\ntags: [x]\n---\n")
 
-    assert paths_of([*index.rows(Filter(tags=("#X", "x", "y")), limit=9)]) == ["both.md"]
-    assert index.count(Filter(tags=("x", "X"))) == 2
+    assert paths_of([*index.newest_notes(NoteFilter(tags=("#X", "x", "y")), limit=9)]) == [
+        "both.md"
+    ]
+    assert index.count_notes(NoteFilter(tags=("x", "X"))) == 2
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_a_pattern_fits_paths_and_permalinks(
         put(index, path)
     put(index, "z.md", "---\npermalink: specs/z\ntitle: Titles do not count\n---\n")
 
-    assert paths_of([*index.like(glob_of(pattern), limit=9)]) == wanted
+    assert paths_of([*index.find_by_glob(glob_of(pattern), limit=9)]) == wanted
 
 
 def test_filters_narrow_rows_words_and_observations_alike(index: NoteIndex) -> None:
@@ -83,17 +85,17 @@ def test_filters_narrow_rows_words_and_observations_alike(index: NoteIndex) -> N
         put(index, f"n{at_ms}.md", "SQLite\n- [decision] plain\n", at_ms=at_ms)
 
     for wanted in (
-        Filter(types=("decision", "other")),
-        Filter(statuses=("open",)),
-        Filter(tags=("ALPHA", "#storage", "Beta Gamma")),
-        Filter(prefix="specs/"),
-        Filter(types=("Decision",), tags=("alpha",), since_ms=5, prefix="sp"),
+        NoteFilter(types=("decision", "other")),
+        NoteFilter(statuses=("open",)),
+        NoteFilter(tags=("ALPHA", "#storage", "Beta Gamma")),
+        NoteFilter(prefix="specs/"),
+        NoteFilter(types=("Decision",), tags=("alpha",), since_ms=5, prefix="sp"),
     ):
-        assert paths_of([*index.rows(wanted, limit=99)]) == ["specs/plan.md"]
+        assert paths_of([*index.newest_notes(wanted, limit=99)]) == ["specs/plan.md"]
         assert found(index, "sqlite", wanted) == ["specs/plan.md"]
         assert paths_of([*index.observations(wanted, limit=99)]) == ["specs/plan.md"]
-    assert index.rows(Filter(tags=("alpha", "absent")), limit=99) == []
-    assert paths_of([*index.rows(Filter(since_ms=8), limit=99)]) == ["n9.md", "n8.md"]
+    assert index.newest_notes(NoteFilter(tags=("alpha", "absent")), limit=99) == []
+    assert paths_of([*index.newest_notes(NoteFilter(since_ms=8), limit=99)]) == ["n9.md", "n8.md"]
 
 
 def test_a_word_in_the_title_counts_more_than_in_the_tags_and_there_more_than_in_the_text(
@@ -140,26 +142,26 @@ def test_what_a_note_said_before_is_found_no_more(index: NoteIndex) -> None:
 def test_bytes_that_are_no_characters_do_not_stop_a_note(index: NoteIndex) -> None:
     half = "a\udcffb"
     note = Note(
-        Front("", {"title": half, half: [half, {half: None}], "status": half}),
+        Frontmatter("", {"title": half, half: [half, {half: None}], "status": half}),
         f"kestrel {half}",
         half,
         half,
         (half,),
         half,
         (Observation(half, half, (half,), half, 1),),
-        (Link(half, half, half, 1),),
+        (NoteLink(half, half, half, 1),),
         (),
     )
-    index.put("n.md", note, digest="", stamp=Stamp(0, 0, 0, 0), is_racy=False)
+    index.put("n.md", note, digest="", stamp=FileStamp(0, 0, 0, 0), is_racy=False)
 
     assert found(index, "kestrel") == ["n.md"]
     for name in ("a\ufffdb", half, "a\0b"):
-        assert paths_of([*index.find(name)]) == ["n.md"]
+        assert paths_of([*index.find_by_name(name)]) == ["n.md"]
         assert index.by_path(name) is None
         assert index.links_to(name, limit=1) == []
-        assert index.like(glob_of(name), limit=1)
-        assert index.rows(Filter(types=(name,), statuses=("",), tags=(name,)), limit=1)
-        assert index.rows(Filter(prefix=name), limit=1) == []
+        assert index.find_by_glob(glob_of(name), limit=1)
+        assert index.newest_notes(NoteFilter(types=(name,), statuses=("",), tags=(name,)), limit=1)
+        assert index.newest_notes(NoteFilter(prefix=name), limit=1) == []
     row = index.by_path("n.md")
     assert row
     assert row.front["a\ufffdb"] == ["a\ufffdb", {"a\ufffdb": None}]
@@ -171,8 +173,8 @@ def test_frontmatter_that_is_nested_beyond_reason_is_a_problem_and_no_crash(
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    note = Note(Front("", {"deep": deep}), "kestrel", "t", "note", (), "", (), (), ())  # type: ignore[dict-item]
-    index.put("n.md", note, digest="", stamp=Stamp(0, 0, 0, 0), is_racy=False)
+    note = Note(Frontmatter("", {"deep": deep}), "kestrel", "t", "note", (), "", (), (), ())  # type: ignore[dict-item]
+    index.put("n.md", note, digest="", stamp=FileStamp(0, 0, 0, 0), is_racy=False)
 
     row = index.by_path("n.md")
     assert row
@@ -184,28 +186,28 @@ def test_frontmatter_that_is_nested_beyond_reason_is_a_problem_and_no_crash(
 
 def test_a_note_with_thousands_of_observations_is_put_whole(index: NoteIndex) -> None:
     many = tuple(Observation("fact", f"text {nr}", (), "", nr) for nr in range(5_000))
-    note = Note(Front("", {}), "", "t", "note", (), "", many, (), ())
-    index.put("n.md", note, digest="", stamp=Stamp(0, 0, 0, 0), is_racy=False)
+    note = Note(Frontmatter("", {}), "", "t", "note", (), "", many, (), ())
+    index.put("n.md", note, digest="", stamp=FileStamp(0, 0, 0, 0), is_racy=False)
 
     assert index.counts().observations == 5_000
 
 
 def test_what_could_not_be_read_has_a_name_and_no_words(index: NoteIndex) -> None:
-    note = Note(Front("", {}), "", "kestrel", "note", (), "", (), (), ())
-    index.put("n.md", note, digest="", stamp=Stamp(0, 0, 9, 0), is_racy=False, problem="Large")
+    note = Note(Frontmatter("", {}), "", "kestrel", "note", (), "", (), (), ())
+    index.put("n.md", note, digest="", stamp=FileStamp(0, 0, 9, 0), is_racy=False, problem="Large")
 
     assert found(index, "kestrel") == []
-    assert [row.problem for row in index.find("kestrel")] == ["Large"]
+    assert [row.problem for row in index.find_by_name("kestrel")] == ["Large"]
     assert index.counts().problems == 1
 
 
 def test_a_new_stamp_is_taken_only_by_the_row_of_that_content(index: NoteIndex) -> None:
     put(index, "n.md", "text")
-    later = Stamp(8_000_000, 2, 4, 9)
+    later = FileStamp(8_000_000, 2, 4, 9)
 
     assert not index.restamp("n.md", later, digest="another", is_racy=False)
     assert index.restamp("n.md", later, digest="text", is_racy=True)
-    assert index.stamps() == {"n.md": Known(later, "text", is_racy=True)}
+    assert index.indexed_files() == {"n.md": IndexedFile(later, "text", is_racy=True)}
     row = index.by_path("n.md")
     assert row
     assert row.modified_ms == 8

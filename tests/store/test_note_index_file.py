@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.failures import StoreDamaged
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
-from interlock.store.notes.rows import Request
+from interlock.store.notes.rows import NoteChangeRequest
 from tests.store.note_rows import opened, put
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
@@ -22,27 +22,27 @@ def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
     index: NoteIndex, tmp_path: Path
 ) -> None:
     other = opened(tmp_path)
-    marks = [other.mark()]
+    marks = [other.change_mark()]
     put(index, "n.md", "text")
-    marks.append(other.mark())
+    marks.append(other.change_mark())
     put(other, "m.md", "text")
-    marks.append(other.mark())
+    marks.append(other.change_mark())
     index.remove(["n.md"])
-    marks.append(other.mark())
-    index.restamp("m.md", Stamp(8_000_000, 0, 4, 0), digest="text", is_racy=False)
-    marks.append(other.mark())
+    marks.append(other.change_mark())
+    index.restamp("m.md", FileStamp(8_000_000, 0, 4, 0), digest="text", is_racy=False)
+    marks.append(other.change_mark())
 
     assert len(set(marks)) == 5
-    index.restamp("m.md", Stamp(8_000_000, 1, 4, 0), digest="text", is_racy=False)
+    index.restamp("m.md", FileStamp(8_000_000, 1, 4, 0), digest="text", is_racy=False)
     index.remove(["n.md"])
-    index.put_request(Request("k", "a", 1, "a.md", "", b"", ""))
-    assert other.mark() == marks[-1] == index.mark()
+    index.put_request(NoteChangeRequest("k", "a", 1, "a.md", "", b"", ""))
+    assert other.change_mark() == marks[-1] == index.change_mark()
     other.close()
 
 
 def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
     put(index, "n.md", "text")
-    before, mark = index.dump(), index.mark()
+    before, mark = index.dump(), index.change_mark()
 
     def fail() -> None:
         with index.transaction():
@@ -53,7 +53,7 @@ def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
 
-    assert (index.dump(), index.mark()) == (before, mark)
+    assert (index.dump(), index.change_mark()) == (before, mark)
 
 
 def test_what_is_erased_is_in_no_file_any_more(index: NoteIndex, tmp_path: Path) -> None:
@@ -77,20 +77,20 @@ def test_what_is_erased_is_in_no_file_any_more(index: NoteIndex, tmp_path: Path)
 
 
 def test_a_call_is_remembered_until_it_is_forgotten(index: NoteIndex) -> None:
-    named = Request("named", "arguments", 5, "a.md", "", b"answer", "")
-    unnamed = Request("unnamed", "arguments", 5, "a.md", "", b"answer", "somebody")
+    named = NoteChangeRequest("named", "arguments", 5, "a.md", "", b"answer", "")
+    unnamed = NoteChangeRequest("unnamed", "arguments", 5, "a.md", "", b"answer", "somebody")
     index.put_request(named)
     index.put_request(unnamed)
     index.finish_request("named")
 
     index.forget_requests(before_ms=5, caller="another", path="a.md")
     index.forget_requests(before_ms=5, caller="somebody", path="b.md")
-    assert index.request("unnamed") == unnamed
+    assert index.find_request("unnamed") == unnamed
     index.forget_requests(before_ms=5, caller="somebody", path="a.md")
-    assert index.request("unnamed") is None
-    assert index.request("named") == msgspec.structs.replace(named, is_done=True)
+    assert index.find_request("unnamed") is None
+    assert index.find_request("named") == msgspec.structs.replace(named, is_done=True)
     index.forget_requests(before_ms=6, caller="another", path="a.md")
-    assert index.request("named") is None
+    assert index.find_request("named") is None
 
 
 def test_a_file_of_another_version_or_none_at_all_gives_way(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_file_of_another_version_or_none_at_all_gives_way(tmp_path: Path) -> N
 
     index = opened(tmp_path)
 
-    assert index.stamps() == {}
+    assert index.indexed_files() == {}
     put(index, "n.md", "text")
     index.close()
     again = opened(tmp_path)
-    assert set(again.stamps()) == {"n.md"}
+    assert set(again.indexed_files()) == {"n.md"}
     again.close()
 
 
@@ -125,16 +125,16 @@ def test_damage_that_shows_later_is_told_and_mended_by_beginning_again(tmp_path:
     index, other = opened(tmp_path), opened(tmp_path)
 
     with pytest.raises(StoreDamaged):
-        index.stamps()
+        index.indexed_files()
     index.renew()
 
-    assert index.stamps() == {}
+    assert index.indexed_files() == {}
     put(index, "n.md", "text")
     assert index.is_current
     assert not other.is_current
     other.reopen()
     assert other.is_current
-    assert set(other.stamps()) == {"n.md"}
+    assert set(other.indexed_files()) == {"n.md"}
     other.close()
     index.close()
 

@@ -35,7 +35,7 @@ def test_a_note_is_found_by_any_of_its_names(index: NoteIndex, name: str) -> Non
     put(index, "specs/plan.md", SPEC)
     put(index, "specs/another.md", "# Another")
 
-    assert paths_of([*index.find(name)]) == ["specs/plan.md"]
+    assert paths_of([*index.find_by_name(name)]) == ["specs/plan.md"]
 
 
 def test_a_link_leads_to_what_comes_later_and_to_nothing_when_it_goes(index: NoteIndex) -> None:
@@ -44,7 +44,7 @@ def test_a_link_leads_to_what_comes_later_and_to_nothing_when_it_goes(index: Not
         ("Missing One", None),
         ("b", None),
     ]
-    assert len(index.unresolved(limit=9)) == index.counts().unresolved == 2
+    assert len(index.unresolved_links(limit=9)) == index.counts().unresolved == 2
 
     put(index, "x/missing-one.md")
     assert [link.to for link in index.links_from("specs/plan.md")] == ["x/missing-one.md", None]
@@ -73,7 +73,7 @@ def test_an_ambiguous_name_means_an_address_then_the_neighbour_then_the_shortest
     assert [link.to for link in index.links_from("c/from.md")] == ["a/note.md", "b/note.md"]
     assert [link.path for link in index.links_to("a/b/note.md", limit=9)] == ["a/b/from.md"]
     assert index.links_to("longer/note.md", limit=9) == []
-    assert paths_of([*index.find("note", near="longer/x.md")]) == [
+    assert paths_of([*index.find_by_name("note", near="longer/x.md")]) == [
         "longer/note.md",
         "a/note.md",
         "b/note.md",

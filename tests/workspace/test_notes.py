@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files import atomic_file, sandboxed_path
 from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
@@ -383,8 +383,8 @@ def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: Folder) -> None:
 def test_a_stamp_is_relied_on_only_when_it_is_old_enough() -> None:
     second = 1_000_000_000
 
-    assert Stamp(0, 0, 0, 0).is_racy(1_000)
-    assert not Stamp(7 * second, 8 * second, 0, 0).is_racy(10_000)
-    assert Stamp(0, 8 * second + 1, 0, 0).is_racy(10_000), "people set mtime back"
-    assert Stamp(8 * second + 1, 0, 0, 0).is_racy(10_000)
-    assert Stamp(99 * second, 0, 0, 0).is_racy(10_000), "another clock"
+    assert FileStamp(0, 0, 0, 0).is_racy(1_000)
+    assert not FileStamp(7 * second, 8 * second, 0, 0).is_racy(10_000)
+    assert FileStamp(0, 8 * second + 1, 0, 0).is_racy(10_000), "people set mtime back"
+    assert FileStamp(8 * second + 1, 0, 0, 0).is_racy(10_000)
+    assert FileStamp(99 * second, 0, 0, 0).is_racy(10_000), "another clock"

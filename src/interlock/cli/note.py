@@ -22,12 +22,14 @@ from interlock.app.notes.wording import COMMANDS
 from interlock.app.notes.write import Draft, write
 from interlock.cli.note_refusals import stop, typed
 from interlock.cli.terminal import MISUSE, print_json, refuse
-from interlock.core.notes.operations import TAKES, Operation
+from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
 
 Outcome = TypeVar("Outcome")
 PROGRESS_FROM = 500  # fewer files are read before anybody could read that
 
-_OPERATIONS: Final[dict[str, Operation]] = {COMMANDS.operation(name): name for name in TAKES}
+_OPERATIONS: Final[dict[str, EditOperation]] = {
+    COMMANDS.operation(name): name for name in OPERATION_ARGUMENTS
+}
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
 

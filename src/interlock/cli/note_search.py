@@ -12,11 +12,11 @@ from interlock.app.notes.check import check
 from interlock.app.notes.neighbourhood import DEPTH_MAX, build_context, graph
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import Finding, Graph
-from interlock.app.notes.search import LIMIT_MAX, Filter, Search, recent, search
+from interlock.app.notes.search import LIMIT_MAX, NoteFilter, Search, recent, search
 from interlock.app.notes.timeframes import since_ms
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
-from interlock.core.notes.note import Status
+from interlock.core.notes.note import NoteStatus
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
 
@@ -36,7 +36,7 @@ depth_option = click.option(
 @click.option(
     "--status",
     "statuses",
-    type=click.Choice(get_args(Status)),
+    type=click.Choice(get_args(NoteStatus)),
     multiple=True,
     help="Only with this status",
 )
@@ -53,7 +53,7 @@ def search_command(
     app, notes = opened(as_json=as_json)
     folder, since = narrowed.pop("folder").strip("/"), narrowed.pop("since")
     prefix = f"{folder}/" if folder else ""
-    wanted = Filter(**narrowed, since_ms=_since(app, since), prefix=prefix)
+    wanted = NoteFilter(**narrowed, since_ms=_since(app, since), prefix=prefix)
     query = Search(" ".join(words), wanted, limit, is_explained=explain)
     found = done_or_stop(search(app, notes, query), as_json=as_json)
     if as_json:
@@ -114,7 +114,7 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
 def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: bool) -> None:
     """List the notes that were changed last"""
     app, notes = opened(as_json=as_json)
-    wanted = Filter(types=types, since_ms=_since(app, since))
+    wanted = NoteFilter(types=types, since_ms=_since(app, since))
     found = done_or_stop(recent(app, notes, wanted, limit=limit), as_json=as_json)
     if as_json:
         print_json(found)

@@ -28,16 +28,16 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Around, Context, Described, Done, Hits, Recent
-from interlock.app.notes.search import Filter, Search, recent, search
+from interlock.app.notes.search import NoteFilter, Search, recent, search
 from interlock.app.notes.timeframes import since_ms
 from interlock.app.notes.write import Draft, write
 from interlock.core.canonical import Json
 from interlock.core.notes.edits import (
+    AmbiguousSection,
+    EmptySearchText,
+    MatchCountMismatch,
     NoSuchSection,
-    NotFound,
-    NothingToFind,
-    OtherCount,
-    SeveralSections,
+    TextNotFound,
 )
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
@@ -87,9 +87,9 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
             others = tuple(tool.corrected({**given, "identifier": name}) for name in refusal.close)
         case NotTaken() | NothingAsked():
             call = tool.corrected(given)
-        case NothingToFind() | NotFound() | NoSuchSection() | SeveralSections():
+        case EmptySearchText() | TextNotFound() | NoSuchSection() | AmbiguousSection():
             call = read_first(given)
-        case OtherCount():
+        case MatchCountMismatch():
             call = read_first(given)
             others = (tool.corrected({**given, "expectedReplacements": refusal.found}),)
         case _:
@@ -207,7 +207,7 @@ def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolR
     since = _since(app, arguments.timeframe)
     if since is None:
         return _unclear(tool, arguments)
-    wanted = Filter(
+    wanted = NoteFilter(
         types=arguments.types or (),
         statuses=(arguments.status,) if arguments.status else (),
         tags=arguments.tags or (),
@@ -248,7 +248,7 @@ def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> To
     since = _since(app, arguments.timeframe or "7d")
     if since is None:
         return _unclear(tool, arguments)
-    wanted = Filter(types=arguments.types or (), since_ms=since)
+    wanted = NoteFilter(types=arguments.types or (), since_ms=since)
     found = _on_notes(
         app, tool, arguments, lambda notes: recent(app, notes, wanted, limit=arguments.limit)
     )

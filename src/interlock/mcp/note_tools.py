@@ -9,8 +9,13 @@ from msgspec import Meta
 
 from interlock.app.context import App
 from interlock.core.canonical import Json
-from interlock.core.notes.note import Status
-from interlock.core.notes.operations import TAKES, Argument, Operation, meant
+from interlock.core.notes.note import NoteStatus
+from interlock.core.notes.operations import (
+    OPERATION_ARGUMENTS,
+    ArgumentName,
+    EditOperation,
+    closest_operation,
+)
 from interlock.mcp import schema
 from interlock.mcp.results import Call, ToolResult
 from interlock.mcp.tool import Tool
@@ -67,7 +72,7 @@ class ReadArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class EditArguments(msgspec.Struct, frozen=True, rename="camel"):
     identifier: Identifier
-    operation: Operation | None = None
+    operation: EditOperation | None = None
     content: str | None = None
     section: Annotated[str | None, Meta(description="Its heading.")] = None
     find_text: str | None = None
@@ -106,7 +111,7 @@ class SearchArguments(msgspec.Struct, frozen=True, rename="camel"):
     query: Annotated[str | None, Meta(description='Words, or a "phrase".')] = None
     types: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
-    status: Status | None = None
+    status: NoteStatus | None = None
     category: Annotated[str | None, Meta(description="Of an observation.")] = None
     folder: str | None = None
     timeframe: Timeframe = None
@@ -133,15 +138,15 @@ class RecentArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: str | None = None
 
 
-_EDIT_ARGUMENTS: Final[dict[str, Argument]] = {
+_EDIT_ARGUMENTS: Final[dict[str, ArgumentName]] = {
     "section": "section",
     "findText": "find",
     "replaceSubsections": "subsections",
     "expectedReplacements": "expected",
     "content": "content",
 }
-_OPERATIONS: Final[dict[str, Operation]] = {name: name for name in TAKES}
-_HOLES: Final[dict[str, tuple[str, Argument]]] = {
+_OPERATIONS: Final[dict[str, EditOperation]] = {name: name for name in OPERATION_ARGUMENTS}
+_HOLES: Final[dict[str, tuple[str, ArgumentName]]] = {
     "<heading>": ("section", "section"),
     "<text>": ("findText", "find"),
     "<content>": ("content", "content"),
@@ -157,18 +162,18 @@ def read_first(given: Mapping[str, Json]) -> Call:
 
 
 def _way_to_edit(given: Mapping[str, Json]) -> Call | None:
-    heard: set[Argument] = {
+    heard: set[ArgumentName] = {
         argument for name, argument in _EDIT_ARGUMENTS.items() if given.get(name) not in _IDLE
     }
     named = given.get("operation")
     if named is None and not heard and given.get("metadata"):
         return None
     operation = _OPERATIONS.get(str(named))
-    if operation is None or heard - TAKES[operation]:
-        operation = meant(str(named or ""), heard)
+    if operation is None or heard - OPERATION_ARGUMENTS[operation]:
+        operation = closest_operation(str(named or ""), heard)
     if operation == "replace_section" and not given.get("version"):
         return read_first(given)
-    taken = TAKES[operation]
+    taken = OPERATION_ARGUMENTS[operation]
     kept = {k: v for k, v in given.items() if _EDIT_ARGUMENTS.get(k, "content") in taken}
     holes = {name: hole for hole, (name, argument) in _HOLES.items() if argument in taken}
     usual = schema.example_of(EDIT.input_schema)

@@ -12,7 +12,7 @@ from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Done, Hits, NoteText
 from interlock.app.notes.search import Search, search
 from interlock.app.notes.write import Draft, write
-from interlock.core.notes.edits import Edit
+from interlock.core.notes.edits import NoteEdit
 
 
 class Desk:
@@ -43,7 +43,9 @@ class Desk:
         assert isinstance(done, Done), done
         return done
 
-    def edit(self, name: str, change: Edit | None, call: Asked | None = None, **more: Any) -> Any:
+    def edit(
+        self, name: str, change: NoteEdit | None, call: Asked | None = None, **more: Any
+    ) -> Any:
         return edit(self.app, self.notes, name, Change(change, **more), call)
 
     def read(self, name: str) -> NoteText:

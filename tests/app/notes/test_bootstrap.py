@@ -11,7 +11,7 @@ from interlock.app.gate.trust import trust
 from interlock.app.notes.project_notes import BUDGET
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap, tell
-from interlock.core.notes.budget import tokens
+from interlock.core.notes.budget import estimate_tokens
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
@@ -49,7 +49,7 @@ def test_it_stays_in_its_budget_and_says_what_it_left_out(
 
     found = bootstrap(desk.app, state)
 
-    assert tokens(found.text) <= BUDGET
+    assert estimate_tokens(found.text) <= BUDGET
     assert f"Mode: {state.current_mode}" in found.text
     assert "run `make check` before you stop" in found.text
     if count:
@@ -71,7 +71,7 @@ def test_a_budget_of_the_project_counts(desk: Desk, state: SessionState) -> None
 
     found = bootstrap(desk.app, state)
 
-    assert tokens(found.text) <= 300
+    assert estimate_tokens(found.text) <= 300
 
 
 @pytest.mark.invariant("told-once")

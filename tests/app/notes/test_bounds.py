@@ -23,7 +23,7 @@ from interlock.app.notes.neighbourhood import (
 )
 from interlock.app.notes.refusals import LooksLike, NoteChanged, TooMany
 from interlock.app.notes.results import Context, Graph, Hits
-from interlock.app.notes.search import AMONG_MAX, Filter, Search, recent, search
+from interlock.app.notes.search import AMONG_MAX, NoteFilter, Search, recent, search
 from interlock.app.notes.write_and_index import (
     COMPARED_LINES_MAX,
     DIFF_LINES_MAX,
@@ -201,8 +201,8 @@ def test_the_lines_of_what_is_there_too_often_are_counted_and_not_all_named(desk
 @pytest.mark.parametrize("field", ["types", "tags", "statuses"])
 def test_a_search_among_thousands_of_kinds_is_refused_in_words(desk: Desk, field: str) -> None:
     desk.file("n.md", "---\ntype: t0\nstatus: s\ntags: [t0]\n---\nkestrel")
-    few = Filter(**{field: tuple(f"t{n}" for n in range(AMONG_MAX))})  # pyright: ignore[reportArgumentType]
-    many = Filter(**{field: tuple(f"t{n}" for n in range(40_000))})  # pyright: ignore[reportArgumentType]
+    few = NoteFilter(**{field: tuple(f"t{n}" for n in range(AMONG_MAX))})  # pyright: ignore[reportArgumentType]
+    many = NoteFilter(**{field: tuple(f"t{n}" for n in range(40_000))})  # pyright: ignore[reportArgumentType]
 
     refused = search(desk.app, desk.notes, Search("kestrel", many))
 

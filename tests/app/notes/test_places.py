@@ -82,7 +82,7 @@ def test_two_projects_never_see_each_others_notes(desk: Desk, other: Desk) -> No
 
     assert desk.found("word") == ["Ours.md"]
     assert other.found("word") == ["Theirs.md"]
-    assert desk.notes.index.backlinks(("Ours.md",)) == {}
+    assert desk.notes.index.backlink_counts(("Ours.md",)) == {}
     for name in ("Ours", "../project/.interlock/notes/Ours.md", "memory://../Ours", "/Ours"):
         assert "word of ours" not in str(other.edit(name, edits.Append("x")))
 

@@ -13,7 +13,7 @@ from interlock.app.notes.neighbourhood import build_context, graph
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
 from interlock.app.notes.rename import rename
 from interlock.app.notes.results import Checked, Context, Edge, Graph, Recent
-from interlock.app.notes.search import Filter, recent
+from interlock.app.notes.search import NoteFilter, recent
 from interlock.app.notes.timeframes import since_ms
 from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
@@ -87,7 +87,7 @@ def test_what_narrows_a_search_does(desk: Desk) -> None:
     os.utime(old, (1_000, 1_000))
 
     def found(**wanted: object) -> list[str]:
-        narrowed = Filter(**wanted)  # pyright: ignore[reportArgumentType]
+        narrowed = NoteFilter(**wanted)  # pyright: ignore[reportArgumentType]
         hits = desk.search("kestrel", wanted=narrowed).hits
         return sorted(hit.note.path for hit in hits)
 
@@ -153,7 +153,7 @@ def test_the_newest_come_first_within_a_time(desk: Desk) -> None:
 
     since = since_ms("7d", now)
     assert since
-    found = recent(desk.app, desk.notes, Filter(since_ms=since), limit=10)
+    found = recent(desk.app, desk.notes, NoteFilter(since_ms=since), limit=10)
 
     assert isinstance(found, Recent)
     assert [note.path for note in found.notes] == ["new.md", "older.md"]
@@ -306,7 +306,7 @@ def test_nothing_that_a_note_is_called_writes_lines_or_hides_text(desk: Desk) ->
     assert read.text == HOSTILE
     found = (
         hit,
-        recent(desk.app, desk.notes, Filter(), limit=9),
+        recent(desk.app, desk.notes, NoteFilter(), limit=9),
         build_context(desk.app, desk.notes, "a.md"),
         graph(desk.app, desk.notes, "a.md"),
         check(desk.app, desk.notes),

@@ -92,7 +92,7 @@ def test_a_note_that_cannot_be_deleted_is_named_and_stays_in_the_index(
 
         (other.folder / "sessions").chmod(0o755)
         other.search("anything")  # which looks at the files
-        known = set(other.notes.index.stamps())
+        known = set(other.notes.index.indexed_files())
         theirs.close()
     path = f"sessions/session-{session}.md"
     assert left[0].startswith(f"`{path}` is still there: ")
@@ -113,14 +113,14 @@ def test_a_note_that_somebody_writes_into_in_that_moment_stays_and_is_named(
     app: App, desk: Desk
 ) -> None:
     session = begun(app, desk.root)
-    before = set(desk.notes.index.stamps())
+    before = set(desk.notes.index.indexed_files())
     desk.notes.folder = Raced(desk.folder)
 
     left = deleted(app, session)
 
     assert ["somebody changed it" in one for one in left] == [True, True]
     assert note_of(desk, session).read_text().endswith("kestrel business\n")
-    assert set(desk.notes.index.stamps()) == before
+    assert set(desk.notes.index.indexed_files()) == before
 
 
 def test_words_that_stay_in_the_index_are_told_apart_from_a_note_that_stays(

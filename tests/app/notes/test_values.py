@@ -7,7 +7,7 @@ import pytest
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.results import Done
 from interlock.core.notes.frontmatter_values import BadValue
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from tests.app.notes.desk import Desk
 
 NONSENSE: list[dict[str, Any]] = [
@@ -69,7 +69,7 @@ def test_tags_are_a_list_however_they_are_given(desk: Desk, tags: object) -> Non
     done = desk.written("New", "text", metadata={"tags": tags})
 
     for path in ("n.md", done.path):
-        note = parse((desk.folder / path).read_text(), path=path)
+        note = parse_note((desk.folder / path).read_text(), path=path)
         assert note.tags == ("a", "b")
         assert note.front.values["tags"] == ["a", "b"]
 

@@ -21,7 +21,7 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import Done
 from interlock.core.notes import edits
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from tests.app.notes.desk import Desk
 from tests.scenes import SettableClock
 
@@ -30,7 +30,7 @@ def test_a_note_is_a_file_that_says_where_it_comes_from(desk: Desk) -> None:
     done = desk.written("Use SQLite", "- [decision] one file #storage", tags=("db",))
 
     text = (desk.folder / done.path).read_text()
-    note = parse(text, path=done.path)
+    note = parse_note(text, path=done.path)
     assert (done.result, done.path, done.permalink) == ("created", "Use SQLite.md", "use-sqlite")
     assert (note.title, note.type, note.permalink) == ("Use SQLite", "note", "use-sqlite")
     assert note.tags == ("db", "storage")
@@ -79,7 +79,7 @@ def test_writing_over_keeps_what_the_frontmatter_says_besides(desk: Desk) -> Non
     version = desk.read("N").version
     desk.written("N", "new", overwrite=True, version=version, metadata={"status": "open"})
 
-    note = parse((desk.folder / "n.md").read_text(), path="n.md")
+    note = parse_note((desk.folder / "n.md").read_text(), path="n.md")
     assert note.front.values["mine"] == ["1", "2"]
     assert note.front.values["status"] == "open"
     assert note.body.strip() == "new"

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from interlock.core.notes.note import Front, Link, Metadata, Note, Observation
+from interlock.core.notes.note import Frontmatter, Metadata, Note, NoteLink, Observation
 
 
 def note(
@@ -18,7 +18,7 @@ def note(
     problem: str = "",
 ) -> Note:
     return Note(
-        front=Front("", values or {}, problem),
+        front=Frontmatter("", values or {}, problem),
         body=body,
         title=title,
         type=type_,
@@ -26,8 +26,8 @@ def note(
         permalink="",
         observations=tuple(Observation("fact", "x", (), "", n) for n in range(observations)),
         links=(
-            *(Link("relates_to", f"T{n}", "", n) for n in range(relations)),
-            *(Link("links_to", f"P{n}", "", n) for n in range(prose_links)),
+            *(NoteLink("relates_to", f"T{n}", "", n) for n in range(relations)),
+            *(NoteLink("links_to", f"P{n}", "", n) for n in range(prose_links)),
         ),
         headings=(),
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from interlock.core.notes.address import Address, NoAddress, address, glob_of
+from interlock.core.notes.address import InvalidNoteAddress, NoteAddress, glob_of, parse_address
 from interlock.core.notes.keys import key_of
 from interlock.store.sqlite.database import Database
 
@@ -14,28 +14,31 @@ from interlock.store.sqlite.database import Database
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("memory://decisions/use-sqlite", Address("decisions/use-sqlite", "decisions/use-sqlite")),
-        ("memory://Title With Spaces", Address("Title With Spaces", "title-with-spaces")),
-        ("memory://Title%20With%20Spaces", Address("Title With Spaces", "title-with-spaces")),
-        ("MEMORY://%E7%B4%A2%E5%BC%95", Address("索引", "索引")),
-        ("memory://folder/*", Address("folder/*", "folder/*", "folder/*")),
-        ("memory://folder/**", Address("folder/**", "folder/**", "folder/*")),
-        ("folder/ADR-*", Address("folder/ADR-*", "folder/adr-*", "folder/adr-*")),
-        ("a/b.md", Address("a/b.md", "a/b")),
-        ("a\\b.md", Address("a/b.md", "a/b")),
-        ("Use SQLite", Address("Use SQLite", "use-sqlite")),
-        ("100%25 sure", Address("100%25 sure", "100%25-sure")),
-        ("[[Use SQLite]]", Address("Use SQLite", "use-sqlite")),
-        ("[[Use SQLite#Context|that one]]", Address("Use SQLite", "use-sqlite")),
-        ("[[C#]]", Address("C#", "c#")),
-        ("C# notes", Address("C# notes", "c#-notes")),
-        ("Café", Address("Café", "café")),
-        ("a..b", Address("a..b", "a..b")),
-        ("What: if", Address("What: if", "what:-if")),
+        (
+            "memory://decisions/use-sqlite",
+            NoteAddress("decisions/use-sqlite", "decisions/use-sqlite"),
+        ),
+        ("memory://Title With Spaces", NoteAddress("Title With Spaces", "title-with-spaces")),
+        ("memory://Title%20With%20Spaces", NoteAddress("Title With Spaces", "title-with-spaces")),
+        ("MEMORY://%E7%B4%A2%E5%BC%95", NoteAddress("索引", "索引")),
+        ("memory://folder/*", NoteAddress("folder/*", "folder/*", "folder/*")),
+        ("memory://folder/**", NoteAddress("folder/**", "folder/**", "folder/*")),
+        ("folder/ADR-*", NoteAddress("folder/ADR-*", "folder/adr-*", "folder/adr-*")),
+        ("a/b.md", NoteAddress("a/b.md", "a/b")),
+        ("a\\b.md", NoteAddress("a/b.md", "a/b")),
+        ("Use SQLite", NoteAddress("Use SQLite", "use-sqlite")),
+        ("100%25 sure", NoteAddress("100%25 sure", "100%25-sure")),
+        ("[[Use SQLite]]", NoteAddress("Use SQLite", "use-sqlite")),
+        ("[[Use SQLite#Context|that one]]", NoteAddress("Use SQLite", "use-sqlite")),
+        ("[[C#]]", NoteAddress("C#", "c#")),
+        ("C# notes", NoteAddress("C# notes", "c#-notes")),
+        ("Café", NoteAddress("Café", "café")),
+        ("a..b", NoteAddress("a..b", "a..b")),
+        ("What: if", NoteAddress("What: if", "what:-if")),
     ],
 )
-def test_every_way_to_name_a_note_is_understood(text: str, meant: Address) -> None:
-    assert address(text) == meant
+def test_every_way_to_name_a_note_is_understood(text: str, meant: NoteAddress) -> None:
+    assert parse_address(text) == meant
 
 
 @pytest.mark.parametrize(
@@ -56,9 +59,9 @@ def test_every_way_to_name_a_note_is_understood(text: str, meant: Address) -> No
     ],
 )
 def test_what_leaves_the_notes_or_names_nothing_is_refused(text: str) -> None:
-    refused = address(text)
+    refused = parse_address(text)
 
-    assert isinstance(refused, NoAddress)
+    assert isinstance(refused, InvalidNoteAddress)
     assert refused.reason
 
 
@@ -76,9 +79,9 @@ hostile = st.lists(
 @example("memory://%ff%fe")
 @example("[[" * 400)
 def test_any_text_is_an_address_or_none(text: str) -> None:
-    found = address(text)
+    found = parse_address(text)
 
-    if isinstance(found, Address):
+    if isinstance(found, NoteAddress):
         assert found.key
         assert ".." not in found.text.split("/")
         assert not found.text.startswith("/")

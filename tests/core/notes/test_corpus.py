@@ -121,7 +121,7 @@ SAID: dict[str, list[str]] = {
 
 def said(name: str) -> list[str]:
     text = (CORPUS / f"{name}.markdown").read_bytes().decode("utf-8", "surrogateescape")
-    note = grammar.parse(text, path=f"{name}.md")
+    note = grammar.parse_note(text, path=f"{name}.md")
     found = [(seen.line, f"{seen.line} {seen.category}") for seen in note.observations]
     found += [(link.line, f"{link.line} {link.kind} > {link.target}") for link in note.links]
     found += [(it.line, f"{it.line} {'#' * it.level} {it.text}") for it in note.headings]

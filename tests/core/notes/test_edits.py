@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import frontmatter, grammar
 from interlock.core.notes.edits import (
-    PLACES_MAX,
+    REPORTED_LINES_MAX,
+    AmbiguousSection,
     Append,
-    Edit,
     EditRefusal,
+    EmptySearchText,
     FindReplace,
-    FrontmatterInTheWay,
+    FrontmatterConflict,
     InsertAfter,
     InsertBefore,
+    MatchCountMismatch,
     NoSuchSection,
-    NotFound,
-    NothingToFind,
-    OtherCount,
+    NoteEdit,
     Prepend,
     ReplaceSection,
-    SeveralSections,
-    edit,
+    TextNotFound,
+    apply_edit,
 )
 
 NOTE = """---
@@ -88,8 +88,8 @@ contents = st.lists(st.sampled_from(["new", " ", "\n", "- x", "новое\r\n", 
 )
 
 
-def edited(text: str, change: Edit) -> str:
-    result = edit(text, change)
+def edited(text: str, change: NoteEdit) -> str:
+    result = apply_edit(text, change)
     assert isinstance(result, str), result
     return result
 
@@ -120,18 +120,18 @@ def test_what_is_put_before_an_underlined_heading_does_not_become_part_of_it() -
 def test_what_is_found_is_replaced_in_every_place_that_was_expected() -> None:
     assert edited("a b a", FindReplace("a", "c", expected=2)) == "c b c"
     assert edited("a\r\nb\r\n", FindReplace("a\nb", "c\nd")) == "c\r\nd\r\n"
-    assert edit("a\r\nb a\r\na", FindReplace("a", "c")) == OtherCount(1, 3, (1, 2, 3))
-    assert edit("a", FindReplace("", "c")) == NothingToFind()
+    assert apply_edit("a\r\nb a\r\na", FindReplace("a", "c")) == MatchCountMismatch(1, 3, (1, 2, 3))
+    assert apply_edit("a", FindReplace("", "c")) == EmptySearchText()
 
 
 def test_what_is_in_the_frontmatter_is_not_found() -> None:
-    assert edit(NOTE, FindReplace("title: T", "x")) == NotFound("title: T", "", 0)
+    assert apply_edit(NOTE, FindReplace("title: T", "x")) == TextNotFound("title: T", "", 0)
 
 
 def test_what_is_not_found_is_answered_with_the_line_that_is_most_like_it() -> None:
     text = "---\na: b\n---\n\n  The quick brown fox\nsomething else\n"
 
-    assert edit(text, FindReplace("\nThe quick brwn fox\nmore", "x")) == NotFound(
+    assert apply_edit(text, FindReplace("\nThe quick brwn fox\nmore", "x")) == TextNotFound(
         "\nThe quick brwn fox\nmore", "  The quick brown fox", 5
     )
 
@@ -182,32 +182,32 @@ def test_text_is_inserted_before_a_section_or_after_all_of_it() -> None:
 
 
 def test_a_section_that_is_not_there_is_answered_with_those_that_are() -> None:
-    assert edit(NOTE, InsertAfter("Subs", "x")) == NoSuchSection(
+    assert apply_edit(NOTE, InsertAfter("Subs", "x")) == NoSuchSection(
         "Subs", ("# T", "## A", "### Sub", "## B", "# End"), "### Sub"
     )
-    assert edit(NOTE, ReplaceSection("### A", "x")) == NoSuchSection(
+    assert apply_edit(NOTE, ReplaceSection("### A", "x")) == NoSuchSection(
         "### A", ("# T", "## A", "### Sub", "## B", "# End"), "## A"
     )
-    assert edit("", InsertBefore("C", "x")) == NoSuchSection("C", (), "")
+    assert apply_edit("", InsertBefore("C", "x")) == NoSuchSection("C", (), "")
 
 
 def test_a_heading_in_code_is_no_section() -> None:
-    assert isinstance(edit(NOTE, ReplaceSection("C", "x")), NoSuchSection)
+    assert isinstance(apply_edit(NOTE, ReplaceSection("C", "x")), NoSuchSection)
     assert edited(NOTE, ReplaceSection("B", "x")) == NOTE.replace("b\n```\n## C\n```", "x")
 
 
 def test_several_sections_of_one_name_are_told_apart_by_their_level_and_case() -> None:
     text = "---\na: b\n---\n# A\n1\n## A\n2\n# a\n3\n## A\n4\n"
 
-    assert edit(text, ReplaceSection("A", "x")) == SeveralSections(
-        "A", 3, (4, 6, 10), is_told_by_level=False
+    assert apply_edit(text, ReplaceSection("A", "x")) == AmbiguousSection(
+        "A", 3, (4, 6, 10), is_distinct_by_level=False
     )
-    assert edit(text, ReplaceSection("## A", "x")) == SeveralSections(
-        "## A", 2, (6, 10), is_told_by_level=False
+    assert apply_edit(text, ReplaceSection("## A", "x")) == AmbiguousSection(
+        "## A", 2, (6, 10), is_distinct_by_level=False
     )
     other = text.replace("## A\n4", "### A\n4")
-    assert edit(other, ReplaceSection("A", "x")) == SeveralSections(
-        "A", 3, (4, 6, 10), is_told_by_level=True
+    assert apply_edit(other, ReplaceSection("A", "x")) == AmbiguousSection(
+        "A", 3, (4, 6, 10), is_distinct_by_level=True
     )
     assert edited(text, ReplaceSection("# A", "x")) == text.replace("1", "x")
     assert edited(text, ReplaceSection("a", "x")) == text.replace("3", "x")
@@ -223,13 +223,13 @@ def test_several_sections_of_one_name_are_told_apart_by_their_level_and_case() -
         ("\ufeff# A\n", InsertBefore("A", "---\n---")),
     ],
 )
-def test_an_edit_does_not_make_frontmatter(text: str, change: Edit) -> None:
-    assert edit(text, change) == FrontmatterInTheWay()
+def test_an_edit_does_not_make_frontmatter(text: str, change: NoteEdit) -> None:
+    assert apply_edit(text, change) == FrontmatterConflict()
 
 
 @given(notes(), contents)
 def test_what_was_appended_can_be_taken_away_again(text: str, content: str) -> None:
-    after = edit(text, Append(content))
+    after = apply_edit(text, Append(content))
     assume(isinstance(after, str))
     assert isinstance(after, str)
 
@@ -242,7 +242,7 @@ def test_what_was_appended_can_be_taken_away_again(text: str, content: str) -> N
 def test_the_frontmatter_is_never_touched(
     text: str, content: str, make: type[Append | Prepend]
 ) -> None:
-    after = edit(text, make(content))
+    after = apply_edit(text, make(content))
     assume(isinstance(after, str))
     assert isinstance(after, str)
 
@@ -255,20 +255,20 @@ def test_the_frontmatter_is_never_touched(
 def test_an_edit_of_a_section_leaves_what_is_above_and_below(
     text: str, content: str, data: st.DataObject
 ) -> None:
-    note = grammar.parse(text, path="a.md")
+    note = grammar.parse_note(text, path="a.md")
     assume(note.headings)
     place = data.draw(st.integers(0, len(note.headings) - 1))
     heading = note.headings[place]
     whole = data.draw(st.booleans())
     section = f"{'#' * heading.level} {heading.text}"
     kind = data.draw(st.sampled_from(["before", "after", "replace"]))
-    change: Edit
+    change: NoteEdit
     if kind == "replace":
         change = ReplaceSection(section, content, with_subsections=whole)
     else:
         change = (InsertBefore if kind == "before" else InsertAfter)(section, content)
 
-    after = edit(text, change)
+    after = apply_edit(text, change)
 
     same = [
         other
@@ -276,14 +276,14 @@ def test_an_edit_of_a_section_leaves_what_is_above_and_below(
         if (other.level, other.text) == (heading.level, heading.text)
     ]
     if len(same) > 1:
-        assert after == SeveralSections(
+        assert after == AmbiguousSection(
             section,
             len(same),
-            tuple(other.line for other in same[:PLACES_MAX]),
+            tuple(other.line for other in same[:REPORTED_LINES_MAX]),
             len({other.level for other in same}) == len(same),
         )
         return
-    if after == FrontmatterInTheWay():
+    if after == FrontmatterConflict():
         return
     assert isinstance(after, str)
     shown = text.splitlines(keepends=True)
@@ -303,7 +303,7 @@ def test_an_edit_of_a_section_leaves_what_is_above_and_below(
 @given(notes(), st.sampled_from(["A", "text", "\n", "e", "=", "title"]), contents)
 def test_replacing_changes_only_what_was_found(text: str, find: str, replacement: str) -> None:
     body = frontmatter.read(text)[1]
-    after = edit(text, FindReplace(find, replacement, expected=max(1, body.count(find))))
+    after = apply_edit(text, FindReplace(find, replacement, expected=max(1, body.count(find))))
     if not isinstance(after, str):
         return
 
@@ -327,4 +327,4 @@ def test_no_text_makes_an_edit_fail(text: str, section: str, content: str) -> No
         InsertBefore(section, content),
         InsertAfter(section, content),
     ):
-        assert isinstance(edit(text, change), str | EditRefusal)
+        assert isinstance(apply_edit(text, change), str | EditRefusal)

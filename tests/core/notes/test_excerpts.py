@@ -121,8 +121,8 @@ def test_places_where_a_word_does_not_stand_are_looked_at_so_many_times(
     text = "hello " + "a" * 200_000 + " a b"
 
     assert excerpt(text, "a hello").startswith("hello ")
-    assert fts_query.count(text, "a hello") >= 1
-    assert looked_at <= 2 * (fts_query.PLACES_MAX + 1)
+    assert fts_query.count_query_words(text, "a hello") >= 1
+    assert looked_at <= 2 * (fts_query.CANDIDATES_MAX + 1)
 
 
 def test_words_that_stand_too_far_apart_are_not_together() -> None:
@@ -155,14 +155,14 @@ def test_of_two_places_with_the_same_words_the_closer_one_is_shown() -> None:
 def test_the_words_that_were_looked_for_are_found_in_a_line(
     line: str, query: str, expected: list[str]
 ) -> None:
-    parts = fts_query.parts(line, query)
+    parts = fts_query.split_at_matches(line, query)
 
     assert [f"[{text}]" if is_found else text for text, is_found in parts] == expected
 
 
 @given(awkward, awkward)
 def test_the_parts_of_a_line_are_the_line(line: str, query: str) -> None:
-    parts = fts_query.parts(line, query)
+    parts = fts_query.split_at_matches(line, query)
 
     assert "".join(text for text, _ in parts) == line
     assert all(text for text, _ in parts)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
 from interlock.core.notes import frontmatter
-from interlock.core.notes.frontmatter import Unreadable
-from interlock.core.notes.note import Front, Metadata
+from interlock.core.notes.frontmatter import UnwritableFrontmatter
+from interlock.core.notes.note import Frontmatter, Metadata
 
 AWKWARD = [
     *("yes", "No", "null", "~", "true", "on", "y", "123", "1.5", "1e3", "0x1f", "0o7", ".inf"),
@@ -87,9 +87,9 @@ def blocks(draw: st.DrawFn) -> tuple[str, list[tuple[str, str]]]:
     return f"{mark}---{newline}{inner}{closing}{newline}", parts
 
 
-def changed(block: Front, changes: Metadata) -> Front:
+def changed(block: Frontmatter, changes: Metadata) -> Frontmatter:
     result = frontmatter.with_values(block, changes)
-    assert isinstance(result, Front)
+    assert isinstance(result, Frontmatter)
     return result
 
 
@@ -151,7 +151,7 @@ def test_the_same_values_again_change_nothing(
 
 @given(texts)
 def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) -> None:
-    lines = frontmatter.written(wanted)
+    lines = frontmatter.render_values(wanted)
     found, body = frontmatter.read(f"---\n{lines}---\n")
 
     assert (found.values, found.problem, body) == (wanted, "", "")
@@ -160,12 +160,12 @@ def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) 
 
 @given(values)
 def test_numbers_and_booleans_stay_what_they_are_for_yaml(wanted: dict[str, Any]) -> None:
-    assert (yaml.safe_load(frontmatter.written(wanted)) or {}) == wanted
+    assert (yaml.safe_load(frontmatter.render_values(wanted)) or {}) == wanted
 
 
 @pytest.mark.parametrize("word", AWKWARD)
 def test_a_text_that_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
-    assert yaml.safe_load(frontmatter.written({"key": word, "list": [word]})) == {
+    assert yaml.safe_load(frontmatter.render_values({"key": word, "list": [word]})) == {
         "key": word,
         "list": [word],
     }
@@ -219,7 +219,7 @@ def test_what_cannot_be_relied_on_is_kept_and_not_changed(inner: str, problem: s
 
     assert (found.text, found.values, body) == (text, {}, "body")
     assert problem in found.problem
-    assert frontmatter.with_values(found, {"a": "b"}) == Unreadable(found.problem)
+    assert frontmatter.with_values(found, {"a": "b"}) == UnwritableFrontmatter(found.problem)
 
 
 def test_an_alias_stands_for_what_it_names() -> None:
@@ -231,21 +231,21 @@ def test_an_alias_stands_for_what_it_names() -> None:
 def test_a_key_that_others_refer_to_is_not_removed() -> None:
     found = frontmatter.read("---\na: &a x\nb: *a\n---\n")[0]
 
-    assert isinstance(frontmatter.with_values(found, {"a": None}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": None}), UnwritableFrontmatter)
 
 
 def test_keys_that_share_a_line_are_not_changed_unless_it_is_safe() -> None:
     found = frontmatter.read("---\n{a: x, b: y}\n---\n")[0]
 
-    assert isinstance(frontmatter.with_values(found, {"a": None}), Unreadable)
-    assert isinstance(frontmatter.with_values(found, {"c": "z"}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": None}), UnwritableFrontmatter)
+    assert isinstance(frontmatter.with_values(found, {"c": "z"}), UnwritableFrontmatter)
     assert changed(found, {"a": "q, r"}).text == '---\n{a: "q, r", b: y}\n---\n'
 
 
 def test_a_blank_line_does_not_become_part_of_the_text_before_it() -> None:
     found = frontmatter.read("---\na: |+\n  x\nb: 1\n\nc: 2\n---\n")[0]
 
-    assert isinstance(frontmatter.with_values(found, {"b": None}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"b": None}), UnwritableFrontmatter)
 
 
 def test_a_comment_behind_a_value_stays() -> None:
@@ -263,8 +263,8 @@ def test_a_block_is_made_where_there_is_none_and_after_the_byte_order_mark() -> 
 
     assert (found.text, body) == ("\ufeff", "# Title\n")
     assert changed(found, {"a": "b"}).text == "\ufeff---\na: b\n---\n"
-    made = frontmatter.with_values(Front("", {}), {"a": "b"}, newline="\r\n")
-    assert isinstance(made, Front)
+    made = frontmatter.with_values(Frontmatter("", {}), {"a": "b"}, newline="\r\n")
+    assert isinstance(made, Frontmatter)
     assert made.text == "---\r\na: b\r\n---\r\n"
 
 
@@ -278,7 +278,7 @@ def test_indented_keys_get_indented_neighbours() -> None:
 def test_a_long_key_is_read_back(key: str) -> None:
     wanted: Metadata = {key: "a", "list": [{key: "b"}], "in": {key: ["c"]}}
 
-    assert changed(Front("", {}), wanted).values == wanted
+    assert changed(Frontmatter("", {}), wanted).values == wanted
 
 
 def test_values_that_could_not_be_read_back_are_refused() -> None:
@@ -286,12 +286,16 @@ def test_values_that_could_not_be_read_back_are_refused() -> None:
     for _ in range(5000):
         deep = [deep]
 
-    assert isinstance(frontmatter.with_values(Front("", {}), {"a": deep}), Unreadable)
-    assert isinstance(frontmatter.with_values(Front("", {}), {"a": "x" * 70_000}), Unreadable)
+    assert isinstance(
+        frontmatter.with_values(Frontmatter("", {}), {"a": deep}), UnwritableFrontmatter
+    )
+    assert isinstance(
+        frontmatter.with_values(Frontmatter("", {}), {"a": "x" * 70_000}), UnwritableFrontmatter
+    )
 
 
 def test_half_a_character_is_written_as_one_that_is_missing() -> None:
-    assert changed(Front("", {}), {"a": "x\ud800y"}).values == {"a": "x\ufffdy"}
+    assert changed(Frontmatter("", {}), {"a": "x\ud800y"}).values == {"a": "x\ufffdy"}
 
 
 @pytest.mark.parametrize(
@@ -299,7 +303,7 @@ def test_half_a_character_is_written_as_one_that_is_missing() -> None:
     ["---", "---\n", "---\n\nA: line\n", " ---\na: b\n---\n", "----\n---\n"],
 )
 def test_without_both_fences_there_is_no_frontmatter(text: str) -> None:
-    assert frontmatter.read(text) == (Front("", {}), text)
+    assert frontmatter.read(text) == (Frontmatter("", {}), text)
 
 
 @pytest.mark.parametrize("text", ["---\na: b\n", "--- \na: b\n----\n", "\ufeff---\r\na_b:\r\n"])
@@ -309,4 +313,4 @@ def test_frontmatter_that_does_not_end_is_text_and_is_not_changed(text: str) -> 
     assert found.text + rest == text
     assert (found.values, found.text.strip("\ufeff")) == ({}, "")
     assert found.problem
-    assert isinstance(frontmatter.with_values(found, {"a": "c"}), Unreadable)
+    assert isinstance(frontmatter.with_values(found, {"a": "c"}), UnwritableFrontmatter)

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from interlock.core.notes import grammar, markdown_blocks
-from interlock.core.notes.frontmatter import Unreadable
-from interlock.core.notes.note import Heading, Link, Note, Observation
+from interlock.core.notes.frontmatter import UnwritableFrontmatter
+from interlock.core.notes.note import Heading, Note, NoteLink, Observation
 
 
 def parsed(text: str) -> Note:
-    return grammar.parse(text, path="folder/A note.md")
+    return grammar.parse_note(text, path="folder/A note.md")
 
 
 def observed(line: str) -> tuple[str, str, tuple[str, ...], str]:
@@ -100,7 +100,7 @@ def test_this_is_no_observation(line: str) -> None:
     ],
 )
 def test_a_list_item_is_a_relation(line: str, kind: str, target: str, context: str) -> None:
-    assert parsed(line).links == (Link(kind, target, context, 1),)
+    assert parsed(line).links == (NoteLink(kind, target, context, 1),)
     assert parsed(line).observations == ()
 
 
@@ -259,11 +259,11 @@ def test_what_the_frontmatter_does_not_say_has_a_default(
     ("path", "title"), [("a/b.md", "b"), ("b.MD", "b"), ("a.b/c", "c"), ("x.y.md", "x.y"), ("", "")]
 )
 def test_a_note_is_named_after_its_file(path: str, title: str) -> None:
-    assert grammar.parse("", path=path).title == title
+    assert grammar.parse_note("", path=path).title == title
 
 
 def test_a_new_note_begins_with_what_it_is() -> None:
-    made = grammar.compose(
+    made = grammar.compose_note(
         title="ADR-1: yes",
         content="Text\n",
         tags=["#a", "b c", " "],
@@ -281,23 +281,25 @@ def test_frontmatter_of_the_content_is_kept_where_nothing_else_is_said() -> None
         "---\r\ntype: task # mine\r\ntitle: old\r\ndue: 2024-05-01\r\ntags: [x]\r\n---\r\nText\r\n"
     )
 
-    assert grammar.compose(title="new", content=content, metadata={"by": "me"}) == (
+    assert grammar.compose_note(title="new", content=content, metadata={"by": "me"}) == (
         "---\r\ntype: task # mine\r\ntitle: new\r\ndue: 2024-05-01\r\ntags: [x]\r\nby: me\r\n"
         "---\r\nText\r\n"
     )
-    assert "type: fact # mine" in str(grammar.compose(title="new", content=content, type="fact"))
+    assert "type: fact # mine" in str(
+        grammar.compose_note(title="new", content=content, type="fact")
+    )
 
 
 def test_frontmatter_of_the_content_that_cannot_be_read_is_not_lost() -> None:
-    made = grammar.compose(title="T", content="---\n- a\n---\nText\n")
+    made = grammar.compose_note(title="T", content="---\n- a\n---\nText\n")
 
     assert made == "---\ntitle: T\ntype: note\n---\n---\n- a\n---\nText\n"
 
 
 def test_a_note_that_could_not_be_read_back_is_not_made() -> None:
-    made = grammar.compose(title="T", content="", metadata={"a": "x" * 70_000})
+    made = grammar.compose_note(title="T", content="", metadata={"a": "x" * 70_000})
 
-    assert isinstance(made, Unreadable)
+    assert isinstance(made, UnwritableFrontmatter)
 
 
 PREFIXES = ["", "", "> ", ">", "- ", "  ", "   ", "1. ", "* ", "   - ", "2) ", "> - ", "- > "]

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.notes.keys import folded, key_of, keys_of
+from interlock.core.notes.keys import fold_name, key_of, keys_of
 
 
 @given(st.text())
 def test_folding_once_is_enough(text: str) -> None:
-    assert folded(folded(text)) == folded(text)
-    assert folded(text.upper().lower()) == folded(text.lower())
+    assert fold_name(fold_name(text)) == fold_name(text)
+    assert fold_name(text.upper().lower()) == fold_name(text.lower())
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="/"), min_size=1))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from interlock.core.handoff.migration import TITLE_CHARS_MAX, Migration, plan_migration
 from interlock.core.handoff.parse import HandoffContent, HandoffSection, HandoffStep, parse_handoff
-from interlock.core.notes.grammar import parse
-from interlock.core.notes.naming import canonical
-from interlock.core.notes.status import meaning
+from interlock.core.notes.grammar import parse_note
+from interlock.core.notes.naming import canonical_title
+from interlock.core.notes.status import parse_status
 
 FILES = Path(__file__).parent / "handoffs"
 NOTHING = HandoffContent("", (), (), (), (), ())
@@ -34,12 +34,12 @@ def test_the_feature_is_a_note_with_its_progress_next_steps_and_blockers() -> No
         "## Next steps\n\n- [ ] Ask design about contrast\n\n"
         "## Blockers\n\n- [blocker] Kim is away (till Monday)\n"
     )
-    assert (feature.title, feature.type, meaning(feature.status)) == (
+    assert (feature.title, feature.type, parse_status(feature.status)) == (
         "Dark mode",
         "feature",
         "active",
     )
-    (blocker,) = parse(feature.content, path="n.md").observations
+    (blocker,) = parse_note(feature.content, path="n.md").observations
     assert (blocker.category, blocker.text) == ("blocker", "Kim is away")
     assert (found.feature, found.task, found.leftover_text) == (
         "Dark mode",
@@ -78,7 +78,7 @@ def test_each_decision_is_a_note_that_belongs_to_the_feature() -> None:
 
     _, first, second = found.notes
     assert "\n**Variables**, not classes\n" in first.content, "with its marks"
-    assert (first.title, first.type, meaning(first.status)) == (
+    assert (first.title, first.type, parse_status(first.status)) == (
         "Variables, not classes",
         "decision",
         "active",
@@ -87,7 +87,7 @@ def test_each_decision_is_a_note_that_belongs_to_the_feature() -> None:
         "# No toggle in the menu\n\nToo deep.\n\n- Considered: a key\n\n"
         "Taken from `HANDOFF.md`.\n\n- part_of [[Dark mode]]\n"
     )
-    (link,) = parse(second.content, path="n.md").links
+    (link,) = parse_note(second.content, path="n.md").links
     assert (link.kind, link.target) == ("part_of", "Dark mode")
 
 
@@ -97,7 +97,11 @@ def test_a_name_that_no_link_can_hold_is_not_linked_to() -> None:
         for name in ("Port it to C#", "Menu | bar", "a]] b")
     ]
 
-    assert [parse(decision.content, path="n.md").links for decision in decisions] == [(), (), ()]
+    assert [parse_note(decision.content, path="n.md").links for decision in decisions] == [
+        (),
+        (),
+        (),
+    ]
 
 
 def test_a_decision_that_is_said_twice_is_one_note_with_both_reasons() -> None:
@@ -174,6 +178,6 @@ def test_no_two_notes_of_a_file_could_be_taken_for_one(handoff: HandoffContent) 
     found = plan_migration(handoff, "HANDOFF.md")
 
     titles = [piece.title for piece in found.notes]
-    assert len({canonical(title) for title in titles}) == len(titles)
+    assert len({canonical_title(title) for title in titles}) == len(titles)
     assert all(title.strip() and "\n" not in title for title in titles)
     assert all(title.encode() for title in titles), "no halves of characters"

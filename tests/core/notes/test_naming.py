@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import naming
 from interlock.core.notes.keys import key_of
-from interlock.core.notes.naming import canonical, file_name, permalink_of, slug
+from interlock.core.notes.naming import canonical_title, file_name, permalink_of, slug
 from interlock.core.notes.note_types import TYPES
 
 any_text = st.text(st.characters())
@@ -87,14 +87,14 @@ def test_a_key_is_its_own_key(target: str) -> None:
     ],
 )
 def test_one_decision_has_one_canonical_title(title: str) -> None:
-    assert canonical(title) == "use sqlite"
+    assert canonical_title(title) == "use sqlite"
 
 
 @pytest.mark.parametrize("type_", [t for t in TYPES.values() if t.form == "number"])
 def test_the_number_of_every_numbered_type_is_left_out(type_: object) -> None:
     prefix = getattr(type_, "prefix")  # noqa: B009 (parametrised)
 
-    assert canonical(f"{prefix}-012: Use SQLite") == "use sqlite"
+    assert canonical_title(f"{prefix}-012: Use SQLite") == "use sqlite"
 
 
 def test_titles_that_mean_different_things_are_told_apart() -> None:
@@ -104,7 +104,7 @@ def test_titles_that_mean_different_things_are_told_apart() -> None:
         *("QA 2026 plan", "plan", "Décision", "Decision"),
     ]
 
-    assert len({canonical(title) for title in titles}) == len(titles)
+    assert len({canonical_title(title) for title in titles}) == len(titles)
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,18 @@ from hypothesis import strategies as st
 
 from interlock.core.notes.note import Note
 from interlock.core.notes.note_types import TYPES
-from interlock.core.notes.problems import Problem, problems
+from interlock.core.notes.problems import NoteProblem, find_problems
 from tests.core.notes.made import note
 
 
 def rules(path: str, checked: Note) -> list[str]:
-    return [problem.rule for problem in problems(path, checked)]
+    return [problem.rule for problem in find_problems(path, checked)]
 
 
 def test_a_good_note_has_no_problem() -> None:
-    assert problems("decisions/ADR-007-use-sqlite.md", note(type_="decision")) == []
-    assert problems("anywhere/Any Name.md", note()) == []
-    assert problems("bugs/it fails.md", note(type_="bug")) == []
+    assert find_problems("decisions/ADR-007-use-sqlite.md", note(type_="decision")) == []
+    assert find_problems("anywhere/Any Name.md", note()) == []
+    assert find_problems("bugs/it fails.md", note(type_="bug")) == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_good_note_has_no_problem() -> None:
     ],
 )
 def test_what_breaks_a_rule_is_said_and_what_to_do(path: str, type_: str, rule: str) -> None:
-    found = problems(path, note(type_=type_))
+    found = find_problems(path, note(type_=type_))
 
     assert [problem.rule for problem in found] == [rule]
     assert found[0].severity == "warning"
@@ -56,8 +56,8 @@ def test_what_breaks_a_rule_is_said_and_what_to_do(path: str, type_: str, rule: 
 
 
 def test_the_words_of_a_problem_say_what_is_true_and_what_to_do() -> None:
-    assert problems("decisions/ADR-7-use-sqlite.md", note(type_="decision")) == [
-        Problem(
+    assert find_problems("decisions/ADR-7-use-sqlite.md", note(type_="decision")) == [
+        NoteProblem(
             "number",
             "the number in `ADR-7-use-sqlite.md` has 1 digits and not three",
             "call it `ADR-007-use-sqlite.md`",
@@ -99,8 +99,8 @@ def test_a_status_is_one_of_its_type(type_: str, status: str, *, is_known: bool)
 
 
 def test_quality_is_a_hint_and_never_more() -> None:
-    poor = problems("x.md", note(tags=0, observations=1, relations=0, prose_links=5))
-    rich = problems("x.md", note(tags=6, observations=11, relations=9))
+    poor = find_problems("x.md", note(tags=0, observations=1, relations=0, prose_links=5))
+    rich = find_problems("x.md", note(tags=6, observations=11, relations=9))
 
     assert [problem.severity for problem in poor + rich] == ["hint"] * 6
     assert [problem.message for problem in poor] == [
@@ -111,14 +111,14 @@ def test_quality_is_a_hint_and_never_more() -> None:
 
 
 def test_the_borders_of_quality_are_good() -> None:
-    assert problems("x.md", note(tags=2, observations=3, relations=2)) == []
-    assert problems("x.md", note(tags=5, observations=10, relations=8, prose_links=99)) == []
+    assert find_problems("x.md", note(tags=2, observations=3, relations=2)) == []
+    assert find_problems("x.md", note(tags=5, observations=10, relations=8, prose_links=99)) == []
 
 
 def test_frontmatter_that_cannot_be_read_is_an_error_and_all_that_is_said() -> None:
     broken = note(problem="line 2: tabs", tags=0)
 
-    assert [(p.rule, p.severity) for p in problems("decisions/ADR-1.md", broken)] == [
+    assert [(p.rule, p.severity) for p in find_problems("decisions/ADR-1.md", broken)] == [
         ("frontmatter", "error")
     ]
 
@@ -139,7 +139,7 @@ SESSION = "session-ses_0123456789abcdef"
     ],
 )
 def test_what_we_publish_is_not_judged(path: str) -> None:
-    assert problems(path, note(type_="session", tags=0, observations=0)) == []
+    assert find_problems(path, note(type_="session", tags=0, observations=0)) == []
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,6 @@ def test_what_only_looks_like_ours_is(path: str) -> None:
 
 @given(st.text(st.characters()), st.sampled_from(["note", *TYPES]), st.text(st.characters()))
 def test_any_path_may_be_checked(path: str, type_: str, status: str) -> None:
-    for problem in problems(path, note(type_=type_, values={"status": status})):
+    for problem in find_problems(path, note(type_=type_, values={"status": status})):
         assert problem.message
         assert problem.suggestion

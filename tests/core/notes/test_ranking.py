@@ -12,7 +12,7 @@ from interlock.core.notes.ranking import (
     RECENCY_HALF_DAYS,
     RECENCY_WEIGHT,
     TEXT_WEIGHT,
-    Hit,
+    RankingCandidate,
     rank,
 )
 
@@ -22,7 +22,7 @@ QUERY = "open door"
 
 hits = st.lists(
     st.builds(
-        Hit,
+        RankingCandidate,
         path=st.text("ab/", min_size=1, max_size=4),
         title=st.sampled_from(["Open door", "Open window", "A door", "Elsewhere", "日本"]),
         bm25=st.floats(-30, 0),
@@ -35,17 +35,19 @@ hits = st.lists(
 )
 
 
-def hit(path: str = "a.md", title: str = "Elsewhere", **values: float) -> Hit:
-    plain = Hit(path, title, bm25=-2.0, modified_ms=NOW - 3 * DAY, backlinks=5, words_found=2)
+def hit(path: str = "a.md", title: str = "Elsewhere", **values: float) -> RankingCandidate:
+    plain = RankingCandidate(
+        path, title, bm25=-2.0, modified_ms=NOW - 3 * DAY, backlinks=5, words_found=2
+    )
     return msgspec.structs.replace(plain, **values)
 
 
-def order(*found: Hit, query: str = QUERY) -> list[str]:
+def order(*found: RankingCandidate, query: str = QUERY) -> list[str]:
     return [ranked.hit.path for ranked in rank(found, query, now_ms=NOW)]
 
 
-def why(found: Hit, query: str = QUERY) -> str:
-    return rank([found], query, now_ms=NOW)[0].why
+def why(found: RankingCandidate, query: str = QUERY) -> str:
+    return rank([found], query, now_ms=NOW)[0].explanation
 
 
 def test_each_part_decides_where_the_others_are_equal() -> None:
@@ -83,7 +85,9 @@ def test_the_parts_are_what_their_names_say() -> None:
 
 
 @given(hits, st.randoms())
-def test_the_order_does_not_depend_on_how_the_hits_came(found: list[Hit], random: Random) -> None:
+def test_the_order_does_not_depend_on_how_the_hits_came(
+    found: list[RankingCandidate], random: Random
+) -> None:
     shuffled = list(found)
     random.shuffle(shuffled)
 
@@ -91,7 +95,7 @@ def test_the_order_does_not_depend_on_how_the_hits_came(found: list[Hit], random
 
 
 @given(hits)
-def test_scores_are_between_nothing_and_all_and_fall(found: list[Hit]) -> None:
+def test_scores_are_between_nothing_and_all_and_fall(found: list[RankingCandidate]) -> None:
     ranked = rank(found, QUERY, now_ms=NOW)
 
     scores = [one.score for one in ranked]
@@ -112,7 +116,9 @@ def test_scores_are_between_nothing_and_all_and_fall(found: list[Hit]) -> None:
         }
     ),
 )
-def test_a_note_that_gets_better_never_falls(found: list[Hit], gain: dict[str, float]) -> None:
+def test_a_note_that_gets_better_never_falls(
+    found: list[RankingCandidate], gain: dict[str, float]
+) -> None:
     old = found[0]
     better = msgspec.structs.replace(
         old, **{name: getattr(old, name) + value for name, value in gain.items()}

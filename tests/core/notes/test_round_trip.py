@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.notes import grammar
-from interlock.core.notes.note import Link, Observation
+from interlock.core.notes.note import NoteLink, Observation
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 PIECES = [
@@ -78,7 +78,7 @@ def written(observation: Observation) -> str:
     return f"- [{observation.category}] {observation.text}{context}"
 
 
-def written_link(link: Link) -> str:
+def written_link(link: NoteLink) -> str:
     is_word = all(mark.isalnum() or mark in "_-" for mark in link.kind)
     kind = link.kind if is_word else f'"{link.kind}"'
     context = f" ({link.context})" if link.context else ""
@@ -94,30 +94,30 @@ def observations(draw: st.DrawFn) -> Observation:
 
 names = some.filter(lambda text: not set(text) & set("|#^[]"))
 kinds = scripts | some.filter(lambda text: '"' not in text)
-relations = st.builds(Link, kinds, names, plain, st.just(1))
+relations = st.builds(NoteLink, kinds, names, plain, st.just(1))
 
 
 @pytest.mark.invariant("notes-byte-for-byte")
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_file_of_the_corpus_comes_back_byte_for_byte(path: Path) -> None:
     content = path.read_bytes()
-    note = grammar.parse(content.decode("utf-8", "surrogateescape"), path=path.name)
+    note = grammar.parse_note(content.decode("utf-8", "surrogateescape"), path=path.name)
 
-    assert grammar.render(note).encode("utf-8", "surrogateescape") == content
+    assert grammar.render_note(note).encode("utf-8", "surrogateescape") == content
 
 
 @given(st.text())
 def test_any_text_comes_back(text: str) -> None:
-    assert grammar.parse(text, path="a.md").text == text
+    assert grammar.parse_note(text, path="a.md").text == text
 
 
 @pytest.mark.invariant("notes-byte-for-byte")
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
-    note = grammar.parse(text, path="a.md")
+    note = grammar.parse_note(text, path="a.md")
     lines = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
 
-    assert grammar.render(note) == text
+    assert grammar.render_note(note) == text
     assert all(
         1 <= seen.line <= lines for seen in (*note.observations, *note.links, *note.headings)
     )
@@ -127,7 +127,7 @@ def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
 
 @given(st.binary())
 def test_any_bytes_come_back(content: bytes) -> None:
-    note = grammar.parse(content.decode("utf-8", "surrogateescape"), path="a.md")
+    note = grammar.parse_note(content.decode("utf-8", "surrogateescape"), path="a.md")
 
     assert note.text.encode("utf-8", "surrogateescape") == content
 
@@ -135,7 +135,7 @@ def test_any_bytes_come_back(content: bytes) -> None:
 def test_a_huge_file_comes_back_and_is_read_to_its_end() -> None:
     text = "".join(f"## {n}\n- [fact] number {n} #n{n}\n- [[N{n}]]\n\n" for n in range(20_000))
 
-    note = grammar.parse(text, path="a.md")
+    note = grammar.parse_note(text, path="a.md")
 
     assert note.text == text
     assert len(note.observations) == len(note.links) == len(note.headings) == 20_000
@@ -144,14 +144,14 @@ def test_a_huge_file_comes_back_and_is_read_to_its_end() -> None:
 
 @given(observations())
 def test_an_observation_that_is_written_is_read_back(wanted: Observation) -> None:
-    found = grammar.parse(written(wanted), path="a.md").observations
+    found = grammar.parse_note(written(wanted), path="a.md").observations
 
     assert found == (wanted,)
 
 
 @given(relations)
-def test_a_relation_that_is_written_is_read_back(wanted: Link) -> None:
-    assert grammar.parse(written_link(wanted), path="a.md").links == (wanted,)
+def test_a_relation_that_is_written_is_read_back(wanted: NoteLink) -> None:
+    assert grammar.parse_note(written_link(wanted), path="a.md").links == (wanted,)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -173,10 +173,10 @@ parts = st.fixed_dictionaries(
 
 @given(parts)
 def test_a_new_note_has_the_parts_it_was_made_of(wanted: dict[str, Any]) -> None:
-    text = grammar.compose(**wanted)
+    text = grammar.compose_note(**wanted)
 
     assert isinstance(text, str)
-    note = grammar.parse(text, path="other.md")
+    note = grammar.parse_note(text, path="other.md")
     assert note.title == wanted["title"]
     assert note.type == wanted["type"]
     assert note.permalink == wanted["permalink"]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.core.notes import fts_query
-from interlock.core.notes.fts_query import Wanted, expression, indexed, wanted
+from interlock.core.notes.fts_query import QueryWord, fts_expression, query_words, text_for_index
 from interlock.store.sqlite.database import Database
 from tests.core.notes.made import awkward
 
@@ -27,10 +27,10 @@ class Table:
     def hold(self, *texts: str) -> None:
         self.db.run("DELETE FROM note")
         for text in texts:
-            self.db.run("INSERT INTO note (title, body) VALUES ('', ?)", (indexed(text),))
+            self.db.run("INSERT INTO note (title, body) VALUES ('', ?)", (text_for_index(text),))
 
     def found(self, query: str, *, all_of: bool = True) -> list[int]:
-        asked = expression(query, all_of=all_of)
+        asked = fts_expression(query, all_of=all_of)
         if asked is None:
             return []
         rows = self.db.rows("SELECT rowid FROM note WHERE note MATCH ? ORDER BY rowid", (asked,))
@@ -68,7 +68,7 @@ def test_a_text_is_found_by_itself(table: Table, text: str) -> None:
     query = text[:200]
     table.hold(query)
 
-    assert bool(table.found(query)) == (expression(query) is not None)
+    assert bool(table.found(query)) == (fts_expression(query) is not None)
 
 
 @given(st.lists(st.text("abé日ё ไ\u0301-_", min_size=1, max_size=6), min_size=1, max_size=8))
@@ -76,10 +76,10 @@ def test_counting_in_a_text_and_the_index_agree(table: Table, parts: list[str]) 
     text, query = "".join(parts), parts[0]
     table.hold(text)
 
-    all_are_there = fts_query.count(text, query) == len(wanted(query)) > 0
+    all_are_there = fts_query.count_query_words(text, query) == len(query_words(query)) > 0
 
     assert bool(table.found(query)) == all_are_there
-    assert bool(table.found(query, all_of=False)) == bool(fts_query.count(text, query))
+    assert bool(table.found(query, all_of=False)) == bool(fts_query.count_query_words(text, query))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_counting_in_a_text_and_the_index_agree(table: Table, parts: list[str]) 
 )
 def test_nothing_typed_is_syntax(table: Table, query: str, found: str | None) -> None:
     if found is None:
-        assert expression(query) is None
+        assert fts_expression(query) is None
     else:
         assert finds(table, query, found)
         assert not finds(table, query, "a lone b")  # neither operator nor column was understood
@@ -173,7 +173,7 @@ def test_camel_case_is_one_word(table: Table) -> None:
 
 def test_parts_of_an_identifier_are_looked_for_side_by_side(table: Table) -> None:
     assert not finds(table, "snake_case", "a case of snake")
-    assert fts_query.count("a case of snake, or a snakecase", "snake_case") == 0
+    assert fts_query.count_query_words("a case of snake, or a snakecase", "snake_case") == 0
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_parts_of_an_identifier_are_looked_for_side_by_side(table: Table) -> Non
 )
 def test_every_script_is_found(table: Table, text: str, query: str) -> None:
     assert finds(table, query, text)
-    assert fts_query.count(text, query) == len(wanted(query))
+    assert fts_query.count_query_words(text, query) == len(query_words(query))
 
 
 def test_characters_of_a_word_without_spaces_must_stand_together(table: Table) -> None:
@@ -231,13 +231,16 @@ def test_words_far_down_are_found(table: Table) -> None:
 
 
 def test_a_latin_text_is_indexed_as_it_is() -> None:
-    assert indexed("Plain text — “quoted”, naïve, 100 €") == "Plain text — “quoted”, naïve, 100 €"
-    assert indexed("a\udce9b") == "a?b"
+    assert (
+        text_for_index("Plain text — “quoted”, naïve, 100 €")
+        == "Plain text — “quoted”, naïve, 100 €"
+    )
+    assert text_for_index("a\udce9b") == "a?b"
 
 
 @given(awkward)
 def test_what_is_indexed_can_be_stored_and_is_normal(text: str) -> None:
-    made = indexed(text)
+    made = text_for_index(text)
 
     made.encode("utf-8")
     assert "\0" not in made
@@ -245,12 +248,12 @@ def test_what_is_indexed_can_be_stored_and_is_normal(text: str) -> None:
 
 
 def test_a_query_is_read_into_its_words_each_once() -> None:
-    assert wanted('Fix fix "two words" fix 12 入門') == (
-        Wanted("Fix", is_prefix=True),
-        Wanted("fix", is_prefix=True),
-        Wanted("two words", is_prefix=False),
-        Wanted("12", is_prefix=False),
-        Wanted("入門", is_prefix=False),
+    assert query_words('Fix fix "two words" fix 12 入門') == (
+        QueryWord("Fix", is_prefix=True),
+        QueryWord("fix", is_prefix=True),
+        QueryWord("two words", is_prefix=False),
+        QueryWord("12", is_prefix=False),
+        QueryWord("入門", is_prefix=False),
     )
-    assert len(wanted(" ".join(map(str, range(100))))) == fts_query.WORDS_MAX
-    assert wanted("x" * 5_000) == (Wanted("x" * fts_query.QUERY_CHARS_MAX, is_prefix=True),)
+    assert len(query_words(" ".join(map(str, range(100))))) == fts_query.WORDS_MAX
+    assert query_words("x" * 5_000) == (QueryWord("x" * fts_query.QUERY_CHARS_MAX, is_prefix=True),)

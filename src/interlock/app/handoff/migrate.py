@@ -122,7 +122,7 @@ def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iter
 
 def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
     """The name under which the same is there already, whatever day that was; else a free one."""
-    rows = notes.index.like(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
+    rows = notes.index.find_by_glob(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
         body = frontmatter.read(found.text)[1] if isinstance(found, Found) else ""

@@ -13,9 +13,9 @@ from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, pl
 from interlock.core.handoff.parse import HandoffContent, HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.note import Note
-from interlock.store.notes.rows import Row
+from interlock.store.notes.rows import NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 
@@ -33,7 +33,7 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
         if not isinstance(notes, OpenedNotes):
             return _NOTHING
         notes.refresh(app)
-        rows = notes.index.fronted("session", session, limit=NOTES_MAX)
+        rows = notes.index.find_by_frontmatter("session", session, limit=NOTES_MAX)
         work = list(_read(notes, [row for row in rows if _is_work(row, feature)]))
     except (StoreFailure, FolderFailure):
         return _NOTHING
@@ -54,17 +54,17 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
 _NOTHING = HandoffContent("", (), (), (), (), ())
 
 
-def _is_work(row: Row, feature: str) -> bool:
+def _is_work(row: NoteRow, feature: str) -> bool:
     """What the session is about, or what a hand-off file said, and not all that it wrote."""
     is_meant = row.title == feature or "source" in row.front
     return is_meant and row.type.casefold() in _WORK and row.status not in ("done", "closed")
 
 
-def _read(notes: OpenedNotes, rows: list[Row]) -> Iterator[Note]:
+def _read(notes: OpenedNotes, rows: list[NoteRow]) -> Iterator[Note]:
     for row in rows:
         found = notes.folder.read(row.path)
         if isinstance(found, Found):
-            yield parse(found.text, path=row.path)
+            yield parse_note(found.text, path=row.path)
 
 
 def _blockers(note: Note) -> Iterator[str]:

@@ -13,7 +13,7 @@ from interlock.app.notes.results import Described, Hit, Hits
 from interlock.app.notes.search import Search, described, search
 from interlock.app.notes.write_and_index import told
 from interlock.core.ids import SessionId
-from interlock.store.notes.rows import Choices, Counts
+from interlock.store.notes.rows import FilterChoices, IndexCounts
 
 CHOICES_MAX = 100
 OF_SESSION_MAX = 20
@@ -30,9 +30,9 @@ class Browsed(msgspec.Struct, frozen=True):
     is_loose: bool
     has_more: bool
     pending: int
-    counts: Counts
+    counts: IndexCounts
     """Of all notes, whatever was asked for."""
-    choices: Choices
+    choices: FilterChoices
     unreadable: tuple[str, ...]
     """What could not be looked at; an empty path is the folder itself."""
 
@@ -42,14 +42,14 @@ def browse(app: App, notes: OpenedNotes, asked: Search) -> Browsed | NoteRefusal
     hits = search(app, notes, asked)
     if not isinstance(hits, Hits):
         return hits
-    linked = notes.index.backlinks([hit.note.path for hit in hits.hits])
+    linked = notes.index.backlink_counts([hit.note.path for hit in hits.hits])
     return Browsed(
         tuple(Listed(hit, linked.get(hit.note.path, 0)) for hit in hits.hits),
         hits.is_loose,
         hits.has_more,
         hits.pending,
         notes.index.counts(),
-        notes.index.choices(limit=CHOICES_MAX),
+        notes.index.filter_choices(limit=CHOICES_MAX),
         notes.synced.unreadable,
     )
 
@@ -67,7 +67,7 @@ def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[Desc
         notes = open_notes(app, Path(workspace))
         if not isinstance(notes, OpenedNotes):
             return ()
-        rows = notes.index.fronted("session", session, limit=OF_SESSION_MAX)
+        rows = notes.index.find_by_frontmatter("session", session, limit=OF_SESSION_MAX)
     except (StoreFailure, OSError):
         return ()
     return tuple(described(row) for row in rows)

@@ -9,9 +9,9 @@ from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import Checked, Finding
 from interlock.app.notes.sync import parsed
 from interlock.app.notes.write_and_index import told
-from interlock.core.notes.fts_query import NOT_UTF_8, one_line
-from interlock.core.notes.note_types import Number, number_of
-from interlock.core.notes.problems import is_published, problems
+from interlock.core.notes.fts_query import UNDECODED_BYTE, one_line
+from interlock.core.notes.note_types import NoteNumber, number_of
+from interlock.core.notes.problems import find_problems, is_published
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.projects.notes_folder import SUFFIX
@@ -62,26 +62,26 @@ def _in(path: str, text: str) -> Iterator[Finding]:
         what = f"nothing but its name is known: {problem[:1].lower()}{problem[1:]}"
         yield Finding(path, 0, "error", what, "mend the file, or move it out of the notes")
         return
-    if foul := NOT_UTF_8.search(text):
+    if foul := UNDECODED_BYTE.search(text):
         line = text.count("\n", 0, foul.start()) + 1
         what = "it is not UTF-8 here; these bytes are kept, but nobody can read or find them"
         yield Finding(path, line, "error", what, "save the file as UTF-8")
-    for found in problems(path, note):
+    for found in find_problems(path, note):
         what, instead = one_line(found.message), one_line(found.suggestion)
         yield Finding(path, 0, found.severity, what, instead, found.rule)
 
 
 def _skipped(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
     for path in paths:
-        shown = one_line(NOT_UTF_8.sub("\ufffd", path))
-        why = one_line(NOT_UTF_8.sub("\ufffd", notes.folder.skipped_because(path)))
+        shown = one_line(UNDECODED_BYTE.sub("\ufffd", path))
+        why = one_line(UNDECODED_BYTE.sub("\ufffd", notes.folder.skipped_because(path)))
         what = f"it is not read as a note: {why}"
         yield Finding(shown, 0, "warning", what, "give it another name, or move it elsewhere")
 
 
 def _doubles(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
     """Numbers and permalinks that two notes have."""
-    numbers = defaultdict[Number, list[str]](list)
+    numbers = defaultdict[NoteNumber, list[str]](list)
     for path in paths:
         if number := number_of(path):
             numbers[number].append(path)
@@ -96,13 +96,13 @@ def _doubles(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Finding]:
 
 
 def _links(notes: OpenedNotes) -> Iterator[Finding]:
-    for link in notes.index.unresolved(limit=LINKS_MAX):
+    for link in notes.index.unresolved_links(limit=LINKS_MAX):
         if not is_published(link.path):
             what = f"[[{one_line(link.target)}]] leads nowhere yet"
             yield Finding(
                 link.path, link.line, "hint", what, "write that note, or correct the link"
             )
-    for link, paths in notes.index.ambiguous(limit=LINKS_MAX):
+    for link, paths in notes.index.ambiguous_links(limit=LINKS_MAX):
         if not is_published(link.path):
             what = f"[[{one_line(link.target)}]] may mean {', '.join(paths)}"
             instead = "name one by its path or its permalink"

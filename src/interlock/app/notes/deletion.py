@@ -19,7 +19,7 @@ from interlock.app.notes.write_and_index import (
     told,
     withdrawn_if_it_fails,
 )
-from interlock.core.notes.versions import is_version, version_of
+from interlock.core.notes.versions import version_matches, version_of
 from interlock.workspace.files.atomic_file import Moved
 from interlock.workspace.files.sandboxed_path import Outside
 
@@ -41,7 +41,7 @@ def delete(
         row, found = meant
         if not version:
             return VersionWanted(row.path, version_of(found.digest), "deleting a note")
-        if not is_version(version, found.digest):
+        if not version_matches(version, found.digest):
             there = bounded(found.text.splitlines())
             return NoteChanged(row.path, version_of(found.digest), now=there)
         permalink = shown_permalink(row.permalink, row.path)

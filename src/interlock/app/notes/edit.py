@@ -18,18 +18,18 @@ from interlock.app.notes.refusals import (
 from interlock.app.notes.results import Done
 from interlock.app.notes.write_and_index import diff_of, put, shown_permalink, told
 from interlock.core.notes import edits, frontmatter, frontmatter_values
-from interlock.core.notes.edits import Edit, EditRefusal
-from interlock.core.notes.frontmatter import Unreadable
+from interlock.core.notes.edits import EditRefusal, NoteEdit
+from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.note import Metadata
-from interlock.core.notes.operations import Argument, Operation, not_taken
-from interlock.core.notes.versions import is_version, version_of
+from interlock.core.notes.operations import ArgumentName, EditOperation, first_unused_argument
+from interlock.core.notes.versions import version_matches, version_of
 
 
 class AskedEdit(msgspec.Struct, frozen=True):
     """An operation by its name, with what came along, whether it takes that or not."""
 
-    operation: Operation | None
+    operation: EditOperation | None
     content: str = ""
     section: str = ""
     find: str = ""
@@ -38,23 +38,25 @@ class AskedEdit(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    edit: Edit | None
+    edit: NoteEdit | None
     metadata: Metadata = {}
     """To set in the frontmatter; None removes a key."""
     version: str | None = None
     """As the caller has read it. What replaces a section must say it."""
 
 
-def edit_of(asked: AskedEdit) -> Edit | NotTaken | None:
+def edit_of(asked: AskedEdit) -> NoteEdit | NotTaken | None:
     """What is not taken is refused: the text would land elsewhere than its author says."""
-    given: dict[Argument, bool] = {
+    given: dict[ArgumentName, bool] = {
         "content": bool(asked.content),
         "section": bool(asked.section),
         "find": bool(asked.find),
         "expected": asked.expected != 1,
         "subsections": asked.with_subsections,
     }
-    stray = not_taken(asked.operation, {name for name, is_given in given.items() if is_given})
+    stray = first_unused_argument(
+        asked.operation, {name for name, is_given in given.items() if is_given}
+    )
     if stray is not None:
         return NotTaken(asked.operation, stray)
     match asked.operation:
@@ -89,11 +91,11 @@ def edit(
         row, found = meant
         version = version_of(found.digest)
         text = _changed(found.text, change)
-        if isinstance(text, Unreadable):
+        if isinstance(text, UnwritableFrontmatter):
             return FrontUnreadable(row.path, text.problem)
         if not isinstance(text, str):
             return text
-        if change.version and not is_version(change.version, found.digest):
+        if change.version and not version_matches(change.version, found.digest):
             return NoteChanged(row.path, version, diff_of(found.text, text))
         if not change.version and isinstance(change.edit, edits.ReplaceSection):
             return VersionWanted(row.path, version, "replace_section")
@@ -102,18 +104,20 @@ def edit(
         return put(app, notes, row.path, text, found=found, result="changed", call=call)
 
 
-def _changed(text: str, change: Change) -> str | EditRefusal | Unreadable | BadValue | NothingAsked:
+def _changed(
+    text: str, change: Change
+) -> str | EditRefusal | UnwritableFrontmatter | BadValue | NothingAsked:
     if change.edit is None and not change.metadata:
         return NothingAsked()
     if change.edit is not None:
-        edited = edits.edit(text, change.edit)
+        edited = edits.apply_edit(text, change.edit)
         if not isinstance(edited, str):
             return edited
         text = edited
     if not change.metadata:
         return text
     before, body = frontmatter.read(text)
-    after = frontmatter.with_values(before, frontmatter_values.meant(change.metadata))
-    if isinstance(after, Unreadable):
+    after = frontmatter.with_values(before, frontmatter_values.normalise_values(change.metadata))
+    if isinstance(after, UnwritableFrontmatter):
         return after
-    return frontmatter_values.fault(before.values, after.values) or after.text + body
+    return frontmatter_values.first_bad_value(before.values, after.values) or after.text + body

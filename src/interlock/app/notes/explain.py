@@ -29,17 +29,17 @@ from interlock.app.notes.refusals import (
 from interlock.app.notes.wording import TOOLS, Wording
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import (
+    AmbiguousSection,
     EditRefusal,
-    FrontmatterInTheWay,
+    EmptySearchText,
+    FrontmatterConflict,
+    MatchCountMismatch,
     NoSuchSection,
-    NotFound,
-    NothingToFind,
-    OtherCount,
-    SeveralSections,
+    TextNotFound,
 )
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.fts_query import label, one_line
-from interlock.core.notes.operations import that_take
+from interlock.core.notes.operations import operations_taking
 
 
 def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
@@ -76,7 +76,7 @@ def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
                 "It was left as it is. Correct the block between the two `---` lines first.",
             )
         case BadValue():
-            why = f"Nothing was written: {refusal.why}"
+            why = f"Nothing was written: {refusal.reason}"
             return Explanation("note_refused", why, refusal.instead)
         case HandoffUnread():
             return Explanation(
@@ -104,7 +104,7 @@ def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
 
 def _stray(refusal: NotTaken, wording: Wording) -> Explanation:
     named = wording.arguments[refusal.argument]
-    takers = " or ".join(wording.operation(one) for one in that_take(refusal.argument))
+    takers = " or ".join(wording.operation(one) for one in operations_taking(refusal.argument))
     if refusal.operation is None:
         error = f"{named} comes with no operation, and nothing was changed"
         hint = f"Name one that takes it: {takers}."
@@ -204,38 +204,40 @@ def _conflict(
 
 def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
     match refusal:
-        case NothingToFind():
+        case EmptySearchText():
             error = f"{wording.operation('find_replace')} was given nothing to find"
             hint = f"Say which text is replaced: {wording.arguments['find']}."
-        case NotFound():
+        case TextNotFound():
             error = f"The note does not contain `{label(refusal.find, _TEXT_MAX)}`"
             hint = "Read the note and copy the text as it stands there."
             if refusal.closest:
                 like = label(refusal.closest, _TEXT_MAX)
                 hint = f"Line {refusal.line} is like it: `{like}`. Copy it."
-        case OtherCount():
+        case MatchCountMismatch():
             is_one = refusal.found == 1
             error = f"The text is there {'once' if is_one else f'{refusal.found} times'}"
             error += f" ({_lines(refusal)})"
             hint = f"{wording.arguments['expected']} {refusal.found} changes"
             hint += " it." if is_one else " all; more of the text, one of them."
         case NoSuchSection():
-            known = ", ".join(f"“{label(name, _TEXT_MAX)}”" for name in refusal.known[:_NAMES_MAX])
+            known = ", ".join(
+                f"“{label(name, _TEXT_MAX)}”" for name in refusal.existing_sections[:_NAMES_MAX]
+            )
             error = f"The note has no section “{label(refusal.section, _TEXT_MAX)}”"
             hint = f"It has {known}." if known else "It has no sections; append to it."
             closest = (one_line(refusal.closest),) if refusal.closest else ()
             return Explanation("note_refused", error, hint, closest)
-        case SeveralSections():
+        case AmbiguousSection():
             name = label(refusal.section, _TEXT_MAX)
             error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
             other = wording.operation("find_replace")
             hint = f"Name it with its hashes (`## Name`), or use {other}."
-            if not refusal.is_told_by_level:
+            if not refusal.is_distinct_by_level:
                 hint = (
                     f"Some have the same hashes too, so use {other}: find the heading together"
                     " with the line above or below it, which no other has."
                 )
-        case FrontmatterInTheWay():
+        case FrontmatterConflict():
             error = "The text would become frontmatter, or make some of what is there"
             hint = f"Leave the `---` lines out; frontmatter is changed by {wording.frontmatter}."
         case _:
@@ -247,7 +249,7 @@ _NAMES_MAX = 12
 _TEXT_MAX = 120
 
 
-def _lines(refusal: OtherCount | SeveralSections) -> str:
+def _lines(refusal: MatchCountMismatch | AmbiguousSection) -> str:
     more = " and more" if refusal.found > len(refusal.lines) else ""
     lines = "line" if refusal.found == 1 else "lines"
     return f"{lines} {', '.join(map(str, refusal.lines))}{more}"

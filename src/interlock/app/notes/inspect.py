@@ -15,9 +15,9 @@ from interlock.app.notes.write_and_index import shown_permalink, told
 from interlock.core.ids import NodeId, SessionId, is_node_id
 from interlock.core.notes import frontmatter
 from interlock.core.notes.fts_query import label, one_line
-from interlock.core.notes.note import Front, Metadata
+from interlock.core.notes.note import Frontmatter, Metadata
 from interlock.core.notes.versions import version_of
-from interlock.store.notes.rows import LinkRow, ObservationRow, Row
+from interlock.store.notes.rows import LinkRow, NoteRow, ObservationRow
 
 GRAPH_NOTES_MAX = 40
 OBSERVATIONS_MAX = 200
@@ -51,7 +51,7 @@ class Inspected(msgspec.Struct, frozen=True):
     permalink: str
     version: str
     size: int
-    front: Front
+    front: Frontmatter
     body: str
     problem: str
     """Why not all of it is known."""
@@ -122,7 +122,7 @@ def _outgoing(notes: OpenedNotes, named: Sequence[LinkRow]) -> Iterator[Led]:
         yield _led(notes, link, link.to or "")
 
 
-def _incoming(notes: OpenedNotes, row: Row) -> Iterator[Led]:
+def _incoming(notes: OpenedNotes, row: NoteRow) -> Iterator[Led]:
     links = notes.index.links_to(row.path, limit=LINKS_MAX)
     for link in {(link.path, link.kind): link for link in links}.values():
         if link.path != row.path:

@@ -8,12 +8,12 @@ from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import told
 from interlock.core.notes import frontmatter
-from interlock.core.notes.budget import Part
+from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
-from interlock.store.notes.rows import Filter, Row
+from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 
@@ -26,71 +26,75 @@ OPEN = ("", "open", "active", "blocked")
 
 
 @told
-def knowledge(app: App, notes: OpenedNotes, state: SessionState | None) -> list[Part] | NoteRefusal:
+def knowledge(
+    app: App, notes: OpenedNotes, state: SessionState | None
+) -> list[BriefingPart] | NoteRefusal:
     """The most important first."""
     synced = notes.refresh(app, seconds_max=START_SECONDS_MAX)
     parts = [
         _constraints(notes),
         _work(notes, state),
         _blockers(notes),
-        _newest(notes, "Recent decisions", Filter(types=("decision",))),
-        _newest(notes, "Recent notes", Filter(not_types=(*PUBLISHED, "decision"))),
+        _newest(notes, "Recent decisions", NoteFilter(types=("decision",))),
+        _newest(notes, "Recent notes", NoteFilter(not_types=(*PUBLISHED, "decision"))),
     ]
     if synced.pending:
         said = f"{synced.pending} files are not read yet; search_notes goes on with them."
-        parts.append(Part("Notes", (said,)))
+        parts.append(BriefingPart("Notes", (said,)))
     return parts
 
 
-def _constraints(notes: OpenedNotes) -> Part:
-    named = dict.fromkeys(row.path for name in MANDATORY for row in notes.index.find(name))
+def _constraints(notes: OpenedNotes) -> BriefingPart:
+    named = dict.fromkeys(row.path for name in MANDATORY for row in notes.index.find_by_name(name))
     # Line by line, so that a long one is told as far as there is room.
     lines = [line for path in named for line in _lines(notes, path)]
-    wanted = Filter(types=("constraint",), statuses=OPEN)
-    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    wanted = NoteFilter(types=("constraint",), statuses=OPEN)
+    rows = notes.index.newest_notes(wanted, limit=EACH_MAX)
     lines += [_titled(row) for row in rows if row.path not in named]
     said, more = _said(notes, "constraint")
-    more += notes.index.count(wanted) - len(rows)
-    return Part("Constraints", (*lines, *said), more)
+    more += notes.index.count_notes(wanted) - len(rows)
+    return BriefingPart("Constraints", (*lines, *said), more)
 
 
-def _work(notes: OpenedNotes, state: SessionState | None) -> Part:
+def _work(notes: OpenedNotes, state: SessionState | None) -> BriefingPart:
     names = (state.active_feature, state.active_task) if state else ()
-    named = [row for name in names if name for row in notes.index.find(name)[:1]]
-    wanted = Filter(types=("feature", "epic", "task"), statuses=("active",))
-    rows = notes.index.rows(wanted, limit=EACH_MAX)
+    named = [row for name in names if name for row in notes.index.find_by_name(name)[:1]]
+    wanted = NoteFilter(types=("feature", "epic", "task"), statuses=("active",))
+    rows = notes.index.newest_notes(wanted, limit=EACH_MAX)
     shown = {row.path: _item(row) for row in (*named, *rows)}
-    return Part("Active work", tuple(shown.values()), notes.index.count(wanted) - len(rows))
+    return BriefingPart(
+        "Active work", tuple(shown.values()), notes.index.count_notes(wanted) - len(rows)
+    )
 
 
-def _blockers(notes: OpenedNotes) -> Part:
-    wanted = Filter(statuses=("blocked",), not_types=PUBLISHED)
-    rows = notes.index.rows(wanted, limit=EACH_MAX)
+def _blockers(notes: OpenedNotes) -> BriefingPart:
+    wanted = NoteFilter(statuses=("blocked",), not_types=PUBLISHED)
+    rows = notes.index.newest_notes(wanted, limit=EACH_MAX)
     said, more = _said(notes, "blocker")
-    more += notes.index.count(wanted) - len(rows)
-    return Part("Blockers", (*map(_titled, rows), *said), more)
+    more += notes.index.count_notes(wanted) - len(rows)
+    return BriefingPart("Blockers", (*map(_titled, rows), *said), more)
 
 
-def _newest(notes: OpenedNotes, heading: str, wanted: Filter) -> Part:
-    rows = notes.index.rows(wanted, limit=EACH_MAX)
+def _newest(notes: OpenedNotes, heading: str, wanted: NoteFilter) -> BriefingPart:
+    rows = notes.index.newest_notes(wanted, limit=EACH_MAX)
     items = tuple(_item(row) for row in rows)
-    return Part(heading, items, notes.index.count(wanted) - len(rows))
+    return BriefingPart(heading, items, notes.index.count_notes(wanted) - len(rows))
 
 
 def _said(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
     """Observations of this category in notes that are not done with, and how many more."""
-    wanted = Filter(statuses=OPEN, category=category)
+    wanted = NoteFilter(statuses=OPEN, category=category)
     found = notes.index.observations(wanted, limit=EACH_MAX)
     more = notes.index.count_observations(wanted) - len(found)
     return [f"{label(one.text, LINE_CHARS_MAX)} [{one.path}]" for one in found], more
 
 
-def _item(row: Row) -> str:
+def _item(row: NoteRow) -> str:
     # The day and not the age: an item that reads otherwise is told again.
     return f"{_titled(row)}, {day_of(row.modified_ms)}"
 
 
-def _titled(row: Row) -> str:
+def _titled(row: NoteRow) -> str:
     return f"{shown_title(row.title, row.path)} [{row.path}]"
 
 

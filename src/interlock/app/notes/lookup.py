@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
-from interlock.core.notes.address import Address, NoAddress, address
-from interlock.core.notes.fts_query import expression
+from interlock.core.notes.address import InvalidNoteAddress, NoteAddress, parse_address
+from interlock.core.notes.fts_query import fts_expression
 from interlock.core.notes.keys import keys_of
-from interlock.store.notes.rows import Filter, Row
+from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.files.sandboxed_path import Outside
 
@@ -19,7 +19,7 @@ COMPARED_CHARS_MAX = 100
 ALIKE_MIN = 0.75  # of 1: two letters of seven may be in the wrong order
 
 
-def find(notes: OpenedNotes, asked: str) -> Row | NoSuchNote | SeveralNotes | BadName:
+def find(notes: OpenedNotes, asked: str) -> NoteRow | NoSuchNote | SeveralNotes | BadName:
     """The note that goes by this path, permalink, title or file name."""
     rows = find_all(notes, asked, limit=CLOSE_MAX + 1)
     if not isinstance(rows, list):
@@ -31,10 +31,10 @@ def find(notes: OpenedNotes, asked: str) -> Row | NoSuchNote | SeveralNotes | Ba
 
 def find_text(
     notes: OpenedNotes, asked: str
-) -> tuple[Row, Found] | NoSuchNote | SeveralNotes | BadName:
+) -> tuple[NoteRow, Found] | NoSuchNote | SeveralNotes | BadName:
     """The note that goes by this name, and its file as it is now, whatever the index says of it."""
     row = find(notes, asked)
-    if not isinstance(row, Row):
+    if not isinstance(row, NoteRow):
         return row
     found = notes.folder.read(row.path)
     if found is None:
@@ -44,27 +44,27 @@ def find_text(
     return row, found
 
 
-def find_all(notes: OpenedNotes, asked: str, *, limit: int) -> list[Row] | NoSuchNote | BadName:
+def find_all(notes: OpenedNotes, asked: str, *, limit: int) -> list[NoteRow] | NoSuchNote | BadName:
     """All that go by this name, or that a pattern such as `specs/*` fits; at least one."""
     if row := notes.index.by_path(asked):
         return [row]
-    wanted = address(asked)
-    if isinstance(wanted, NoAddress):
+    wanted = parse_address(asked)
+    if isinstance(wanted, InvalidNoteAddress):
         return BadName(asked, f"it {wanted.reason}")
     if row := notes.index.by_path(wanted.text):
         return [row]
-    rows = notes.index.find(wanted.key)
+    rows = notes.index.find_by_name(wanted.key)
     # One that has it for an address is meant before those that are merely called so.
     rows = [row for row in rows if wanted.text in (row.path, row.permalink)] or rows
     if not rows and wanted.glob:
-        rows = notes.index.like(wanted.glob, limit=limit)
+        rows = notes.index.find_by_glob(wanted.glob, limit=limit)
     return rows[:limit] or NoSuchNote(asked, _close(notes, wanted))
 
 
-def _close(notes: OpenedNotes, wanted: Address) -> tuple[str, ...]:
+def _close(notes: OpenedNotes, wanted: NoteAddress) -> tuple[str, ...]:
     """Notes that are called nearly so; then those that have some of the words."""
-    words = expression(wanted.text.replace("/", " "), all_of=False)
-    hits = notes.index.search(words, Filter(), limit=CLOSE_MAX) if words else []
+    words = fts_expression(wanted.text.replace("/", " "), all_of=False)
+    hits = notes.index.search(words, NoteFilter(), limit=CLOSE_MAX) if words else []
     paths = dict.fromkeys((*_mistyped(notes, wanted.key), *(hit.row.path for hit in hits)))
     return tuple(paths)[:CLOSE_MAX]
 

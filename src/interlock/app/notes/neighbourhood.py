@@ -10,7 +10,7 @@ from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
 from interlock.app.notes.search import described
 from interlock.app.notes.write_and_index import told
 from interlock.core.notes.fts_query import label, one_line
-from interlock.store.notes.rows import Filter, ObservationRow, Row
+from interlock.store.notes.rows import NoteFilter, NoteRow, ObservationRow
 
 DEPTH_MAX = 3
 LINKS_MAX = 50  # each way
@@ -70,7 +70,7 @@ def graph(
             return start
         reached = [path for path, _, _ in _reached(notes, [row.path for row in start], depth)]
     else:
-        reached = [row.path for row in notes.index.rows(Filter(), limit=limit + 1)]
+        reached = [row.path for row in notes.index.newest_notes(NoteFilter(), limit=limit + 1)]
     paths = dict.fromkeys(reached[:limit])
     edges, unwritten = dict[Edge, None](), dict[str, None]()
     for path in paths:
@@ -116,7 +116,7 @@ def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
         yield link.path
 
 
-def _around(notes: OpenedNotes, row: Row, distance: int, via: str) -> Around:
+def _around(notes: OpenedNotes, row: NoteRow, distance: int, via: str) -> Around:
     said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
     named = _each_once(
         Linked(label(link.kind), link.to or one_line(link.target), is_written=link.to is not None)

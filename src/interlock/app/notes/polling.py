@@ -28,7 +28,7 @@ def state_of(app: App, workspace: Path) -> str:
     """
     notes = open_notes(app, workspace)
     if isinstance(notes, OpenedNotes):
-        seen = str(notes.folder.root), str(notes.index.mark()), *notes.synced.unreadable
+        seen = str(notes.folder.root), str(notes.index.change_mark()), *notes.synced.unreadable
     else:
         seen = type(notes).__name__, *map(str, msgspec.structs.astuple(notes))
     return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()[:STATE_CHARS]

@@ -14,7 +14,7 @@ from interlock.app.gate.policy import is_trusted_now
 from interlock.app.notes.refusals import FolderNotTrusted, FolderOutside, NoProject, Unsettled
 from interlock.app.notes.sync import Synced, sync
 from interlock.app.refusals import NoSuchDirectory
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.failures import StoreFailure
 from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
@@ -91,7 +91,7 @@ class OpenedNotes:
         self._looked, self._took = now, time.monotonic() - now
         return self.synced
 
-    def overlook(self, path: str, stamp: Stamp | None) -> None:
+    def overlook(self, path: str, stamp: FileStamp | None) -> None:
         """What was just done to this file is in the index, so nobody need look for it."""
         self._watch.overlook((path,))
         # Somebody else may have written it in the same moment.

@@ -14,7 +14,7 @@ from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes.project_notes import INDEXES, Place, place_of, root_of
 from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
-from interlock.store.notes.projects import is_remembered, remembered
+from interlock.store.notes.projects import is_remembered_project, remembered_projects
 
 LOOKED_MAX = 200  # of those that are remembered; each costs a look at its settings
 
@@ -58,13 +58,13 @@ def _others(app: App) -> Iterator[str]:
     here = _started_in()
     if here:
         yield here
-    for root in remembered(app.home / INDEXES, limit=LOOKED_MAX):
+    for root in remembered_projects(app.home / INDEXES, limit=LOOKED_MAX):
         if root != here and _counts(app, root):
             yield root
 
 
 def _is_used(app: App, asked: str) -> bool:
-    return is_remembered(app.home / INDEXES, asked) and _counts(app, asked)
+    return is_remembered_project(app.home / INDEXES, asked) and _counts(app, asked)
 
 
 def _counts(app: App, root: str) -> bool:

@@ -8,7 +8,7 @@ from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import shown_permalink, told
 from interlock.core.notes.fts_query import is_utf8, label
-from interlock.core.notes.grammar import parse
+from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.versions import version_of
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
@@ -29,7 +29,7 @@ def read(
     if not isinstance(meant, tuple):
         return meant
     row, found = meant
-    note = parse(found.text, path=row.path)
+    note = parse_note(found.text, path=row.path)
     pages = pages_of(found.text) if page is not None else [found.text]
     chosen = min(max(page or 1, 1), len(pages))
     linked = dict.fromkeys(link.path for link in notes.index.links_to(row.path, limit=LINKED_MAX))

@@ -7,7 +7,7 @@ import msgspec
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import EditRefusal
 from interlock.core.notes.frontmatter_values import BadValue
-from interlock.core.notes.operations import Argument, Operation
+from interlock.core.notes.operations import ArgumentName, EditOperation
 
 
 class NoProject(msgspec.Struct, frozen=True):
@@ -135,8 +135,8 @@ class NothingAsked(msgspec.Struct, frozen=True):
 class NotTaken(msgspec.Struct, frozen=True):
     """An edit came with something that its operation does not take."""
 
-    operation: Operation | None
-    argument: Argument
+    operation: EditOperation | None
+    argument: ArgumentName
 
 
 NoteRefusal: TypeAlias = (

@@ -22,7 +22,7 @@ from interlock.app.notes.write_and_index import (
     told,
     withdrawn_if_it_fails,
 )
-from interlock.core.notes.keys import Rank, key_of, keys_of
+from interlock.core.notes.keys import KeyRank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.files.atomic_file import Found, Moved
 from interlock.workspace.files.sandboxed_path import Outside
@@ -84,7 +84,7 @@ def _path(before: str, to: str) -> str:
     return to if to.endswith(".md") else f"{to}.md"
 
 
-def _hints(notes: OpenedNotes, before: str, names: Mapping[str, Rank]) -> tuple[str, ...]:
+def _hints(notes: OpenedNotes, before: str, names: Mapping[str, KeyRank]) -> tuple[str, ...]:
     """Links that named the old path, and not the title or the permalink, lead nowhere now."""
     linking = notes.index.links_to(before, limit=LINKS_MAX)
     lost = sorted({link.path for link in linking if key_of(link.target) not in names})

@@ -8,7 +8,7 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import Done
 from interlock.app.refusals import RequestReused
 from interlock.core.notes.versions import version_of
-from interlock.store.notes.rows import Request
+from interlock.store.notes.rows import NoteChangeRequest
 from interlock.workspace.files.atomic_file import Found
 
 KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
@@ -16,7 +16,7 @@ KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 
 def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | RequestReused | None:
     """What the same call came to before; None where it is to be carried out."""
-    before = notes.index.request(call.key) if call else None
+    before = notes.index.find_request(call.key) if call else None
     if call is None or before is None:
         return None
     if before.arguments != call.arguments:
@@ -26,7 +26,7 @@ def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | Request
     return _still_so(notes, before)
 
 
-def _still_so(notes: OpenedNotes, before: Request) -> Done | None:
+def _still_so(notes: OpenedNotes, before: NoteChangeRequest) -> Done | None:
     """It was noted before the file was written, and the process may have died in between.
 
     Nothing is answered as done that cannot be seen, or was not seen, to be so.
@@ -52,7 +52,7 @@ def remember(
     now_ms = app.clock.now_ms()
     caller = "" if call.is_named else call.caller
     answer = msgspec.json.encode(done)
-    request = Request(call.key, call.arguments, now_ms, path, before, answer, caller)
+    request = NoteChangeRequest(call.key, call.arguments, now_ms, path, before, answer, caller)
     with notes.index.transaction():
         # Who has gone on to something else does not repeat itself: to set a word, set another
         # and set the first again are three changes.

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.notes.problems import QUALITY
+from interlock.core.notes.problems import QUALITY_RULES
 
 Result = Literal["created", "replaced", "changed", "unchanged", "moved", "deleted"]
 
@@ -140,7 +140,7 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_about_quality(self) -> bool:
-        return self.rule in QUALITY
+        return self.rule in QUALITY_RULES
 
 
 class Checked(msgspec.Struct, frozen=True, rename="camel"):

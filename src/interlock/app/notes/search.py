@@ -8,9 +8,9 @@ from interlock.app.notes.refusals import NoteRefusal, TooMany
 from interlock.app.notes.results import Described, Hit, Hits, Recent, Why
 from interlock.app.notes.write_and_index import told
 from interlock.core.notes import frontmatter, fts_query, ranking
-from interlock.core.notes.plain_text import plain
-from interlock.core.notes.ranking import Ranked
-from interlock.store.notes.rows import Filter, Row
+from interlock.core.notes.plain_text import strip_markdown
+from interlock.core.notes.ranking import RankedNote
+from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 
@@ -25,7 +25,7 @@ RANKED_MIN = 50
 
 class Search(msgspec.Struct, frozen=True):
     query: str = ""
-    wanted: Filter = Filter()
+    wanted: NoteFilter = NoteFilter()
     limit: int = 10
     page: int = 1
     is_explained: bool = False
@@ -43,10 +43,10 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
     limit = min(max(asked.limit, 1), LIMIT_MAX)
     first = (min(max(asked.page, 1), PAGE_MAX) - 1) * limit
     end = first + limit
-    if fts_query.expression(asked.query) is None:
+    if fts_query.fts_expression(asked.query) is None:
         if fts_query.one_line(asked.query):
             return Hits((), is_wordless=True, pending=synced.pending)
-        rows = notes.index.rows(asked.wanted, limit=end + 1)
+        rows = notes.index.newest_notes(asked.wanted, limit=end + 1)
         hits = [
             Hit(described(row), 0.0, "", NEWEST_FIRST if asked.is_explained else None)
             for row in rows[first:end]
@@ -58,12 +58,12 @@ def search(app: App, notes: OpenedNotes, asked: Search) -> Hits | NoteRefusal:
 
 
 @told
-def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recent | NoteRefusal:
+def recent(app: App, notes: OpenedNotes, wanted: NoteFilter, *, limit: int) -> Recent | NoteRefusal:
     if (refusal := _too_many(wanted)) is not None:
         return refusal
     synced = notes.refresh(app)
     limit = min(max(limit, 1), LIMIT_MAX)
-    rows = notes.index.rows(wanted, limit=limit + 1)
+    rows = notes.index.newest_notes(wanted, limit=limit + 1)
     return Recent(
         tuple(described(row) for row in rows[:limit]),
         has_more=len(rows) > limit,
@@ -71,7 +71,7 @@ def recent(app: App, notes: OpenedNotes, wanted: Filter, *, limit: int) -> Recen
     )
 
 
-def described(row: Row) -> Described:
+def described(row: NoteRow) -> Described:
     return Described(
         row.path,
         shown_title(row.title, row.path),
@@ -87,7 +87,7 @@ def shown_title(title: str, path: str) -> str:
     return fts_query.label(title) or path.rpartition("/")[2].removesuffix(".md")
 
 
-def _too_many(wanted: Filter) -> TooMany | None:
+def _too_many(wanted: NoteFilter) -> TooMany | None:
     among = {"types": wanted.types, "statuses": wanted.statuses, "tags": wanted.tags}
     counts = ((what, len(names)) for what, names in among.items())
     return next((TooMany(*it, AMONG_MAX) for it in counts if it[1] > AMONG_MAX), None)
@@ -95,25 +95,25 @@ def _too_many(wanted: Filter) -> TooMany | None:
 
 def _ranked(
     app: App, notes: OpenedNotes, asked: Search, *, depth: int
-) -> tuple[list[tuple[Row, Ranked]], bool]:
+) -> tuple[list[tuple[NoteRow, RankedNote]], bool]:
     """The notes found, in their order, and whether they have only some of the words."""
-    all_of = fts_query.expression(asked.query)
+    all_of = fts_query.fts_expression(asked.query)
     found = notes.index.search(all_of, asked.wanted, limit=depth) if all_of else []
     is_loose = not found
     if is_loose:
-        some = fts_query.expression(asked.query, all_of=False)
+        some = fts_query.fts_expression(asked.query, all_of=False)
         found = notes.index.search(some, asked.wanted, limit=depth) if some else []
     rows = {hit.row.path: hit.row for hit in found}
-    linked = notes.index.backlinks(tuple(rows))
-    total = len(fts_query.wanted(asked.query))
+    linked = notes.index.backlink_counts(tuple(rows))
+    total = len(fts_query.query_words(asked.query))
     hits = (
-        ranking.Hit(
+        ranking.RankingCandidate(
             hit.row.path,
             hit.row.title,
             -hit.score,
             hit.row.modified_ms,
             linked.get(hit.row.path, 0),
-            fts_query.count(_text(notes, hit.row), asked.query) if is_loose else total,
+            fts_query.count_query_words(_text(notes, hit.row), asked.query) if is_loose else total,
         )
         for hit in found
     )
@@ -121,13 +121,13 @@ def _ranked(
     return [(rows[one.hit.path], one) for one in ranked], is_loose
 
 
-def _hit(notes: OpenedNotes, row: Row, one: Ranked, asked: Search) -> Hit:
-    why = Why(one.text, one.recency, one.links, one.why) if asked.is_explained else None
-    excerpt = fts_query.excerpt(plain(_text(notes, row)), asked.query)
+def _hit(notes: OpenedNotes, row: NoteRow, one: RankedNote, asked: Search) -> Hit:
+    why = Why(one.text, one.recency, one.links, one.explanation) if asked.is_explained else None
+    excerpt = fts_query.excerpt(strip_markdown(_text(notes, row)), asked.query)
     return Hit(described(row), one.score, excerpt, why)
 
 
-def _text(notes: OpenedNotes, row: Row) -> str:
+def _text(notes: OpenedNotes, row: NoteRow) -> str:
     """What the note says, without its frontmatter; nothing if it cannot be read just now."""
     try:
         found = notes.folder.read(row.path)

@@ -10,12 +10,12 @@ from contextlib import suppress
 import msgspec
 
 from interlock.core.notes import grammar
-from interlock.core.notes.note import Front, Note
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.note import Frontmatter, Note
+from interlock.core.notes.stamp import FileStamp
 from interlock.store.failures import StoreBusy, StoreDamaged
 from interlock.store.lock import WAIT_SECONDS_MAX, WriteLock
 from interlock.store.notes.index import NoteIndex
-from interlock.store.notes.rows import Known
+from interlock.store.notes.rows import IndexedFile
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.projects.notes_folder import Folder, Scan
@@ -45,7 +45,7 @@ class _Read(msgspec.Struct, frozen=True):
     note: Note | None
     """None if the index knows it already."""
     digest: str
-    stamp: Stamp
+    stamp: FileStamp
     problem: str = ""
 
 
@@ -105,7 +105,7 @@ class _Sync:
         self.now_ms, self.deadline = now_ms, deadline
 
     def run(self, scan: Scan, progress: Progress | None) -> Synced:
-        known = self.index.stamps()
+        known = self.index.indexed_files()
         tally = _Tally(scan)
         if scan.is_absent and not known:
             tally.unreadable.clear()  # a folder that was never made
@@ -138,8 +138,8 @@ class _Sync:
     def _read(
         self,
         paths: Sequence[str],
-        stamps: Mapping[str, Stamp],
-        known: Mapping[str, Known],
+        stamps: Mapping[str, FileStamp],
+        known: Mapping[str, IndexedFile],
         tally: _Tally,
     ) -> Iterator[_Read | None]:
         """Outside of the lock, which others need more; None if it is not there any more."""
@@ -164,7 +164,9 @@ class _Sync:
             if self._is_late():
                 return
 
-    def _write(self, entries: Sequence[_Read], known: Mapping[str, Known], tally: _Tally) -> None:
+    def _write(
+        self, entries: Sequence[_Read], known: Mapping[str, IndexedFile], tally: _Tally
+    ) -> None:
         entries = [entry for entry in entries if self._says_more(entry, known)]
         if not entries:
             return
@@ -190,11 +192,11 @@ class _Sync:
         )
         return True
 
-    def _says_more(self, entry: _Read, known: Mapping[str, Known]) -> bool:
+    def _says_more(self, entry: _Read, known: Mapping[str, IndexedFile]) -> bool:
         """Not so if it was read again only because it is new, and it is new still."""
         before = known.get(entry.path)
         is_racy = entry.stamp.is_racy(self.now_ms)
-        return before is None or before != Known(entry.stamp, entry.digest, is_racy)
+        return before is None or before != IndexedFile(entry.stamp, entry.digest, is_racy)
 
     def _wait(self) -> float:
         """How long others may keep us from writing."""
@@ -206,7 +208,7 @@ class _Sync:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-def _differs(known: Known | None, stamp: Stamp) -> bool:
+def _differs(known: IndexedFile | None, stamp: FileStamp) -> bool:
     return known is None or known.is_racy or known.stamp != stamp
 
 
@@ -224,7 +226,7 @@ def parsed(path: str, text: str) -> tuple[Note, str]:
     if "\0" in text:
         return _nameless(path), "It is not text"
     try:
-        return grammar.parse(text, path=path), ""
+        return grammar.parse_note(text, path=path), ""
     except RecursionError:
         return _nameless(path), "It is nested too deeply"
 
@@ -232,4 +234,4 @@ def parsed(path: str, text: str) -> tuple[Note, str]:
 def _nameless(path: str) -> Note:
     """A note of which nothing but the name of its file is known."""
     title = path.rpartition("/")[2].removesuffix(".md")
-    return Note(Front("", {}), "", title, "note", (), "", (), (), ())
+    return Note(Frontmatter("", {}), "", title, "note", (), "", (), (), ())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from interlock.core.notes.operations import Argument
+from interlock.core.notes.operations import ArgumentName
 
 
 class Wording(NamedTuple):
@@ -16,7 +16,7 @@ class Wording(NamedTuple):
     """With a version."""
     version: str
     frontmatter: str
-    arguments: Mapping[Argument, str]
+    arguments: Mapping[ArgumentName, str]
     operations: Mapping[str, str]
 
     def operation(self, name: str) -> str:

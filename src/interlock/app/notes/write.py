@@ -22,19 +22,25 @@ from interlock.app.notes.results import Done, Result
 from interlock.app.notes.write_and_index import diff_of, put, set_apart, shown_permalink, told
 from interlock.core.notes import frontmatter, frontmatter_values
 from interlock.core.notes.address import glob_of
-from interlock.core.notes.frontmatter import Unreadable
+from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.frontmatter_values import BadValue
-from interlock.core.notes.fts_query import expression, one_line
-from interlock.core.notes.grammar import TYPE_DEFAULT, compose, parse
+from interlock.core.notes.fts_query import fts_expression, one_line
+from interlock.core.notes.grammar import TYPE_DEFAULT, compose_note, parse_note
 from interlock.core.notes.markdown_blocks import newline_of
-from interlock.core.notes.naming import canonical, file_name, permalink_of
+from interlock.core.notes.naming import canonical_title, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
-from interlock.core.notes.note_types import TYPES, number_of, plain_title, suggest, type_of_name
-from interlock.core.notes.versions import is_version, version_of
+from interlock.core.notes.note_types import (
+    TYPES,
+    number_of,
+    plain_title,
+    suggest_name,
+    type_of_name,
+)
+from interlock.core.notes.versions import version_matches, version_of
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
-from interlock.store.notes.rows import Filter
+from interlock.store.notes.rows import NoteFilter
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.files.sandboxed_path import Outside
 
@@ -111,12 +117,12 @@ def plan(
         return BadName("", "its title has nothing in it that can be seen")
     draft = msgspec.structs.replace(
         draft,
-        title=frontmatter_values.title_of(draft.title),
+        title=frontmatter_values.clean_title(draft.title),
         type=one_line(draft.type),
-        metadata=frontmatter_values.meant(draft.metadata),
+        metadata=frontmatter_values.normalise_values(draft.metadata),
     )
     given = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
-    if bad := _contradiction(draft) or frontmatter_values.fault({}, given):
+    if bad := _contradiction(draft) or frontmatter_values.first_bad_value({}, given):
         return bad
     place = _place(app, notes, draft, taken)
     path, draft = place.path, msgspec.structs.replace(draft, title=place.title)
@@ -129,37 +135,39 @@ def plan(
         return alike
     made = {"created": timestamp(app.clock.now_ms()), **origin}
     text = _composed(draft, path, {**made, **draft.metadata})
-    if isinstance(text, Unreadable):
+    if isinstance(text, UnwritableFrontmatter):
         return FrontUnreadable(path, text.problem)
-    if bad := frontmatter_values.fault({}, frontmatter.read(text)[0].values):
+    if bad := frontmatter_values.first_bad_value({}, frontmatter.read(text)[0].values):
         return bad
     return Planned(path, text, "created", hints=place.hints)
 
 
 def _replace(path: str, found: Found, draft: Draft) -> Planned | Done | NoteRefusal:
-    known = parse(found.text, path=path)
+    known = parse_note(found.text, path=path)
     if known.front.problem:
         return FrontUnreadable(path, known.front.problem)
     version = version_of(found.digest)
     # What the frontmatter says and the caller does not speak of stays.
     text = _composed(draft, path, {**known.front.values, **draft.metadata}, known)
-    if isinstance(text, Unreadable):
+    if isinstance(text, UnwritableFrontmatter):
         return FrontUnreadable(path, text.problem)
-    if bad := frontmatter_values.fault(known.front.values, frontmatter.read(text)[0].values):
+    if bad := frontmatter_values.first_bad_value(
+        known.front.values, frontmatter.read(text)[0].values
+    ):
         return bad
     if text == found.text:
         return Done("unchanged", path, shown_permalink(known.permalink, path), version)
     if not draft.overwrite or draft.version is None:
         return NoteExists(path, version, diff_of(found.text, text))
-    if not is_version(draft.version, found.digest):
+    if not version_matches(draft.version, found.digest):
         return NoteChanged(path, version, diff_of(found.text, text))
     return Planned(path, text, "replaced", found)
 
 
 def _composed(
     draft: Draft, path: str, metadata: Metadata, known: Note | None = None
-) -> str | Unreadable:
-    return compose(
+) -> str | UnwritableFrontmatter:
+    return compose_note(
         title=draft.title,
         type=draft.type or (known.type if known else ""),
         content=set_apart(_ended(draft.content)),
@@ -194,7 +202,7 @@ def _tags_in(metadata: Metadata) -> tuple[str, ...]:
 
 
 def _place(app: App, notes: OpenedNotes, draft: Draft, taken: Sequence[str]) -> _Place:
-    titled = [row.path for row in notes.index.find(draft.title) if row.title == draft.title]
+    titled = [row.path for row in notes.index.find_by_name(draft.title) if row.title == draft.title]
     if draft.overwrite and draft.folder is None and len(titled) == 1:
         return _Place(titled[0], draft.title)
     folder = (draft.folder or "").strip("/")
@@ -203,9 +211,9 @@ def _place(app: App, notes: OpenedNotes, draft: Draft, taken: Sequence[str]) -> 
     kind = TYPES.get(draft.type.casefold())
     if kind is None:
         return _Place(plain, draft.title)
-    like = notes.index.like(glob_of(f"*{kind.prefix}-*"), limit=TAKEN_MAX)
+    like = notes.index.find_by_glob(glob_of(f"*{kind.prefix}-*"), limit=TAKEN_MAX)
     there = (*(row.path for row in like), *taken)
-    usual = suggest(draft.type, draft.title, there, day_of(app.clock.now_ms()))
+    usual = suggest_name(draft.type, draft.title, there, day_of(app.clock.now_ms()))
     if draft.folder is not None:
         fits = type_of_name(name) == kind
         hints = () if fits else (f"a {draft.type} is usually named like `{usual.path}`",)
@@ -232,12 +240,12 @@ def _holder(path: str, there: Sequence[str]) -> str:
 
 def _alike(notes: OpenedNotes, draft: Draft) -> LooksLike | None:
     """A note whose title says the same in other words, if they are the same words."""
-    wanted = canonical(draft.title)
-    called = notes.index.find(wanted)
-    words = expression(plain_title(draft.title))
-    hits = notes.index.search(f"title : ({words})", Filter(), limit=ALIKE_MAX) if words else []
+    wanted = canonical_title(draft.title)
+    called = notes.index.find_by_name(wanted)
+    words = fts_expression(plain_title(draft.title))
+    hits = notes.index.search(f"title : ({words})", NoteFilter(), limit=ALIKE_MAX) if words else []
     for row in (*called, *(hit.row for hit in hits)):
-        if canonical(row.title) == wanted:
+        if canonical_title(row.title) == wanted:
             return LooksLike(row.title, row.path)
     return None
 

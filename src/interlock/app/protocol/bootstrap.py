@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.core.notes.budget import Assembled, Part, assemble
+from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreFailure
@@ -34,7 +34,7 @@ def bootstrap(
     remarks: Sequence[str] = (),
     *,
     said: frozenset[str] = frozenset(),
-) -> Assembled:
+) -> Briefing:
     """`remarks` are about the project around it; what was `said` is left out."""
     # Here and not above: these are the parts of the package that only this needs.
     from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
@@ -49,13 +49,13 @@ def bootstrap(
             parts += known if isinstance(known, list) else []
     except StoreFailure as failure:
         # Of the index, most likely: a session begins all the same.
-        parts.append(Part("Notes", (f"They cannot be looked at now: {failure}.",)))
-    return assemble(parts, budget=budget, told=said)
+        parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
+    return assemble_briefing(parts, budget=budget, told_digests=said)
 
 
 def summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
     """Where the session stands, without what the project knows."""
-    return assemble(_standing(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
+    return assemble_briefing(_standing(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
 
 
 def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation) -> str:
@@ -65,16 +65,16 @@ def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Co
     said = frozenset[str]() if is_new else disclosure_log.recall(app.home, host, name)
     found = bootstrap(app, state, remarks, said=said)
     with suppress(OSError):  # then it is said once more
-        known = (*said, *found.shown)
+        known = (*said, *found.shown_digests)
         disclosure_log.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
     return found.text
 
 
-def _standing(app: App, state: SessionState, remarks: Sequence[str]) -> list[Part]:
+def _standing(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
     return [
-        Part("Interlock session", tuple(_session(state, remarks))),
-        Part("Open runs", tuple(_runs(app, state))),
-        Part("Other sessions here", tuple(_others(app, state))),
+        BriefingPart("Interlock session", tuple(_session(state, remarks))),
+        BriefingPart("Open runs", tuple(_runs(app, state))),
+        BriefingPart("Other sessions here", tuple(_others(app, state))),
     ]
 
 

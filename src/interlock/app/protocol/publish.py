@@ -18,7 +18,7 @@ from interlock.app.notes.write_and_index import put, set_apart, told
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
-from interlock.core.notes.grammar import compose, parse
+from interlock.core.notes.grammar import compose_note, parse_note
 from interlock.core.notes.note import Metadata
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
@@ -75,12 +75,12 @@ def publish(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteR
         found = notes.folder.read(path)
         if isinstance(found, Outside):
             return BadName(path, found.reason)
-        known = parse(found.text, path=path) if found else None
+        known = parse_note(found.text, path=path) if found else None
         if known and known.type not in PUBLISHED_TYPES:
             return NotOurs(path)
         if known and _version(known.front.values) > _version(page.metadata):
             return Done("unchanged", path, page.name, "")
-        text = compose(
+        text = compose_note(
             title=page.title,
             type=str(page.metadata["type"]),
             content=set_apart(merge_user_text(page, known.body if known else "")),

@@ -130,5 +130,5 @@ def _table_row_item(cells: list[str], header: list[str]) -> ListItem:
     for cell, name in zip(cells, names, strict=False):
         if _STATE_HEADER.search(name):
             mark = _parse_item(cell)
-            is_done = bool(mark.is_done) or status.meaning(mark.text.strip("*` ")) == "done"
+            is_done = bool(mark.is_done) or status.parse_status(mark.text.strip("*` ")) == "done"
     return ListItem("; ".join(said), is_done)

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.core.handoff.parse import HandoffContent, HandoffSection, strip_emphasis
 from interlock.core.notes.fts_query import one_line
-from interlock.core.notes.naming import canonical
+from interlock.core.notes.naming import canonical_title
 
 TITLE_CHARS_MAX: Final = 100
 _CHECKBOXES: Final[dict[bool | None, str]] = {True: "[x] ", False: "[ ] ", None: ""}
@@ -43,7 +43,7 @@ def plan_migration(handoff: HandoffContent, source: str) -> Migration:
     """`source` is what the file is called."""
     feature = _title(handoff.feature) if handoff.feature else ""
     work = _work_note(handoff, feature, source)
-    titles = {canonical(work.title)} if work else set[str]()
+    titles = {canonical_title(work.title)} if work else set[str]()
     decisions = tuple(_decision_notes(handoff.decisions, titles, feature, source))
     return Migration(
         (work, *decisions) if work else decisions,
@@ -81,9 +81,9 @@ def _decision_notes(
     said: dict[str, tuple[str, list[str]]] = {}
     for text in texts:
         title = _title(text) or "Decision"
-        if canonical(title) in titles:
+        if canonical_title(title) in titles:
             title = f"{title} (decision)"
-        said.setdefault(canonical(title), (title, []))[1].append(_decision_body(title, text))
+        said.setdefault(canonical_title(title), (title, []))[1].append(_decision_body(title, text))
     for title, bodies in said.values():
         parts = [f"# {title}", *dict.fromkeys(body for body in bodies if body)]
         parts.append(f"Taken from `{source}`.")

@@ -168,7 +168,7 @@ def _add_items(
 def _add_steps(
     builder: _HandoffBuilder, block: _HeadedBlock, prefix: str, *, is_done: bool | None
 ) -> None:
-    meaning = status.meaning(_heading_words(prefix)) if prefix else None
+    meaning = status.parse_status(_heading_words(prefix)) if prefix else None
     if meaning:  # `### Not started`
         prefix, is_done = "", meaning == "done"
     items, remarks = _list_items(block)

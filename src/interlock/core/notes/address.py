@@ -21,10 +21,10 @@ _LINK: Final = re.compile(r"!?\[\[([^\[\]]*)\]\]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _DRIVE: Final = re.compile(r"[A-Za-z]:/")
 _STARS: Final = re.compile(r"\*+")
-_SPECIAL: Final = re.compile(r"[\[?]")
+_GLOB_SPECIAL: Final = re.compile(r"[\[?]")
 
 
-class Address(msgspec.Struct, frozen=True):
+class NoteAddress(msgspec.Struct, frozen=True):
     text: str
     """As it was meant: without scheme, brackets and percent signs."""
     key: str
@@ -33,42 +33,42 @@ class Address(msgspec.Struct, frozen=True):
     """For SQLite's GLOB on those keys; empty where the address has no wildcard."""
 
 
-class NoAddress(msgspec.Struct, frozen=True):
+class InvalidNoteAddress(msgspec.Struct, frozen=True):
     """It names no note and never will."""
 
     reason: str
     """What is true of it."""
 
 
-def address(text: str) -> Address | NoAddress:
+def parse_address(text: str) -> NoteAddress | InvalidNoteAddress:
     if len(text) > CHARS_MAX:
-        return NoAddress(f"is longer than {CHARS_MAX} characters")
-    named = _named(text.strip())
+        return InvalidNoteAddress(f"is longer than {CHARS_MAX} characters")
+    named = _strip_notation(text.strip())
     if _CONTROL.search(named):
-        return NoAddress("has characters that cannot be seen")
+        return InvalidNoteAddress("has characters that cannot be seen")
     named = named.replace("\\", "/")
     if named.startswith("/") or _DRIVE.match(named):
-        return NoAddress("begins at the root; notes are named from their own folder")
+        return InvalidNoteAddress("begins at the root; notes are named from their own folder")
     if {".", ".."} & {part.strip() for part in named.split("/")}:
-        return NoAddress("leaves the folder of the notes")
+        return InvalidNoteAddress("leaves the folder of the notes")
     key = key_of(named)
     if not key:
-        return NoAddress("is empty")
+        return InvalidNoteAddress("is empty")
     if "*" not in key:
-        return Address(named, key)
+        return NoteAddress(named, key)
     if len(_STARS.findall(key)) > WILDCARDS_MAX:
-        return NoAddress(f"has more than {WILDCARDS_MAX} wildcards")
-    return Address(named, key, glob_of(named))
+        return InvalidNoteAddress(f"has more than {WILDCARDS_MAX} wildcards")
+    return NoteAddress(named, key, glob_of(named))
 
 
 def glob_of(pattern: str) -> str:
     """A pattern for SQLite's GLOB on keys. Only `*` is special; it takes folders in between too."""
     # The ends are kept: `folder/*` must not find `folder-2/x`, nor `a-*` what only begins with a.
     key = key_of(pattern)
-    return _SPECIAL.sub(lambda special: f"[{special[0]}]", _STARS.sub("*", key))
+    return _GLOB_SPECIAL.sub(lambda special: f"[{special[0]}]", _STARS.sub("*", key))
 
 
-def _named(text: str) -> str:
+def _strip_notation(text: str) -> str:
     link = _LINK.fullmatch(text)
     if link:
         target = link[1].partition("|")[0]

@@ -20,11 +20,11 @@ _Parse: TypeAlias = Callable[..., Iterator[events.Event]]
 _parse = cast("_Parse", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
 
 
-class NotUnderstood(Exception):
+class InvalidFrontmatter(Exception):
     """Why, in words."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FrontmatterEntry(msgspec.Struct, frozen=True):
     key: str
     value: Json
     start: int
@@ -33,134 +33,134 @@ class Entry(msgspec.Struct, frozen=True):
     value_end: int
 
 
-def entries(text: str) -> list[Entry]:
+def parse_entries(text: str) -> list[FrontmatterEntry]:
     """The keys in their order. Every scalar is the word that stands there.
 
     Raises:
         NotUnderstood: it is no mapping, or none that one may rely on.
     """
     if len(text) > FRONT_CHARS_MAX:
-        raise NotUnderstood(f"it is longer than {FRONT_CHARS_MAX} characters")
-    reader = _Reader()
+        raise InvalidFrontmatter(f"it is longer than {FRONT_CHARS_MAX} characters")
+    reader = _EntryReader()
     try:
         for event in _parse(text, Loader=yaml.CBaseLoader):
-            reader.take(event)
+            reader.handle_event(event)
     except yaml.MarkedYAMLError as error:
         # The fence is line 1, and a mark counts from 0.
         where = "" if error.problem_mark is None else f"line {error.problem_mark.line + 2}: "
-        raise NotUnderstood(f"{where}{error.problem or 'no YAML'}") from None
+        raise InvalidFrontmatter(f"{where}{error.problem or 'no YAML'}") from None
     except yaml.YAMLError:
-        raise NotUnderstood("it has characters that YAML does not allow") from None
+        raise InvalidFrontmatter("it has characters that YAML does not allow") from None
     except UnicodeEncodeError:
-        raise NotUnderstood("it is not UTF-8") from None
+        raise InvalidFrontmatter("it is not UTF-8") from None
     return reader.entries
 
 
-class _Open(msgspec.Struct):
+class _OpenCollection(msgspec.Struct):
     """A collection whose end has not been read yet."""
 
     value: "list[Json] | dict[str, Json]"
     anchor: str | None
-    size: int
+    size_before: int
     key: str | None = None
 
 
-class _Reader:
+class _EntryReader:
     """Builds values from the events of a parser, and not from its tree.
 
     So nesting takes no recursion, a key that comes twice is seen, and an alias is counted.
     """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self._open: list[_Open] = []
+        self.entries: list[FrontmatterEntry] = []
+        self._open_collections: list[_OpenCollection] = []
         self._anchors: dict[str, tuple[Json, int]] = {}
         self._size = 0
         self._documents = 0
         self._key_start = self._value_start = self._end = 0
 
-    def take(self, event: events.Event) -> None:
+    def handle_event(self, event: events.Event) -> None:
         start, end = event.start_mark.index, event.end_mark.index
         if end > start:
             self._end = end
         match event:
             case events.ScalarEvent():
-                self._grow(1 + len(event.value))
-                self._place(event.value, start)
-                self._remember(event.anchor, event.value, 1 + len(event.value))
+                self._add_size(1 + len(event.value))
+                self._add_key_or_value(event.value, start)
+                self._remember_anchor(event.anchor, event.value, 1 + len(event.value))
             case events.AliasEvent():
                 if event.anchor not in self._anchors:
-                    raise NotUnderstood(f"nothing before it is called {event.anchor!r}")
+                    raise InvalidFrontmatter(f"nothing before it is called {event.anchor!r}")
                 value, size = self._anchors[event.anchor]
-                self._grow(size)
-                self._place(value, start)
+                self._add_size(size)
+                self._add_key_or_value(value, start)
             case events.MappingStartEvent() | events.SequenceStartEvent():
-                self._begin(event, start)
+                self._begin_collection(event, start)
             case events.MappingEndEvent() | events.SequenceEndEvent():
-                done = self._open.pop()
-                self._remember(done.anchor, done.value, self._size - done.size)
-                self._placed(done.value)
+                done = self._open_collections.pop()
+                self._remember_anchor(done.anchor, done.value, self._size - done.size_before)
+                self._add_value(done.value)
             case events.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:
-                    raise NotUnderstood("it holds more than one document")
+                    raise InvalidFrontmatter("it holds more than one document")
             case _:
                 pass
 
-    def _begin(self, event: events.CollectionStartEvent, start: int) -> None:
-        self._grow(1)
-        self._starts(start)
-        parent = self._open[-1] if self._open else None
+    def _begin_collection(self, event: events.CollectionStartEvent, start: int) -> None:
+        self._add_size(1)
+        self._mark_value_start(start)
+        parent = self._open_collections[-1] if self._open_collections else None
         if parent and isinstance(parent.value, dict) and parent.key is None:
-            raise NotUnderstood("a key is a list or a mapping")
-        if len(self._open) >= DEPTH_MAX:
-            raise NotUnderstood(f"it is nested deeper than {DEPTH_MAX} levels")
+            raise InvalidFrontmatter("a key is a list or a mapping")
+        if len(self._open_collections) >= DEPTH_MAX:
+            raise InvalidFrontmatter(f"it is nested deeper than {DEPTH_MAX} levels")
         value: list[Json] | dict[str, Json]
         value = {} if isinstance(event, events.MappingStartEvent) else []
         if parent is None and isinstance(value, list):
-            raise NotUnderstood("it is a list and not keys with values")
-        self._open.append(_Open(value, event.anchor, self._size - 1))
+            raise InvalidFrontmatter("it is a list and not keys with values")
+        self._open_collections.append(_OpenCollection(value, event.anchor, self._size - 1))
 
-    def _starts(self, start: int) -> None:
-        if len(self._open) == 1 and self._open[0].key is not None:
+    def _mark_value_start(self, start: int) -> None:
+        if len(self._open_collections) == 1 and self._open_collections[0].key is not None:
             self._value_start = start
 
-    def _place(self, value: Json, start: int) -> None:
-        if not self._open:
-            raise NotUnderstood("it is a text and not keys with values")
-        top = self._open[-1]
+    def _add_key_or_value(self, value: Json, start: int) -> None:
+        if not self._open_collections:
+            raise InvalidFrontmatter("it is a text and not keys with values")
+        top = self._open_collections[-1]
         if isinstance(top.value, dict) and top.key is None:
             if not isinstance(value, str):
-                raise NotUnderstood("a key is a list or a mapping")
+                raise InvalidFrontmatter("a key is a list or a mapping")
             if value in top.value:
-                raise NotUnderstood(f"the key {value!r} is there twice")
+                raise InvalidFrontmatter(f"the key {value!r} is there twice")
             top.key = value
-            if len(self._open) == 1:
+            if len(self._open_collections) == 1:
                 self._key_start = start
             return
-        self._starts(start)
-        self._placed(value)
+        self._mark_value_start(start)
+        self._add_value(value)
 
-    def _placed(self, value: Json) -> None:
-        if not self._open:
+    def _add_value(self, value: Json) -> None:
+        if not self._open_collections:
             return
-        top = self._open[-1]
+        top = self._open_collections[-1]
         if isinstance(top.value, list):
             top.value.append(value)
             return
         assert top.key is not None, "a value comes after its key"
         top.value[top.key] = value
-        if len(self._open) == 1:
+        if len(self._open_collections) == 1:
             end = max(self._end, self._value_start)
-            entry = Entry(top.key, value, self._key_start, self._value_start, end)
+            entry = FrontmatterEntry(top.key, value, self._key_start, self._value_start, end)
             self.entries.append(entry)
         top.key = None
 
-    def _grow(self, size: int) -> None:
+    def _add_size(self, size: int) -> None:
         self._size += size
         if self._size > EXPANDED_MAX:
-            raise NotUnderstood("its aliases stand for too much")
+            raise InvalidFrontmatter("its aliases stand for too much")
 
-    def _remember(self, anchor: str | None, value: Json, size: int) -> None:
+    def _remember_anchor(self, anchor: str | None, value: Json, size: int) -> None:
         if anchor is not None:
             self._anchors[anchor] = (value, size)

@@ -23,25 +23,25 @@ class BadValue(msgspec.Struct, frozen=True):
     """A value for the frontmatter that nobody could follow afterwards."""
 
     key: str
-    why: str
+    reason: str
     instead: str
 
 
-def meant(given: Metadata) -> Metadata:
+def normalise_values(given: Metadata) -> Metadata:
     """Tags as a list, also where they came as words or as YAML; a title in one line."""
     values = dict(given)
     if isinstance(tags := values.get("tags"), str):
-        values["tags"] = [*tags_in(tags)]
+        values["tags"] = [*parse_tags(tags)]
     if isinstance(title := values.get("title"), str):
-        values["title"] = title_of(title)
+        values["title"] = clean_title(title)
     return values
 
 
-def title_of(text: str) -> str:
+def clean_title(text: str) -> str:
     return _CONTROL.sub(" ", text)
 
 
-def tags_in(text: str) -> tuple[str, ...]:
+def parse_tags(text: str) -> tuple[str, ...]:
     """`a, b` and `[a, b]` are the same two."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
@@ -49,17 +49,17 @@ def tags_in(text: str) -> tuple[str, ...]:
     return tuple(tag for part in text.split(",") if (tag := part.strip(_QUOTES).lstrip("#")))
 
 
-def fault(before: Metadata, after: Metadata) -> BadValue | None:
+def first_bad_value(before: Metadata, after: Metadata) -> BadValue | None:
     """The first nonsense in what was changed; what is no longer there is none."""
     kind = after.get("type", TYPE_DEFAULT)
     for key, value in after.items():
         is_new = value is not None and before.get(key) != value
-        if is_new and (found := _fault(key, value, kind)):
+        if is_new and (found := _bad_value(key, value, kind)):
             return found
     return None
 
 
-def _fault(key: str, value: Json, kind: Json) -> BadValue | None:
+def _bad_value(key: str, value: Json, kind: Json) -> BadValue | None:
     if not key.strip():
         return BadValue(key, "a key of the frontmatter is empty", "Name the key: `key=value`.")
     word = one_line(value) if isinstance(value, str) else ""
@@ -73,8 +73,8 @@ def _fault(key: str, value: Json, kind: Json) -> BadValue | None:
                 "Write letters, digits, hyphens and underscores, with slashes between the parts:"
                 " `decisions/use-sqlite`.",
             )
-        case "status" if not status.fits(word, kind if isinstance(kind, str) else ""):
-            known = ", ".join(f"`{one}`" for one in status.known(str(kind)))
+        case "status" if not status.is_allowed(word, kind if isinstance(kind, str) else ""):
+            known = ", ".join(f"`{one}`" for one in status.allowed_words(str(kind)))
             return BadValue(
                 key, f"a {one_line(str(kind))} has no status `{word}`", f"Use one of {known}."
             )

@@ -7,22 +7,22 @@ that says nothing (code, comments, escaped characters). Things are found in the 
 import re
 from bisect import bisect_right
 
-from interlock.core.notes.note import Link, Observation
+from interlock.core.notes.note import NoteLink, Observation
 
 LINKS_TO = "links_to"
-NO_CATEGORY = "Note"
+DEFAULT_CATEGORY = "Note"
 TARGET_CHARS_MAX = 300
 
 _MASK = "\0"
 _SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<!--")
 _TICKS = re.compile(r"`+")
 # Not `\w`: that leaves out the signs that vowels are written with in many scripts.
-_NO_WORD = (
+_NON_WORD_CHARS = (
     r"\s\0-,./:-@\[-^`{-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u060c\u061b\u061f\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3d\uff5b-\uff65"
 )
-_TAG = re.compile(rf"#(?<!\S#)([^{_NO_WORD}\d_-][^{_NO_WORD.replace('./', '.')}]*)")
-_WORD = re.compile(rf"[^{_NO_WORD}]+")
+_TAG = re.compile(rf"#(?<!\S#)([^{_NON_WORD_CHARS}\d_-][^{_NON_WORD_CHARS.replace('./', '.')}]*)")
+_WORD = re.compile(rf"[^{_NON_WORD_CHARS}]+")
 _TIME = r"\d{1,3}:\d{2}(?::\d{2})?(?:[.,]\d{1,9})?(?: ?[AaPp]\.?[Mm]\.?)?"
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _SPAN = rf"{_TIME}(?: ?(?:-{{1,2}}>?|\u2013|\u2192) ?{_TIME})?"
@@ -32,38 +32,38 @@ _PARENTHESIS = re.compile(r"[()]")
 _CATEGORY_END = re.compile(r"[\[\]()]")
 
 
-def links(texts: list[str], line: int) -> list[Link]:
+def parse_links(texts: list[str], line: int) -> list[NoteLink]:
     """Every `[[link]]` in a paragraph that begins at `line`."""
     whole = texts[0] if len(texts) == 1 else "\n".join(texts)
     if "[[" not in whole:
         return []
     return [
         link
-        for offset, (text, mask) in enumerate(zip(texts, _masked(texts, whole), strict=True))
-        for link in _links(text, _link_places(mask), line + offset)
+        for offset, (text, mask) in enumerate(zip(texts, _mask_lines(texts, whole), strict=True))
+        for link in _links_at(text, _link_spans(mask), line + offset)
     ]
 
 
-def item(texts: list[str], line: int) -> tuple[Observation | None, list[Link]]:
+def parse_list_item(texts: list[str], line: int) -> tuple[Observation | None, list[NoteLink]]:
     """What a list item says; an observation or relation is on its first line."""
     whole = texts[0] if len(texts) == 1 else "\n".join(texts)
     if "[" not in whole and "#" not in whole:
         return None, []
-    masks = _masked(texts, whole)
-    found, said = _first_line(texts[0], masks[0], line)
+    masks = _mask_lines(texts, whole)
+    found, said = _parse_first_line(texts[0], masks[0], line)
     for offset in range(1, len(texts)):
-        said += _links(texts[offset], _link_places(masks[offset]), line + offset)
+        said += _links_at(texts[offset], _link_spans(masks[offset]), line + offset)
     return found, said
 
 
-def _first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[Link]]:
+def _parse_first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[NoteLink]]:
     mask = mask.rstrip()
     text = text[: len(mask)]
-    places = _link_places(mask)
+    places = _link_spans(mask)
     relation = _relation(text, mask, line, places) if places else None
     if relation:
         return None, [relation]
-    said = _links(text, places, line)
+    said = _links_at(text, places, line)
     start = 0
     category = ""
     if mask[:1] == "[":
@@ -73,21 +73,21 @@ def _first_line(text: str, mask: str, line: int) -> tuple[Observation | None, li
     tags = _tags(mask, places) if "#" in mask else ()
     if not category and not tags:
         return None, said
-    end, context = _context(text, mask, start)
+    end, context = _trailing_context(text, mask, start)
     if end == start:
         end, context = len(text), ""
-    return Observation(category or NO_CATEGORY, text[start:end], tags, context, line), said
+    return Observation(category or DEFAULT_CATEGORY, text[start:end], tags, context, line), said
 
 
-def _links(text: str, places: list[tuple[int, int]], line: int) -> list[Link]:
+def _links_at(text: str, spans: list[tuple[int, int]], line: int) -> list[NoteLink]:
     return [
-        Link(LINKS_TO, target, "", line)
-        for start, end in places
+        NoteLink(LINKS_TO, target, "", line)
+        for start, end in spans
         if (target := target_of(text[start + 2 : end - 2]))
     ]
 
 
-def _masked(texts: list[str], whole: str) -> list[str]:
+def _mask_lines(texts: list[str], whole: str) -> list[str]:
     """The lines of one paragraph: code may begin on one and end on another."""
     if "`" not in whole and "\\" not in whole and "<!--" not in whole:
         return texts
@@ -115,17 +115,17 @@ def _masked(texts: list[str], whole: str) -> list[str]:
                 whole = whole[:position] + whole[position:].replace("<!--", _MASK * 4)
                 continue
             end = found + 3
-        parts += whole[done:start], _blank(whole[start:end])
+        parts += whole[done:start], _mask_text(whole[start:end])
         done = position = end
     parts.append(whole[done:])
     return "".join(parts).split("\n")
 
 
-def _blank(text: str) -> str:
+def _mask_text(text: str) -> str:
     return "\n".join(_MASK * len(part) for part in text.split("\n"))
 
 
-def _link_places(mask: str) -> list[tuple[int, int]]:
+def _link_spans(mask: str) -> list[tuple[int, int]]:
     places: list[tuple[int, int]] = []
     position = 0
     while (position := mask.find("[[", position)) >= 0:
@@ -148,20 +148,20 @@ def target_of(inside: str) -> str:
     return inside if len(inside) <= TARGET_CHARS_MAX else ""
 
 
-def _relation(text: str, mask: str, line: int, places: list[tuple[int, int]]) -> Link | None:
-    start = places[0][0]
-    kind = _kind(text[:start], mask[:start])
+def _relation(text: str, mask: str, line: int, spans: list[tuple[int, int]]) -> NoteLink | None:
+    start = spans[0][0]
+    kind = _relation_kind(text[:start], mask[:start])
     if not kind:
         return None
-    end = places[0][1]
+    end = spans[0][1]
     target = target_of(text[start + 2 : end - 2])
     if not target:
         return None
-    closing, context = _context(text, mask, end)
-    return Link(kind, target, context, line) if closing == end else None
+    closing, context = _trailing_context(text, mask, end)
+    return NoteLink(kind, target, context, line) if closing == end else None
 
 
-def _kind(text: str, mask: str) -> str:
+def _relation_kind(text: str, mask: str) -> str:
     """What stands before the target: nothing, a word, or a phrase in quotes."""
     if not text:
         return LINKS_TO
@@ -192,17 +192,17 @@ def _category(text: str, mask: str) -> tuple[str, int]:
     return category, len(mask) - len(mask[end.end() :].lstrip())
 
 
-def _tags(mask: str, places: list[tuple[int, int]]) -> tuple[str, ...]:
+def _tags(mask: str, link_spans: list[tuple[int, int]]) -> tuple[str, ...]:
     parts: list[str] = []
     done = 0
-    for start, end in places:
+    for start, end in link_spans:
         parts += mask[done:start], _MASK * (end - start)
         done = end
     found = (tag[1].rstrip("-/") for tag in _TAG.finditer("".join(parts) + mask[done:]))
     return tuple(dict.fromkeys(tag for tag in found if tag[:1].isalpha()))
 
 
-def _context(text: str, mask: str, start: int) -> tuple[int, str]:
+def _trailing_context(text: str, mask: str, start: int) -> tuple[int, str]:
     """Where the text from `start` on ends, and what is in the parentheses behind it."""
     whole = len(text)
     if mask[-1:] != ")":

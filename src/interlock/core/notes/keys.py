@@ -6,48 +6,48 @@ from typing import Literal
 
 from interlock.core.notes.note_types import number_of
 
-Rank = Literal[0, 1, 2]
+KeyRank = Literal[0, 1, 2]
 """0: an address, written to mean this note (its permalink, its path). 1: a name (title, file).
 2: the number of a typed note, which is meant where nothing else is called so."""
 
-_RUN = re.compile(r"[\s_-]+")
+_SEPARATOR_RUN = re.compile(r"[\s_-]+")
 _SCHEME = "memory://"
 _SUFFIX = ".md"
 
 
-def folded(text: str) -> str:
+def fold_name(text: str) -> str:
     """The same for all ways in which people write one name: `Ad hoc_Notes` is `ad-hoc-notes`."""
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    return _RUN.sub("-", text).strip("-")
+    return _SEPARATOR_RUN.sub("-", text).strip("-")
 
 
 def key_of(target: str) -> str:
     """What a link's target or an address is looked up by."""
     target = target.strip().removeprefix(_SCHEME).removeprefix("./").strip("/")
     name = target[: -len(_SUFFIX)] if target.lower().endswith(_SUFFIX) else target
-    return folded(name).strip("-/")
+    return fold_name(name).strip("-/")
 
 
-def place_of(path: str) -> str:
+def folded_path(path: str) -> str:
     """The folded path, without the suffix that every note has."""
-    return folded(path.removesuffix(_SUFFIX))
+    return fold_name(path.removesuffix(_SUFFIX))
 
 
-def keys_of(path: str, *, title: str, permalink: str) -> dict[str, Rank]:
+def keys_of(path: str, *, title: str, permalink: str) -> dict[str, KeyRank]:
     """All keys of one note.
 
     A file that lies in no directory has a name and no address: a link that stands beside a file
     of the same name means its neighbour.
     """
-    place = place_of(path)
-    stem = folded(path.rpartition("/")[2].removesuffix(_SUFFIX))
+    place = folded_path(path)
+    stem = fold_name(path.rpartition("/")[2].removesuffix(_SUFFIX))
     number = number_of(path)
-    keys: dict[str, Rank] = {folded(str(number)): 2} if number else {}
-    keys |= {folded(title): 1, stem: 1}
+    keys: dict[str, KeyRank] = {fold_name(str(number)): 2} if number else {}
+    keys |= {fold_name(title): 1, stem: 1}
     if "/" in place:
         keys[place] = 0
     if permalink:

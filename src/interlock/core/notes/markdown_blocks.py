@@ -18,11 +18,11 @@ _QUOTE = -1
 _CODE_INDENT = 4
 _RULE_MARKS_MIN = 3
 _CONTAINERS_MAX = 64  # deeper is nobody's list, and each costs time on each line
-_MEANINGFUL = frozenset(" \t>-+*_=`~#<0123456789")
+_MARKUP_STARTS = frozenset(" \t>-+*_=`~#<0123456789")
 """What a line may begin with that is more than text."""
 
 
-class Block(msgspec.Struct, gc=False):
+class MarkdownBlock(msgspec.Struct, gc=False):
     kind: Literal["heading", "item", "prose"]
     """An item is the first paragraph of a list item that is in no quote."""
     first: int
@@ -38,7 +38,7 @@ def split(text: str) -> list[str]:
     return _NEWLINE.split(text) if "\r" in text else text.split("\n")
 
 
-def ends(text: str) -> list[int]:
+def end_offsets(text: str) -> list[int]:
     """Where each line ends, behind its newline; the last one at the end of the text."""
     return [*(found.end() for found in _NEWLINE.finditer(text)), len(text)]
 
@@ -54,70 +54,72 @@ def newline_of(text: str) -> str:
     return "\n" if unix == most else "\r\n" if windows == most else "\r"
 
 
-def blocks(lines: list[str]) -> list[Block]:
-    scanner = _Scanner()
+def blocks(lines: list[str]) -> list[MarkdownBlock]:
+    scanner = _BlockScanner()
     for number, line in enumerate(lines):
-        scanner.take(number, line)
+        scanner.scan_line(number, line)
     return scanner.blocks
 
 
-class _Scanner:
+class _BlockScanner:
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
+        self.blocks: list[MarkdownBlock] = []
         self._containers: list[int] = []
         """`_QUOTE`, or how far the lines of a list item are indented within their surroundings."""
-        self._paragraph: Block | None = None
+        self._paragraph: MarkdownBlock | None = None
         """The one that the next line may continue; it is in the innermost container."""
         self._fence = ""
         self._in_comment = False
-        self._is_hollow = False
+        self._is_item_empty = False
         """A list item has begun with nothing in it: a blank line ends it."""
 
-    def take(self, number: int, line: str) -> None:
-        if not self._fence and not self._in_comment and self._is_plain(number, line):
+    def scan_line(self, number: int, line: str) -> None:
+        if not self._fence and not self._in_comment and self._scan_simple_line(number, line):
             return
         if self._fence and not self._containers and line[:1] not in {" ", "\t", self._fence[0]}:
             return
         if "\t" in line:
             text = line.lstrip(" \t")
             line = line[: len(line) - len(text)].expandtabs(4) + text
-        rest, depth = self._within(line)
-        if (self._fence or self._in_comment) and self._swallowed(number, rest, depth):
+        rest, depth = self._strip_containers(line)
+        if (self._fence or self._in_comment) and self._continue_fence_or_comment(
+            number, rest, depth
+        ):
             return
-        was_hollow, self._is_hollow = self._is_hollow, False
+        was_hollow, self._is_item_empty = self._is_item_empty, False
         if not rest.strip(" \t"):
             self._paragraph = None
             if was_hollow and depth == len(self._containers):
                 depth -= 1
             del self._containers[depth:]
             return
-        self._block(number, rest, depth)
+        self._scan_block(number, rest, depth)
 
-    def _is_plain(self, number: int, line: str) -> bool:
+    def _scan_simple_line(self, number: int, line: str) -> bool:
         """Is it one of the usual lines, taken here? The long way takes several times longer."""
         if not line:
-            if self._is_hollow or _QUOTE in self._containers:
+            if self._is_item_empty or _QUOTE in self._containers:
                 return False
             self._paragraph = None
             return True
         mark = line[0]
-        if mark not in _MEANINGFUL:
+        if mark not in _MARKUP_STARTS:
             # It is in no container: those that are open need an indent or a mark.
             if not self._paragraph:
                 self._containers.clear()
-            self._continue(number, line)
+            self._add_to_paragraph(number, line)
         elif mark in "#`~":
-            self._leaf(number, line, depth=0, kind="prose")
-        elif mark in "-*+" and line[1:2] == " " and line[2:3] and line[2] not in _MEANINGFUL:
+            self._scan_leaf(number, line, depth=0, kind="prose")
+        elif mark in "-*+" and line[1:2] == " " and line[2:3] and line[2] not in _MARKUP_STARTS:
             self._containers[:] = [2]
-            self._paragraph = Block("item", number, number, [line[2:]])
+            self._paragraph = MarkdownBlock("item", number, number, [line[2:]])
             self.blocks.append(self._paragraph)
         else:
             return False
-        self._is_hollow = False
+        self._is_item_empty = False
         return True
 
-    def _within(self, line: str) -> tuple[str, int]:
+    def _strip_containers(self, line: str) -> tuple[str, int]:
         """What is left of the line behind the open containers that it is in, and how many."""
         position = 0
         for depth, container in enumerate(self._containers):
@@ -133,7 +135,7 @@ class _Scanner:
                 return line[position:], depth
         return line[position:], len(self._containers)
 
-    def _swallowed(self, number: int, rest: str, depth: int) -> bool:
+    def _continue_fence_or_comment(self, number: int, rest: str, depth: int) -> bool:
         """Is the line part of the open fence or comment?"""
         if depth < len(self._containers):
             # The list item or quote that it was in is over, and so is it.
@@ -148,13 +150,13 @@ class _Scanner:
                 self._fence = ""
         elif "-->" in rest:
             self._in_comment = False
-            self._prose(number, rest.partition("-->")[2])
+            self._add_prose(number, rest.partition("-->")[2])
         return True
 
-    def _block(self, number: int, rest: str, depth: int) -> None:
+    def _scan_block(self, number: int, rest: str, depth: int) -> None:
         paragraph = self._paragraph
         is_inside = depth == len(self._containers)
-        if paragraph and is_inside and self._underlined(number, rest):
+        if paragraph and is_inside and self._try_underlined_heading(number, rest):
             return
         kind: Literal["item", "prose"] = "prose"
         has_begun = False
@@ -182,9 +184,9 @@ class _Scanner:
                 ):
                     break
                 inner = text[marker.end() :]
-                container, inner = _item(indent + marker.end(), inner)
+                container, inner = _item_indent(indent + marker.end(), inner)
                 kind = "prose" if _QUOTE in open_now else "item"
-                self._is_hollow = not inner
+                self._is_item_empty = not inner
             if not has_begun:
                 has_begun = True
                 self._paragraph = None
@@ -193,28 +195,28 @@ class _Scanner:
             rest = inner
             if not rest.strip(" \t"):
                 return
-        self._leaf(number, rest, depth=None if has_begun else depth, kind=kind)
+        self._scan_leaf(number, rest, depth=None if has_begun else depth, kind=kind)
 
-    def _leaf(
+    def _scan_leaf(
         self, number: int, rest: str, *, depth: int | None, kind: Literal["item", "prose"]
     ) -> None:
         """`depth` is None where a container has begun on this line."""
         text = rest.lstrip(" ")
         is_deep = len(rest) - len(text) >= _CODE_INDENT
-        if not is_deep and self._begins_leaf(number, text, depth):
+        if not is_deep and self._try_begin_leaf(number, text, depth):
             return
         if self._paragraph:
             # A line that could be nothing else goes on with the paragraph, wherever that is.
-            self._continue(number, text)
+            self._add_to_paragraph(number, text)
             return
         if depth is not None:
             del self._containers[depth:]
         if is_deep and all(container == _QUOTE for container in self._containers):
             return
-        self._continue(number, text, kind)
+        self._add_to_paragraph(number, text, kind)
 
-    def _begins_leaf(self, number: int, text: str, depth: int | None) -> bool:
-        if text[0] not in _MEANINGFUL:
+    def _try_begin_leaf(self, number: int, text: str, depth: int | None) -> bool:
+        if text[0] not in _MARKUP_STARTS:
             return False
         fence = _FENCE.match(text)
         heading = _HEADING.match(text)
@@ -230,14 +232,14 @@ class _Scanner:
             level = len(heading[1])
             inner = text[level:].strip(" \t")
             inner = _CLOSING_HASHES.sub("", inner).rstrip(" \t")
-            self.blocks.append(Block(self._heading_kind(), number, number, [inner], level))
+            self.blocks.append(MarkdownBlock(self._heading_kind(), number, number, [inner], level))
         elif is_comment:
             _, found, behind = text[2:].partition("-->")
             self._in_comment = not found
-            self._prose(number, behind)
+            self._add_prose(number, behind)
         return True
 
-    def _underlined(self, number: int, rest: str) -> bool:
+    def _try_underlined_heading(self, number: int, rest: str) -> bool:
         text = rest.strip(" \t")
         mark = text[:1]
         if mark not in {"=", "-"} or text.strip(mark) or rest.startswith(" " * _CODE_INDENT):
@@ -254,20 +256,22 @@ class _Scanner:
         """What is a heading inside of a list or a quote divides nothing."""
         return "prose" if self._containers else "heading"
 
-    def _continue(self, number: int, text: str, kind: Literal["item", "prose"] = "prose") -> None:
+    def _add_to_paragraph(
+        self, number: int, text: str, kind: Literal["item", "prose"] = "prose"
+    ) -> None:
         if self._paragraph:
             self._paragraph.texts.append(text)
             self._paragraph.last = number
         else:
-            self._paragraph = Block(kind, number, number, [text])
+            self._paragraph = MarkdownBlock(kind, number, number, [text])
             self.blocks.append(self._paragraph)
 
-    def _prose(self, number: int, text: str) -> None:
+    def _add_prose(self, number: int, text: str) -> None:
         if text.strip():
-            self.blocks.append(Block("prose", number, number, [text]))
+            self.blocks.append(MarkdownBlock("prose", number, number, [text]))
 
 
-def _item(offset: int, inner: str) -> tuple[int, str]:
+def _item_indent(offset: int, inner: str) -> tuple[int, str]:
     """How far the lines of an item are indented whose marker ends at `offset`, and its first."""
     text = inner.lstrip(" \t")
     spaces = len(inner[: len(inner) - len(text)].expandtabs(4))

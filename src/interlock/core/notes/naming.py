@@ -7,16 +7,16 @@ import re
 import unicodedata
 from typing import Final
 
-from interlock.core.notes.invisible import UNSEEN
+from interlock.core.notes.invisible import INVISIBLE_CHARACTER
 
 FILE_NAME_BYTES_MAX: Final = 200  # of 255 on most file systems: room for a suffix while writing
 SUFFIX: Final = ".md"
 
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("'\u2019\u02bc"))
 _FORBIDDEN: Final = r'/\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029'
-_APART: Final = re.compile(rf"[\s{_FORBIDDEN}]+")
+_SEPARATORS: Final = re.compile(rf"[\s{_FORBIDDEN}]+")
 # What is not seen and would make two names look alike.
-_UNSEEN: Final = re.compile(UNSEEN)
+_INVISIBLE: Final = re.compile(INVISIBLE_CHARACTER)
 _RESERVED: Final = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\xb9\xb2\xb3])(?=\s*(?:\.|\Z))", re.I
 )
@@ -24,14 +24,14 @@ _RESERVED: Final = re.compile(
 
 def slug(title: str) -> str:
     """Letters and digits in lower case, with hyphens between them; never empty."""
-    text = well_formed(title).lower().translate(_APOSTROPHES)
-    kept = "".join(char if _is_of_word(char) else " " for char in text)
-    return "-".join(kept.split()) or _in_figures(title)
+    text = normalise_unicode(title).lower().translate(_APOSTROPHES)
+    kept = "".join(char if _is_word_char(char) else " " for char in text)
+    return "-".join(kept.split()) or _hex_slug(title)
 
 
 def is_slug(text: str) -> bool:
     """Whether it may stand where a slug does: in any case, and with underscores."""
-    return bool(text) and all(char in "-_" or _is_of_word(char) for char in text)
+    return bool(text) and all(char in "-_" or _is_word_char(char) for char in text)
 
 
 def permalink_of(path: str) -> str:
@@ -40,28 +40,28 @@ def permalink_of(path: str) -> str:
     return "/".join(slug(part) for part in parts if part not in ("", ".", ".."))
 
 
-def canonical(title: str) -> str:
+def canonical_title(title: str) -> str:
     """What the titles of two notes of one type have in common if they mean the same.
 
     Case, punctuation, spacing and a number that a type gives are not told apart: `ADR-007: Use
     SQLite` and `Use SQLite` are the same decision. Days are: two sessions may have one subject.
     """
-    words = _NUMBERED.sub("", " ".join(_canonical_words(title)), count=1).strip()
+    words = _TYPE_NUMBER_PREFIX.sub("", " ".join(_canonical_words(title)), count=1).strip()
     if words:
         return words
-    return " ".join(_canonical_words(title)) or _folded(title.strip())
+    return " ".join(_canonical_words(title)) or _casefold(title.strip())
 
 
 def file_name(title: str) -> str:
     """A name for the file of a note that every file system takes, close to its title."""
-    stem = _UNSEEN.sub("", well_formed(title)).strip().removesuffix(SUFFIX)
-    stem = _APART.sub(_joint, stem).strip(" .-")
+    stem = _INVISIBLE.sub("", normalise_unicode(title)).strip().removesuffix(SUFFIX)
+    stem = _SEPARATORS.sub(_separator_for, stem).strip(" .-")
     if _RESERVED.match(stem):
         stem = f"_{stem}"
-    return (_cut(stem, FILE_NAME_BYTES_MAX - len(SUFFIX)) or "untitled") + SUFFIX
+    return (_truncate_to_bytes(stem, FILE_NAME_BYTES_MAX - len(SUFFIX)) or "untitled") + SUFFIX
 
 
-def well_formed(text: str) -> str:
+def normalise_unicode(text: str) -> str:
     """NFC, and without the lone surrogates of a name that is not UTF-8."""
     if text.isascii():
         return text
@@ -69,41 +69,41 @@ def well_formed(text: str) -> str:
 
 
 # The prefixes of `typed.TYPES` that are followed by a number, as words of a canonical title.
-_NUMBERED: Final = re.compile(
+_TYPE_NUMBER_PREFIX: Final = re.compile(
     r"(?:adr|req|design|task|analysis|feature|epic|crit|qa|sec|skill) [0-9]{1,3}(?: |\Z)"
 )
 
 
 def _canonical_words(title: str) -> list[str]:
-    text = _folded(title).translate(_APOSTROPHES)
+    text = _casefold(title).translate(_APOSTROPHES)
     kept = "".join(
         # `C++` and `C#` are other things than `C`.
-        char if _is_of_word(char) or (char in "+#" and before not in " ([") else " "
+        char if _is_word_char(char) or (char in "+#" and before not in " ([") else " "
         for before, char in zip(" " + text, text, strict=False)
     )
     return kept.split()
 
 
-def _folded(text: str) -> str:
+def _casefold(text: str) -> str:
     # Composed before as well: what folds to several characters must not depend on how it came.
-    return unicodedata.normalize("NFC", well_formed(text).casefold())
+    return unicodedata.normalize("NFC", normalise_unicode(text).casefold())
 
 
-def _is_of_word(char: str) -> bool:
+def _is_word_char(char: str) -> bool:
     # Marks too: in many scripts the vowels are some.
     return char.isalnum() or (not char.isascii() and unicodedata.category(char)[0] == "M")
 
 
-def _in_figures(text: str) -> str:
+def _hex_slug(text: str) -> str:
     """For a title of symbols only, so that two of them do not get one name."""
     return "-".join(f"{ord(char):x}" for char in text.strip()[:8]) or "untitled"
 
 
-def _joint(between: re.Match[str]) -> str:
+def _separator_for(between: re.Match[str]) -> str:
     return " " if any(char.isspace() for char in between[0]) else "-"
 
 
-def _cut(text: str, bytes_max: int) -> str:
+def _truncate_to_bytes(text: str, bytes_max: int) -> str:
     raw = text.encode("utf-8")
     if len(raw) <= bytes_max:
         return text

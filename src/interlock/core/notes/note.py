@@ -10,11 +10,11 @@ import msgspec
 from interlock.core.canonical import Json
 
 Metadata: TypeAlias = dict[str, Json]
-Status = Literal["open", "active", "blocked", "done", "closed"]
+NoteStatus = Literal["open", "active", "blocked", "done", "closed"]
 """What `core.notes.status` reads from it: importing that takes longer than naming them."""
 
 
-class Front(msgspec.Struct, frozen=True):
+class Frontmatter(msgspec.Struct, frozen=True):
     """The block of YAML at the top of a file."""
 
     text: str
@@ -37,7 +37,7 @@ class Observation(msgspec.Struct, frozen=True):
     """In the file, from 1."""
 
 
-class Link(msgspec.Struct, frozen=True):
+class NoteLink(msgspec.Struct, frozen=True):
     """`- kind [[Target]] (context)`, or a link in prose, whose kind is `links_to`."""
 
     kind: str
@@ -54,7 +54,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    front: Front
+    front: Frontmatter
     body: str
     title: str
     type: str
@@ -63,7 +63,7 @@ class Note(msgspec.Struct, frozen=True):
     permalink: str
     """The one in the frontmatter; empty where none is written."""
     observations: tuple[Observation, ...]
-    links: tuple[Link, ...]
+    links: tuple[NoteLink, ...]
     headings: tuple[Heading, ...]
 
     @property

@@ -12,25 +12,25 @@ import msgspec
 from interlock.core.notes import naming
 from interlock.core.notes.naming import SUFFIX
 
-Form = Literal["number", "day-number", "day"]
+FileNameForm = Literal["number", "day-number", "day"]
 """`ADR-NNN-slug`, `SESSION-YYYY-MM-DD_NN-slug`, `RETRO-YYYY-MM-DD_slug`."""
 
 
 class NoteType(msgspec.Struct, frozen=True):
     name: str
     prefix: str
-    form: Form
+    form: FileNameForm
     folder: str
     """Where its notes lie; `*` stands for one folder, the subject of a specification."""
-    deprecated: tuple[str, ...] = ()
+    deprecated_folders: tuple[str, ...] = ()
     """Folders in which they lay once."""
-    also: tuple[str, ...] = ()
+    alternative_folders: tuple[str, ...] = ()
     """Folders that are as good."""
     statuses: tuple[str, ...] = ()
     """All that are known; empty: any word of which `core.notes.status` knows the meaning."""
 
     @property
-    def shape(self) -> str:
+    def file_name_pattern(self) -> str:
         """The name of a file, as people are told."""
         match self.form:
             case "number":
@@ -41,7 +41,7 @@ class NoteType(msgspec.Struct, frozen=True):
                 return f"{self.prefix}-YYYY-MM-DD_slug.md"
 
 
-_SPEC: Final = ("draft", "approved", "implemented")
+_SPEC_STATUSES: Final = ("draft", "approved", "implemented")
 
 TYPES: Final = {
     type_.name: type_
@@ -61,7 +61,7 @@ TYPES: Final = {
             "specs/*/requirements",
             ("requirements", "specs/requirements"),
             ("features/*/requirements",),
-            (*_SPEC, "deferred"),
+            (*_SPEC_STATUSES, "deferred"),
         ),
         NoteType(
             "design",
@@ -70,7 +70,7 @@ TYPES: Final = {
             "specs/*/design",
             ("design",),
             ("features/*/design",),
-            _SPEC,
+            _SPEC_STATUSES,
         ),
         NoteType(
             "task",
@@ -105,15 +105,15 @@ NUMBER_MAX: Final = 999
 _SLUG_CHARS_MAX: Final = 80
 _PREFIXES: Final = "|".join(BY_PREFIX)
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_NAME: Final = re.compile(
+_TYPED_NAME: Final = re.compile(
     rf"(?P<prefix>{_PREFIXES})[-_](?:(?P<day>{_DAY})(?:[-_ ](?P<nth>[0-9]{{1,4}}))?"
     rf"|(?P<number>[0-9]{{1,6}}))(?=[-_ :.]|\Z)",
     re.IGNORECASE,
 )
-_BEGINS_TYPED: Final = re.compile(rf"{_NAME.pattern}[-_ :.]*", re.IGNORECASE)
+_TYPED_NAME_PREFIX: Final = re.compile(rf"{_TYPED_NAME.pattern}[-_ :.]*", re.IGNORECASE)
 
 
-class Number(msgspec.Struct, frozen=True, order=True):
+class NoteNumber(msgspec.Struct, frozen=True, order=True):
     """What makes a typed note one of its kind: no two have the same."""
 
     prefix: str
@@ -131,37 +131,37 @@ class Number(msgspec.Struct, frozen=True, order=True):
                 return f"{self.prefix}-{self.scope}"
 
 
-def number_of(path: str) -> Number | None:
+def number_of(path: str) -> NoteNumber | None:
     """The number in the name of a file, also where it is not written as it should be.
 
     None where there is none, and for a kind of note of which a day may have several.
     """
     folder, _, name = path.rpartition("/")
-    match = _NAME.match(name)
+    match = _TYPED_NAME.match(name)
     if not match:
         return None
     type_ = BY_PREFIX[match["prefix"].upper()]
     if type_.form == "number" and match["number"]:
-        return Number(type_.prefix, folder if "*" in type_.folder else "", int(match["number"]))
+        return NoteNumber(type_.prefix, folder if "*" in type_.folder else "", int(match["number"]))
     if type_.form == "day-number" and match["nth"]:
-        return Number(type_.prefix, match["day"], int(match["nth"]))
+        return NoteNumber(type_.prefix, match["day"], int(match["nth"]))
     return None
 
 
 def type_of_name(path: str) -> NoteType | None:
     """The type whose prefix, with a number or a day, begins the name of a file."""
-    match = _NAME.match(path.rpartition("/")[2])
+    match = _TYPED_NAME.match(path.rpartition("/")[2])
     return BY_PREFIX[match["prefix"].upper()] if match else None
 
 
-class Suggestion(msgspec.Struct, frozen=True):
+class NameSuggestion(msgspec.Struct, frozen=True):
     path: str
     title: str
 
 
-def suggest(
-    type_name: str, title: str, taken: Iterable[str], day: str, *, subject: str = "general"
-) -> Suggestion:
+def suggest_name(
+    type_name: str, title: str, existing_paths: Iterable[str], day: str, *, subject: str = "general"
+) -> NameSuggestion:
     """Where a new note goes and what it is called. `taken` are the paths of all notes.
 
     A number that the title has already is kept if it is free; otherwise it is the one after the
@@ -169,13 +169,13 @@ def suggest(
     """
     type_ = TYPES.get(type_name.casefold())
     if type_ is None:
-        return Suggestion(naming.file_name(title), title)
+        return NameSuggestion(naming.file_name(title), title)
     plain = plain_title(title)
     folder = type_.folder.replace("*", naming.slug(subject))
-    begun = _beginning(type_, folder, title, taken, day)
+    begun = _name_prefix(type_, folder, title, existing_paths, day)
     joint = "_" if type_.form == "day" else "-"
-    name = f"{begun}{joint}{_short(naming.slug(plain))}{SUFFIX}"
-    return Suggestion(f"{folder}/{name}", f"{begun}: {plain}")
+    name = f"{begun}{joint}{_shorten_slug(naming.slug(plain))}{SUFFIX}"
+    return NameSuggestion(f"{folder}/{name}", f"{begun}: {plain}")
 
 
 def plain_title(title: str) -> str:
@@ -183,29 +183,29 @@ def plain_title(title: str) -> str:
 
     Only where they are joined as in a name: `Task 5 things to do` is not about the fifth task.
     """
-    return _BEGINS_TYPED.sub("", title.strip(), count=1).strip() or title.strip()
+    return _TYPED_NAME_PREFIX.sub("", title.strip(), count=1).strip() or title.strip()
 
 
-def _beginning(
-    type_: NoteType, folder: str, title: str, taken: Iterable[str], day: str
-) -> Number | str:
+def _name_prefix(
+    type_: NoteType, folder: str, title: str, existing_paths: Iterable[str], day: str
+) -> NoteNumber | str:
     if type_.form == "day":
         return f"{type_.prefix}-{day}"
     scope = day if type_.form == "day-number" else folder if "*" in type_.folder else ""
     used = {
         number.number
-        for number in map(number_of, taken)
+        for number in map(number_of, existing_paths)
         if number and (number.prefix, number.scope) == (type_.prefix, scope)
     }
-    typed = _NAME.match(title.strip())
+    typed = _TYPED_NAME.match(title.strip())
     if typed and typed["prefix"].upper() == type_.prefix and typed["number"]:
         wish = int(typed["number"])
         if type_.form == "number" and 0 < wish <= NUMBER_MAX and wish not in used:
-            return Number(type_.prefix, scope, wish)
-    return Number(type_.prefix, scope, _next(used))
+            return NoteNumber(type_.prefix, scope, wish)
+    return NoteNumber(type_.prefix, scope, _next_number(used))
 
 
-def _next(used: set[int]) -> int:
+def _next_number(used: set[int]) -> int:
     # A gap is a note that was deleted, and something may still refer to it.
     after = max(used, default=0) + 1
     if after <= NUMBER_MAX:
@@ -213,7 +213,7 @@ def _next(used: set[int]) -> int:
     return next((n for n in range(1, NUMBER_MAX + 1) if n not in used), after)
 
 
-def _short(slug: str) -> str:
+def _shorten_slug(slug: str) -> str:
     if len(slug) <= _SLUG_CHARS_MAX:
         return slug
     cut = slug[: _SLUG_CHARS_MAX + 1].rpartition("-")[0]

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Set as AbstractSet
 from typing import Final, Literal, get_args
 
-Operation = Literal[
+EditOperation = Literal[
     "append",
     "prepend",
     "find_replace",
@@ -12,9 +12,9 @@ Operation = Literal[
     "insert_before_section",
     "insert_after_section",
 ]
-Argument = Literal["section", "find", "subsections", "expected", "content"]
+ArgumentName = Literal["section", "find", "subsections", "expected", "content"]
 
-TAKES: Final[dict[Operation, frozenset[Argument]]] = {
+OPERATION_ARGUMENTS: Final[dict[EditOperation, frozenset[ArgumentName]]] = {
     "append": frozenset({"content"}),
     "prepend": frozenset({"content"}),
     "find_replace": frozenset({"content", "find", "expected"}),
@@ -22,33 +22,35 @@ TAKES: Final[dict[Operation, frozenset[Argument]]] = {
     "insert_before_section": frozenset({"content", "section"}),
     "replace_section": frozenset({"content", "section", "subsections"}),
 }
-_IN_A_SECTION: Final[dict[str, Operation]] = {
+_SECTION_VARIANTS: Final[dict[str, EditOperation]] = {
     "append": "insert_after_section",
     "prepend": "insert_before_section",
 }
 
-_ALIKE_MIN: Final = 0.4  # `replace` is to find replace_section
+_SIMILARITY_MIN: Final = 0.4  # `replace` is to find replace_section
 
 
-def not_taken(operation: Operation | None, given: AbstractSet[Argument]) -> Argument | None:
+def first_unused_argument(
+    operation: EditOperation | None, given: AbstractSet[ArgumentName]
+) -> ArgumentName | None:
     """The first of the arguments that the operation would leave unheard."""
-    stray = given - TAKES[operation] if operation else given
-    return next((argument for argument in get_args(Argument) if argument in stray), None)
+    stray = given - OPERATION_ARGUMENTS[operation] if operation else given
+    return next((argument for argument in get_args(ArgumentName) if argument in stray), None)
 
 
-def that_take(argument: Argument) -> tuple[Operation, ...]:
-    return tuple(operation for operation, taken in TAKES.items() if argument in taken)
+def operations_taking(argument: ArgumentName) -> tuple[EditOperation, ...]:
+    return tuple(operation for operation, taken in OPERATION_ARGUMENTS.items() if argument in taken)
 
 
-def meant(named: str, given: AbstractSet[Argument]) -> Operation:
+def closest_operation(named: str, given: AbstractSet[ArgumentName]) -> EditOperation:
     """The operation that takes most of what is given, and of those the one most like `named`."""
     if "find" in given:
         return "find_replace"  # what is found is one place already
-    most = max(len(taken & given) for taken in TAKES.values())
-    fitting: dict[str, Operation] = {
-        op: op for op, taken in TAKES.items() if len(taken & given) == most
+    most = max(len(taken & given) for taken in OPERATION_ARGUMENTS.values())
+    fitting: dict[str, EditOperation] = {
+        op: op for op, taken in OPERATION_ARGUMENTS.items() if len(taken & given) == most
     }
-    if (inside := _IN_A_SECTION.get(named)) in fitting:
+    if (inside := _SECTION_VARIANTS.get(named)) in fitting:
         return fitting[inside]
-    close = difflib.get_close_matches(named, fitting, n=1, cutoff=_ALIKE_MIN)
+    close = difflib.get_close_matches(named, fitting, n=1, cutoff=_SIMILARITY_MIN)
     return fitting[close[0]] if close else next(iter(fitting.values()))

@@ -5,7 +5,7 @@ from typing import Final
 
 # What a line begins with. Every way through it is one step a character: a note may have megabytes
 # of anything. It begins with the end of the line before, which is found faster than a beginning.
-_START: Final = re.compile(
+_LINE_START: Final = re.compile(
     r"""
     \n(?:
         [ \t|:=-]++(?=\r?\n|\Z)  # a rule; what parts the head of a table
@@ -14,11 +14,11 @@ _START: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_SIGNS: Final = ("`", "**", "~~", "[[", "]]", "<!--", "-->")
+_INLINE_MARKS: Final = ("`", "**", "~~", "[[", "]]", "<!--", "-->")
 
 
-def plain(text: str) -> str:
-    text = _START.sub("\n", f"\n{text}")[1:]
-    for sign in _SIGNS:
+def strip_markdown(text: str) -> str:
+    text = _LINE_START.sub("\n", f"\n{text}")[1:]
+    for sign in _INLINE_MARKS:
         text = text.replace(sign, "")
     return text

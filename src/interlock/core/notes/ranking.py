@@ -22,7 +22,7 @@ LINKS_HALF: Final = 3  # with this many links they count half
 _DAY_MS: Final = 86_400_000
 
 
-class Hit(msgspec.Struct, frozen=True):
+class RankingCandidate(msgspec.Struct, frozen=True):
     path: str
     title: str
     bm25: float
@@ -34,74 +34,76 @@ class Hit(msgspec.Struct, frozen=True):
     """How many words of the query stand in it."""
 
 
-class Ranked(msgspec.Struct, frozen=True):
-    hit: Hit
+class RankedNote(msgspec.Struct, frozen=True):
+    hit: RankingCandidate
     score: float
     text: float
     recency: float
     links: float
-    why: str
+    explanation: str
 
 
-def rank(hits: Iterable[Hit], query: str, *, now_ms: int) -> tuple[Ranked, ...]:
+def rank(hits: Iterable[RankingCandidate], query: str, *, now_ms: int) -> tuple[RankedNote, ...]:
     """Best first; the same whatever order the hits came in."""
     asked = tuple(hits)
-    total = len(fts_query.wanted(query))
+    total = len(fts_query.query_words(query))
     key = key_of(query)
-    best = max((_fit(hit, total) for hit in asked), default=0.0)
-    placed: list[tuple[bool, float, str, Ranked]] = []
+    best = max((_text_fit(hit, total) for hit in asked), default=0.0)
+    placed: list[tuple[bool, float, str, RankedNote]] = []
     for hit in asked:
-        text = _fit(hit, total) / best if best > 0 else 0.0
-        recency = _recency(hit, now_ms)
-        links = _links(hit)
+        text = _text_fit(hit, total) / best if best > 0 else 0.0
+        recency = _recency_score(hit, now_ms)
+        links = _link_score(hit)
         total_score = TEXT_WEIGHT * text + RECENCY_WEIGHT * recency + LINKS_WEIGHT * links
         is_title = bool(key) and key_of(hit.title) == key
-        ranked = Ranked(
+        ranked = RankedNote(
             hit,
             score=1.0 if is_title else total_score,
             text=text,
             recency=recency,
             links=links,
-            why=_why(hit, query, total, is_title=is_title, now_ms=now_ms),
+            explanation=_explanation(hit, query, total, is_title=is_title, now_ms=now_ms),
         )
         placed.append((not is_title, -total_score, hit.path, ranked))
     return tuple(ranked for *_, ranked in sorted(placed, key=lambda place: place[:3]))
 
 
-def _fit(hit: Hit, total: int) -> float:
+def _text_fit(hit: RankingCandidate, total: int) -> float:
     share = min(hit.words_found, total) / total if total else 1.0
     return max(-hit.bm25, 0.0) * share
 
 
-def _recency(hit: Hit, now_ms: int) -> float:
+def _recency_score(hit: RankingCandidate, now_ms: int) -> float:
     days = max(now_ms - hit.modified_ms, 0) / _DAY_MS
     return 0.5 ** (days / RECENCY_HALF_DAYS)
 
 
-def _links(hit: Hit) -> float:
+def _link_score(hit: RankingCandidate) -> float:
     return hit.backlinks / (hit.backlinks + LINKS_HALF)
 
 
-def _why(hit: Hit, query: str, total: int, *, is_title: bool, now_ms: int) -> str:
-    said = "its title is what was asked for" if is_title else _matches(hit, query, total)
-    linked = f"{_number(hit.backlinks)} note{'s' if hit.backlinks != 1 else ''}"
+def _explanation(
+    hit: RankingCandidate, query: str, total: int, *, is_title: bool, now_ms: int
+) -> str:
+    said = "its title is what was asked for" if is_title else _match_description(hit, query, total)
+    linked = f"{_count_word(hit.backlinks)} note{'s' if hit.backlinks != 1 else ''}"
     verb = "links" if hit.backlinks == 1 else "link"
-    return f"{said}; changed {_ago(hit, now_ms)}; {linked} {verb} to it"
+    return f"{said}; changed {_age_text(hit, now_ms)}; {linked} {verb} to it"
 
 
-def _matches(hit: Hit, query: str, total: int) -> str:
+def _match_description(hit: RankingCandidate, query: str, total: int) -> str:
     found = min(hit.words_found, total)
-    in_title = fts_query.count(hit.title, query)
+    in_title = fts_query.count_query_words(hit.title, query)
     if total == 0:
         return "nothing was looked for"
     if total == 1:
         return "matches the word, in the title" if in_title else "matches the word"
     count = f"all {total}" if found == total else f"{found} of {total}"
-    where = "all of them" if in_title == total else _number(in_title) if in_title else "none"
+    where = "all of them" if in_title == total else _count_word(in_title) if in_title else "none"
     return f"matches {count} words, {where} in the title"
 
 
-def _ago(hit: Hit, now_ms: int) -> str:
+def _age_text(hit: RankingCandidate, now_ms: int) -> str:
     days = max(now_ms - hit.modified_ms, 0) // _DAY_MS
     if days == 0:
         return "within a day"
@@ -112,5 +114,5 @@ def _ago(hit: Hit, now_ms: int) -> str:
     raise AssertionError("a day is the smallest unit")
 
 
-def _number(count: int) -> str:
+def _count_word(count: int) -> str:
     return {0: "no", 1: "one"}.get(count, str(count))

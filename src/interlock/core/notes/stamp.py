@@ -9,7 +9,7 @@ seconds, some network disks in one, Linux in four to ten milliseconds; the longe
 the price is only that what is new is read a second time."""
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class FileStamp(msgspec.Struct, frozen=True):
     mtime_ns: int
     ctime_ns: int
     size: int

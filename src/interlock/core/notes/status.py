@@ -7,10 +7,10 @@
 import re
 from typing import Final
 
-from interlock.core.notes.note import Note, Status
+from interlock.core.notes.note import Note, NoteStatus
 from interlock.core.notes.note_types import TYPES
 
-_WORDS: Final[dict[Status, str]] = {
+_WORDS: Final[dict[NoteStatus, str]] = {
     "open": "open not-started todo to-do draft new planned proposed pending backlog ready",
     "active": "active in-progress wip doing started ongoing current approved accepted",
     "blocked": "blocked stuck waiting on-hold paused",
@@ -20,57 +20,57 @@ _WORDS: Final[dict[Status, str]] = {
         " deferred wontfix wont-fix ended"
     ),
 }
-_MEANING: Final[dict[str, Status]] = {
+_STATUS_BY_WORD: Final[dict[str, NoteStatus]] = {
     word: status for status, words in _WORDS.items() for word in words.split()
 }
 _SPACING: Final = re.compile(r"[\s_\-]+")
-_BEGINS: Final = re.compile(r"\s*(WIP|TODO|DONE|BLOCKED|CLOSED):")
-_BRACKETS: Final = re.compile(r"\[(wip|todo|done|blocked|closed)\]", re.IGNORECASE)
+_TITLE_PREFIX: Final = re.compile(r"\s*(WIP|TODO|DONE|BLOCKED|CLOSED):")
+_TITLE_BRACKETS: Final = re.compile(r"\[(wip|todo|done|blocked|closed)\]", re.IGNORECASE)
 # `**Status:** done`, `- Status: done`, `## Status` and the word on the next line with any.
-_LINE: Final = re.compile(
+_STATUS_LINE: Final = re.compile(
     r"^[ \t]*(?:[#>*\-][#>*\- \t]*+)?status[ \t]*+(?:\*\*)?(?::[ \t*`]*+|[ \t]*+\r?\n\s*+[*`]*+)"
     r"([A-Za-z][A-Za-z_\-]*+(?: progress| hold| started)?)",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
-def status_of(note: Note) -> Status | None:
+def status_of(note: Note) -> NoteStatus | None:
     """From the frontmatter, else a line of the text, else a mark in the title; or it has none."""
     written = note.front.values.get("status")
-    if isinstance(written, str) and (status := meaning(written)):
+    if isinstance(written, str) and (status := parse_status(written)):
         return status
-    line = _LINE.search(note.body)
-    if line and (status := meaning(line[1])):
+    line = _STATUS_LINE.search(note.body)
+    if line and (status := parse_status(line[1])):
         return status
-    mark = _BEGINS.match(note.title) or _BRACKETS.search(note.title)
-    return _MEANING[mark[1].casefold()] if mark else None
+    mark = _TITLE_PREFIX.match(note.title) or _TITLE_BRACKETS.search(note.title)
+    return _STATUS_BY_WORD[mark[1].casefold()] if mark else None
 
 
-def meaning(word: str) -> Status | None:
+def parse_status(word: str) -> NoteStatus | None:
     """None where nobody can say."""
-    return _MEANING.get(_plain(word))
+    return _STATUS_BY_WORD.get(_normalise_word(word))
 
 
-def fits(word: str, type_name: str) -> bool:
+def is_allowed(word: str, type_name: str) -> bool:
     """Whether a note of that type may say so: a word of the type, or one that has a meaning.
 
     Notes of types that are not ours say what they like.
     """
     if type_name.casefold() not in TYPES:
         return bool(word.strip())
-    of_type = _of_type(type_name)
-    return _plain(word) in of_type if of_type else meaning(word) is not None
+    of_type = _type_statuses(type_name)
+    return _normalise_word(word) in of_type if of_type else parse_status(word) is not None
 
 
-def known(type_name: str) -> tuple[str, ...]:
+def allowed_words(type_name: str) -> tuple[str, ...]:
     """The words to tell people about."""
-    return _of_type(type_name) or tuple(_WORDS)
+    return _type_statuses(type_name) or tuple(_WORDS)
 
 
-def _of_type(type_name: str) -> tuple[str, ...]:
+def _type_statuses(type_name: str) -> tuple[str, ...]:
     type_ = TYPES.get(type_name.casefold())
     return type_.statuses if type_ else ()
 
 
-def _plain(word: str) -> str:
+def _normalise_word(word: str) -> str:
     return _SPACING.sub("-", word.strip().casefold())

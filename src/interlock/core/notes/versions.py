@@ -2,16 +2,16 @@
 
 import hashlib
 
-CHARS = 12
+VERSION_CHARS = 12
 
 
 def version_of(digest: str) -> str:
-    return digest[:CHARS]
+    return digest[:VERSION_CHARS]
 
 
-def is_version(version: str, digest: str) -> bool:
+def version_matches(version: str, digest: str) -> bool:
     """Whether `version`, as the caller has it, names the text with this digest."""
-    return len(version) >= CHARS and digest.startswith(version.casefold())
+    return len(version) >= VERSION_CHARS and digest.startswith(version.casefold())
 
 
 def digest_of(text: str) -> str:

@@ -7,7 +7,7 @@ DEPTH_MAX = 64  # as deep as JSON of ours goes; deeper is somebody's accident
 KEY_CHARS_MAX = 1000  # YAML looks 1024 characters ahead for the colon of a plain key
 
 # YAML 1.1 takes these for booleans and null, whatever their case.
-_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
+_RESERVED_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
 _PLAIN_MARKS = frozenset(" _-./()'+;=")
 
 # What may not stand in a file, and what some readers take for the end of a line.
@@ -36,13 +36,13 @@ def inline(value: Json) -> str:
     return _scalar(value)
 
 
-def as_read(value: Json) -> Json:
+def value_as_parsed(value: Json) -> Json:
     """What a reader that leaves every scalar a word makes of it."""
     if isinstance(value, list):
-        return [as_read(inner) for inner in value]
+        return [value_as_parsed(inner) for inner in value]
     if isinstance(value, dict):
-        return {_text(key): as_read(inner) for key, inner in value.items()}
-    return _text(value) if isinstance(value, str) else _scalar(value)
+        return {_without_surrogates(key): value_as_parsed(inner) for key, inner in value.items()}
+    return _without_surrogates(value) if isinstance(value, str) else _scalar(value)
 
 
 def is_too_deep(value: Json) -> bool:
@@ -85,14 +85,14 @@ def _scalar(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _number(value)
+        return _float_text(value)
     if isinstance(value, str):
-        value = _text(value)
+        value = _without_surrogates(value)
         return value if _is_plain(value) else f'"{value.translate(_ESCAPES)}"'
     return str(value)
 
 
-def _number(value: float) -> str:
+def _float_text(value: float) -> str:
     if value != value:  # noqa: PLR0124 (only NaN differs from itself)
         return ".nan"
     if value in (float("inf"), float("-inf")):
@@ -101,7 +101,7 @@ def _number(value: float) -> str:
     return f"{digits if '.' in digits else f'{digits}.0'}{exponent}{power}"
 
 
-def _text(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """Without halves of characters, which no file in UTF-8 can hold."""
     if text.isascii():
         return text
@@ -113,6 +113,6 @@ def _is_plain(text: str) -> bool:
     return (
         text[:1].isalpha()
         and not text[-1].isspace()
-        and text.lower() not in _WORDS
+        and text.lower() not in _RESERVED_WORDS
         and all(mark.isalnum() or mark in _PLAIN_MARKS for mark in text)
     )

@@ -12,9 +12,9 @@ from interlock.app.notes.explain import explain_note
 from interlock.app.notes.polling import state_of
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.projects import known_project, known_projects, newest_project
-from interlock.app.notes.search import Filter, Search
+from interlock.app.notes.search import NoteFilter, Search
 from interlock.core.notes import fts_query
-from interlock.core.notes.note import Status
+from interlock.core.notes.note import NoteStatus
 from interlock.server.console import Asked, Console, Shown
 from interlock.server.http_refusals import status_of
 
@@ -23,7 +23,7 @@ PAGE_MAX = 10_000
 READ_SECONDS_MAX = 0.5  # other pages wait as long; a first index goes on with the next look
 TAGS_SHOWN = 5
 FILTERS = ("q", "type", "tag", "status", "folder")
-STATUSES: dict[Status, tuple[str, str]] = {
+STATUSES: dict[NoteStatus, tuple[str, str]] = {
     "open": ("soft", "dot"),
     "active": ("busy", "work"),
     "blocked": ("bad", "blocked"),
@@ -51,7 +51,7 @@ def notes(asked: Asked) -> Shown:
         "is_filtered": any(asked.word(name) for name in FILTERS),
         "to": _Address(asked, project),
         "note_at": partial(note_address, project),
-        "parts": partial(fts_query.parts, query=asked.word("q")),
+        "parts": partial(fts_query.split_at_matches, query=asked.word("q")),
     }
     if not project:
         return Shown("notes.html", "Notes", facts)
@@ -121,7 +121,7 @@ def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Shown:
 def _search(asked: Asked, page: int) -> Search:
     type_, tag, status = asked.word("type"), asked.word("tag"), asked.word("status")
     folder = asked.word("folder").strip("/")
-    wanted = Filter(
+    wanted = NoteFilter(
         types=(type_,) if type_ else (),
         tags=(tag,) if tag else (),
         statuses=(status,) if status else (),

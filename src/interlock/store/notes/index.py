@@ -12,17 +12,17 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.notes import fts_query, keys
 from interlock.core.notes.note import Metadata, Note
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.core.notes.status import status_of
 from interlock.store.lock import WriteLock
 from interlock.store.notes import schema
-from interlock.store.notes.links import clean, directory_of
-from interlock.store.notes.reader import NoteReader, folded_tag
-from interlock.store.notes.rows import Request
+from interlock.store.notes.links import directory_of, storable_text
+from interlock.store.notes.reader import NoteReader, fold_tag
+from interlock.store.notes.rows import NoteChangeRequest
 from interlock.store.sqlite.database import Value
 
 _ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
-_PARTS = ("observation", "link", "tag", "key")
+_PART_TABLES = ("observation", "link", "tag", "key")
 
 
 class NoteIndex(NoteReader):
@@ -31,14 +31,14 @@ class NoteIndex(NoteReader):
         Raises:
             StoreFailure: it can neither be used nor be made.
         """
-        super().__init__(schema.opened(path, lock))
+        super().__init__(schema.open_index(path, lock))
         self._lock = lock
         self._is_changed = False
 
     def reopen(self) -> None:
         """Go on with the file that has the name now. The caller does not hold the lock."""
         self.close()
-        super().__init__(schema.opened(self._db.path, self._lock))
+        super().__init__(schema.open_index(self._db.path, self._lock))
 
     def renew(self) -> None:
         """Begin again with an empty index: this one is damaged. The caller does not hold the lock.
@@ -49,7 +49,7 @@ class NoteIndex(NoteReader):
         with self._lock.held():
             if self.is_current:
                 schema.discard(self._db.path)
-        super().__init__(schema.opened(self._db.path, self._lock))
+        super().__init__(schema.open_index(self._db.path, self._lock))
 
     @contextmanager
     def transaction(self) -> Generator[None]:
@@ -76,7 +76,7 @@ class NoteIndex(NoteReader):
         note: Note,
         *,
         digest: str,
-        stamp: Stamp,
+        stamp: FileStamp,
         is_racy: bool,
         problem: str = "",
     ) -> None:
@@ -90,19 +90,19 @@ class NoteIndex(NoteReader):
             is_racy: Whether that says nothing about the content, so that it is read again.
             problem: Why it was not. Then it has a title, and no words.
         """
-        front, fault = _front(note.front.values)
+        front, fault = _front_json(note.front.values)
         row: tuple[Value, ...] = (
             path,
             directory_of(path),
-            keys.place_of(path),
-            clean(note.title),
-            clean(note.type),
+            keys.folded_path(path),
+            storable_text(note.title),
+            storable_text(note.type),
             status_of(note) or "",
-            clean(note.permalink),
-            clean(keys.key_of(note.permalink)),
+            storable_text(note.permalink),
+            storable_text(keys.key_of(note.permalink)),
             front,
-            _list(note.tags),
-            clean(problem or note.front.problem or fault),
+            _tags_json(note.tags),
+            storable_text(problem or note.front.problem or fault),
             digest,
             stamp.size,
             stamp.modified_ms,
@@ -113,17 +113,17 @@ class NoteIndex(NoteReader):
         )
         with self.transaction():
             self._is_changed = True
-            id_ = self._emptied(path)
+            id_ = self._clear_parts(path)
             if id_ is not None:
                 self._db.run("DELETE FROM note WHERE id = ?", (id_,))
             id_ = self._db.scalar(
-                f"INSERT INTO note VALUES (?, {_marks(len(row))}) RETURNING id", (id_, *row)
+                f"INSERT INTO note VALUES (?, {_placeholders(len(row))}) RETURNING id", (id_, *row)
             )
             self._put_parts(id_, path, note)
             if not problem:
                 self._put_words(id_, note)
 
-    def restamp(self, path: str, stamp: Stamp, *, digest: str, is_racy: bool) -> bool:
+    def restamp(self, path: str, stamp: FileStamp, *, digest: str, is_racy: bool) -> bool:
         """The file was read again and has that digest still; False if the row is of another."""
         with self.transaction():
             before = self._db.row(
@@ -150,7 +150,7 @@ class NoteIndex(NoteReader):
     def remove(self, paths: Iterable[str]) -> None:
         with self.transaction():
             for path in paths:
-                id_ = self._emptied(path)
+                id_ = self._clear_parts(path)
                 if id_ is not None:
                     self._is_changed = True
                     self._db.run("DELETE FROM note WHERE id = ?", (id_,))
@@ -164,7 +164,7 @@ class NoteIndex(NoteReader):
         self._db.run("PRAGMA wal_checkpoint(truncate)")
         self._db.run("PRAGMA secure_delete = off")
 
-    def put_request(self, request: Request) -> None:
+    def put_request(self, request: NoteChangeRequest) -> None:
         """Remember the call."""
         with self.transaction():
             self._db.run(
@@ -191,11 +191,11 @@ class NoteIndex(NoteReader):
                 (before_ms, caller, path),
             )
 
-    def _emptied(self, path: str) -> int | None:
+    def _clear_parts(self, path: str) -> int | None:
         """The number of the note's row, of which nothing but the row is left."""
         id_ = self._db.scalar("SELECT id FROM note WHERE path = ?", (path,))
         if id_ is not None:
-            for table in _PARTS:
+            for table in _PART_TABLES:
                 self._db.run(f"DELETE FROM {table} WHERE note = ?", (id_,))
             self._db.run("DELETE FROM words WHERE rowid = ?", (id_,))
         return id_
@@ -204,72 +204,90 @@ class NoteIndex(NoteReader):
         self._insert(
             "observation",
             [
-                (id_, nr, it.line, clean(it.category), clean(it.text), _list(it.tags), context)
+                (
+                    id_,
+                    nr,
+                    it.line,
+                    storable_text(it.category),
+                    storable_text(it.text),
+                    _tags_json(it.tags),
+                    context,
+                )
                 for nr, it in enumerate(note.observations)
-                for context in (clean(it.context),)
+                for context in (storable_text(it.context),)
             ],
         )
         self._insert(
             "link",
             [
-                (id_, nr, it.line, clean(it.kind), target, keys.key_of(target), clean(it.context))
+                (
+                    id_,
+                    nr,
+                    it.line,
+                    storable_text(it.kind),
+                    target,
+                    keys.key_of(target),
+                    storable_text(it.context),
+                )
                 for nr, it in enumerate(note.links)
-                for target in (clean(it.target),)
+                for target in (storable_text(it.target),)
             ],
         )
-        tags = {folded_tag(clean(tag)) for tag in note.tags} - {""}
+        tags = {fold_tag(storable_text(tag)) for tag in note.tags} - {""}
         self._insert("tag", [(tag, id_) for tag in sorted(tags)])
-        names = keys.keys_of(path, title=clean(note.title), permalink=clean(note.permalink))
+        names = keys.keys_of(
+            path, title=storable_text(note.title), permalink=storable_text(note.permalink)
+        )
         self._insert("key", [(key, id_, rank) for key, rank in sorted(names.items())])
 
     def _put_words(self, id_: int, note: Note) -> None:
         texts = (note.title, " ".join(note.tags), note.body)
         self._db.run(
             "INSERT INTO words (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
-            (id_, *(fts_query.indexed(clean(text)) for text in texts)),
+            (id_, *(fts_query.text_for_index(storable_text(text)) for text in texts)),
         )
 
     def _insert(self, table: str, rows: Sequence[Sequence[Value]]) -> None:
         """All rows with as few statements as SQLite's limit on variables allows."""
         for first in range(0, len(rows), _ROWS_MAX):
             chunk = rows[first : first + _ROWS_MAX]
-            marks = ", ".join([f"({_marks(len(chunk[0]))})"] * len(chunk))
+            marks = ", ".join([f"({_placeholders(len(chunk[0]))})"] * len(chunk))
             values = [value for row in chunk for value in row]
             self._db.run(f"INSERT INTO {table} VALUES {marks}", values)
 
 
-def _marks(count: int) -> str:
+def _placeholders(count: int) -> str:
     return ", ".join("?" * count)
 
 
-def _list(tags: Sequence[str]) -> str:
-    return msgspec.json.encode([clean(tag) for tag in tags]).decode()
+def _tags_json(tags: Sequence[str]) -> str:
+    return msgspec.json.encode([storable_text(tag) for tag in tags]).decode()
 
 
-def _front(values: Metadata) -> tuple[str, str]:
+def _front_json(values: Metadata) -> tuple[str, str]:
     """The frontmatter as JSON, or none and why."""
     try:
         return msgspec.json.encode(values).decode(), ""
     except UnicodeEncodeError:
-        return _front_cleaned(values)
+        return _cleaned_front_json(values)
     except RecursionError:
         return "{}", "its frontmatter is nested too deeply"
 
 
-def _front_cleaned(values: Metadata) -> tuple[str, str]:
+def _cleaned_front_json(values: Metadata) -> tuple[str, str]:
     try:
-        return msgspec.json.encode(_cleaned(values)).decode(), ""
+        return msgspec.json.encode(_clean_json(values)).decode(), ""
     except RecursionError:
         return "{}", "its frontmatter is nested too deeply"
 
 
-def _cleaned(value: Json) -> Json:
+def _clean_json(value: Json) -> Json:
     match value:
         case str():
-            return clean(value)
+            return storable_text(value)
         case list():
-            return [_cleaned(item) for item in value]
+            return [_clean_json(item) for item in value]
         case dict():
-            return {clean(key): _cleaned(item) for key, item in value.items()}
+            return {storable_text(key): _clean_json(item) for key, item in value.items()}
         case _:
             return value

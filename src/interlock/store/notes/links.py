@@ -9,15 +9,15 @@ from interlock.store.notes.rows import LinkRow
 from interlock.store.sqlite.database import Database, Value
 
 # Whom a link means: an address before a name, then the neighbour, then who lies highest.
-MEANT = (
+LINK_TARGET_SQL = (
     "SELECT t.path FROM key k JOIN note t ON t.id = k.note WHERE k.key = {key}"
     " ORDER BY k.rank, t.directory != {directory}, length(t.path), t.path LIMIT 1"
 )
-LINK = "n.path, l.line, l.kind, l.target, l.context"
+LINK_COLUMNS = "n.path, l.line, l.kind, l.target, l.context"
 _NO_DIRECTORY = "/"  # no note lies there
-_EQUALS_MAX = 10
+_CANDIDATES_MAX = 10
 # Halves of characters stand for bytes that are not UTF-8, and SQLite takes neither them nor NUL.
-_FOUL = re.compile("[\0\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class LinkReader:
@@ -38,51 +38,51 @@ class LinkReader:
 
     def links_from(self, path: str) -> list[LinkRow]:
         # Each name is looked up once: a note may name one many times that many notes have.
-        meant = MEANT.format(key="d.key", directory="d.directory")
+        meant = LINK_TARGET_SQL.format(key="d.key", directory="d.directory")
         of_note = "FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?"
         with self.snapshot():
             names = f"SELECT DISTINCT l.key, n.directory {of_note}"
             leads = dict(self._rows(f"SELECT d.key, ({meant}) FROM ({names}) d", (path,)))
-            rows = self._rows(f"SELECT {LINK}, l.key {of_note} ORDER BY l.nr", (path,))
+            rows = self._rows(f"SELECT {LINK_COLUMNS}, l.key {of_note} ORDER BY l.nr", (path,))
             return [LinkRow(*row[:-1], to=leads[row[-1]]) for row in rows]
 
     def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
         """Links that lead to the note, wherever they are written; also those older than it."""
         with self.snapshot():
-            chosen, values = self._leading_to(path)
+            chosen, values = self._links_to_condition(path)
             rows = self._rows(
-                f"SELECT {LINK}, ? FROM link l JOIN note n ON n.id = l.note"
+                f"SELECT {LINK_COLUMNS}, ? FROM link l JOIN note n ON n.id = l.note"
                 f" WHERE {chosen} ORDER BY n.path, l.nr LIMIT ?",
                 (path, *values, limit),
             )
             return [LinkRow(*row) for row in rows]
 
-    def backlinks(self, paths: Sequence[str]) -> dict[str, int]:
+    def backlink_counts(self, paths: Sequence[str]) -> dict[str, int]:
         """How many other notes name each of these, as far as any does."""
         rows = self._db.rows(
             "SELECT t.path, count(DISTINCT l.note) FROM note t JOIN key k ON k.note = t.id"
             " JOIN link l ON l.key = k.key AND l.note != t.id"
-            f" WHERE t.path IN ({marks(paths)}) GROUP BY t.id",
+            f" WHERE t.path IN ({placeholders(paths)}) GROUP BY t.id",
             tuple(paths),
         )
         return dict(rows)
 
-    def unresolved(self, *, limit: int) -> list[LinkRow]:
+    def unresolved_links(self, *, limit: int) -> list[LinkRow]:
         rows = self._rows(
-            f"SELECT {LINK}, NULL FROM link l JOIN note n ON n.id = l.note WHERE NOT EXISTS"
+            f"SELECT {LINK_COLUMNS}, NULL FROM link l JOIN note n ON n.id = l.note WHERE NOT EXISTS"
             " (SELECT 1 FROM key k WHERE k.key = l.key) ORDER BY n.path, l.nr LIMIT ?",
             (limit,),
         )
         return [LinkRow(*row) for row in rows]
 
-    def ambiguous(self, *, limit: int) -> list[tuple[LinkRow, tuple[str, ...]]]:
+    def ambiguous_links(self, *, limit: int) -> list[tuple[LinkRow, tuple[str, ...]]]:
         """Links that may mean several notes, with these: no rule but their length tells them apart.
 
         Only so many links are looked at, and so many candidates of each.
         """
         with self.snapshot():
             rows = self._rows(
-                f"SELECT {LINK}, NULL, l.key, n.directory FROM link l JOIN note n ON n.id = l.note"
+                f"SELECT {LINK_COLUMNS}, NULL, l.key, n.directory FROM link l JOIN note n ON n.id = l.note"
                 " WHERE l.key IN (SELECT key FROM key GROUP BY key HAVING count(*) > 1)"
                 " ORDER BY n.path, l.nr LIMIT ?",
                 (limit,),
@@ -91,19 +91,21 @@ class LinkReader:
             found: list[tuple[LinkRow, tuple[str, ...]]] = []
             for *link, key, directory in list(rows):
                 if (key, directory) not in known:
-                    known[key, directory] = self._equals(key, directory)
+                    known[key, directory] = self._equal_targets(key, directory)
                 if len(known[key, directory]) > 1:
                     found.append((LinkRow(*link), known[key, directory]))
             return found
 
     def _rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
-        return self._db.rows(sql, [clean(it) if isinstance(it, str) else it for it in values])
+        return self._db.rows(
+            sql, [storable_text(it) if isinstance(it, str) else it for it in values]
+        )
 
-    def _one(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
+    def _first_row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
         first, *_ = (*self._rows(sql, values), None)
         return first
 
-    def _leading_to(self, path: str) -> tuple[str, list[Value]]:
+    def _links_to_condition(self, path: str) -> tuple[str, list[Value]]:
         """Which links mean the note, without asking each of them.
 
         Those beside it, if it is the first there; if it is the first of all, also those with
@@ -113,9 +115,9 @@ class LinkReader:
         directory = directory_of(path)
         keys = "SELECT k.key, k.rank FROM key k JOIN note t ON t.id = k.note WHERE t.path = ?"
         for key, rank in list(self._rows(keys, (path,))):
-            if self._meant(key, directory) != path:
+            if self._target_path(key, directory) != path:
                 continue
-            is_first = self._meant(key, _NO_DIRECTORY) == path
+            is_first = self._target_path(key, _NO_DIRECTORY) == path
             conditions.append(
                 "l.key = ? AND (n.directory = ? OR ? AND n.directory NOT IN (SELECT t.directory"
                 " FROM key k JOIN note t ON t.id = k.note WHERE k.key = ? AND k.rank = ?))"
@@ -123,31 +125,31 @@ class LinkReader:
             values += [key, directory, is_first, key, rank]
         return f"({' OR '.join(conditions) or 'false'})", values
 
-    def _meant(self, key: str, directory: str) -> str | None:
+    def _target_path(self, key: str, directory: str) -> str | None:
         """The path of the note that this name means to those who lie in the directory."""
-        row = self._one(MEANT.format(key="?", directory="?"), (key, directory))
+        row = self._first_row(LINK_TARGET_SQL.format(key="?", directory="?"), (key, directory))
         return row[0] if row else None
 
-    def _equals(self, key: str, directory: str) -> tuple[str, ...]:
+    def _equal_targets(self, key: str, directory: str) -> tuple[str, ...]:
         """The paths of those that the name means equally well there."""
         rows = list(
             self._rows(
                 "SELECT t.path, k.rank, t.directory = ? FROM key k JOIN note t ON t.id = k.note"
                 " WHERE k.key = ? ORDER BY k.rank, t.directory != ?, length(t.path), t.path"
                 " LIMIT ?",
-                (directory, key, directory, _EQUALS_MAX),
+                (directory, key, directory, _CANDIDATES_MAX),
             )
         )
         return tuple(path for path, *rule in rows if rule == [*rows[0][1:]])
 
 
-def clean(text: str) -> str:
-    return text if text.isascii() and "\0" not in text else _FOUL.sub("\ufffd", text)
+def storable_text(text: str) -> str:
+    return text if text.isascii() and "\0" not in text else _UNSTORABLE.sub("\ufffd", text)
 
 
 def directory_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def marks(values: Sequence[Value]) -> str:
+def placeholders(values: Sequence[Value]) -> str:
     return ", ".join("?" * len(values))

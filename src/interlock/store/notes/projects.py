@@ -17,11 +17,11 @@ _NAME_CHARS = 24
 _BYTES_MAX = 32 * 1024
 
 
-def remember(place: Path, root: Path) -> None:
+def remember(directory: Path, root: Path) -> None:
     """The project at `root` uses its notes now. Where that cannot be written, it is not known."""
-    path = _file(place, str(root))
+    path = _project_file(directory, str(root))
     with contextlib.suppress(OSError):
-        if _read(path) == str(root):
+        if _read_root(path) == str(root):
             os.utime(path)
             return
         draft = path.with_name(f".{path.name}-{os.getpid()}")
@@ -30,27 +30,27 @@ def remember(place: Path, root: Path) -> None:
         draft.replace(path)
 
 
-def is_remembered(place: Path, root: str) -> bool:
-    return _read(_file(place, root)) == root
+def is_remembered_project(directory: Path, root: str) -> bool:
+    return _read_root(_project_file(directory, root)) == root
 
 
-def remembered(place: Path, *, limit: int) -> list[str]:
+def remembered_projects(directory: Path, *, limit: int) -> list[str]:
     """The roots of the projects, the one that used its notes last first."""
     found: list[tuple[int, str]] = []
-    with contextlib.suppress(OSError), os.scandir(place) as entries:
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.endswith(_SUFFIX):
                 with contextlib.suppress(OSError):  # deleted in this moment
                     found.append((-entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
-    return [root for _, path in sorted(found)[:limit] if (root := _read(Path(path)))]
+    return [root for _, path in sorted(found)[:limit] if (root := _read_root(Path(path)))]
 
 
-def _file(place: Path, root: str) -> Path:
+def _project_file(directory: Path, root: str) -> Path:
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:_NAME_CHARS]
-    return place / f"{name}{_SUFFIX}"
+    return directory / f"{name}{_SUFFIX}"
 
 
-def _read(path: Path) -> str:
+def _read_root(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return os.fsdecode(file.read(_BYTES_MAX))

@@ -6,33 +6,40 @@ from typing import Any
 
 import msgspec
 
-from interlock.core.notes.keys import folded, key_of
-from interlock.core.notes.stamp import Stamp
-from interlock.store.notes.links import LINK, MEANT, LinkReader, clean, directory_of, marks
+from interlock.core.notes.keys import fold_name, key_of
+from interlock.core.notes.stamp import FileStamp
+from interlock.store.notes.links import (
+    LINK_COLUMNS,
+    LINK_TARGET_SQL,
+    LinkReader,
+    directory_of,
+    placeholders,
+    storable_text,
+)
 from interlock.store.notes.rows import (
-    Choices,
-    Counts,
-    Filter,
-    Hit,
-    Known,
+    FilterChoices,
+    IndexCounts,
+    IndexedFile,
+    IndexHit,
+    NoteChangeRequest,
+    NoteFilter,
+    NoteRow,
+    NoteTitle,
     ObservationRow,
-    Request,
-    Row,
-    Title,
 )
 from interlock.store.sqlite.database import Database, Value
 
-_ROW = (
+_NOTE_COLUMNS = (
     "n.path, n.title, n.type, n.status, n.permalink, n.front, n.tags, n.problem,"
     " n.digest, n.size, n.modified_ms"
 )
-_NEWEST = "n.modified_ms DESC, n.path"
+_NEWEST_FIRST = "n.modified_ms DESC, n.path"
 
 
 class NoteReader(LinkReader):
     def __init__(self, db: Database) -> None:
         super().__init__(db)
-        self._file = _identity(db)
+        self._file = _file_identity(db)
 
     def close(self) -> None:
         self._db.close()
@@ -40,86 +47,86 @@ class NoteReader(LinkReader):
     @property
     def is_current(self) -> bool:
         """Whether others still see this file, or somebody put another in its place."""
-        return _identity(self._db) == self._file
+        return _file_identity(self._db) == self._file
 
-    def stamps(self) -> dict[str, Known]:
+    def indexed_files(self) -> dict[str, IndexedFile]:
         rows = self._rows("SELECT path, mtime_ns, ctime_ns, size, ino, digest, is_racy FROM note")
         return {
-            path: Known(Stamp(mtime, ctime, size, ino), digest, bool(is_racy))
+            path: IndexedFile(FileStamp(mtime, ctime, size, ino), digest, bool(is_racy))
             for path, mtime, ctime, size, ino, digest, is_racy in rows
         }
 
-    def by_path(self, path: str) -> Row | None:
-        row = self._one(f"SELECT {_ROW} FROM note n WHERE n.path = ?", (path,))
-        return _row(*row) if row else None
+    def by_path(self, path: str) -> NoteRow | None:
+        row = self._first_row(f"SELECT {_NOTE_COLUMNS} FROM note n WHERE n.path = ?", (path,))
+        return _note_row(*row) if row else None
 
-    def find(self, key: str, *, near: str = "") -> list[Row]:
+    def find_by_name(self, key: str, *, near: str = "") -> list[NoteRow]:
         """Every note that is called so, the one first that a link in the note `near` means.
 
         Those with such a number only where none has it for an address or a name.
         """
         rows = self._rows(
-            f"SELECT {_ROW} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?1"
+            f"SELECT {_NOTE_COLUMNS} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?1"
             " AND (k.rank < 2 OR NOT EXISTS (SELECT 1 FROM key o WHERE o.key = ?1 AND o.rank < 2))"
             " ORDER BY k.rank, n.directory != ?2, length(n.path), n.path",
             (key_of(key), directory_of(near)),
         )
-        return [_row(*row) for row in rows]
+        return [_note_row(*row) for row in rows]
 
-    def like(self, glob: str, *, limit: int) -> list[Row]:
+    def find_by_glob(self, glob: str, *, limit: int) -> list[NoteRow]:
         """Notes whose permalink or path fits what `core.notes.address.glob_of` made."""
         rows = self._rows(
-            f"SELECT {_ROW} FROM note n WHERE n.place GLOB ? OR n.permalink_key GLOB ?"
+            f"SELECT {_NOTE_COLUMNS} FROM note n WHERE n.place GLOB ? OR n.permalink_key GLOB ?"
             " ORDER BY n.path LIMIT ?",
             (glob, glob, limit),
         )
-        return [_row(*row) for row in rows]
+        return [_note_row(*row) for row in rows]
 
-    def rows(self, wanted: Filter, *, limit: int) -> list[Row]:
+    def newest_notes(self, note_filter: NoteFilter, *, limit: int) -> list[NoteRow]:
         """The newest first."""
-        conditions, values = _conditions(wanted)
+        conditions, values = _filter_conditions(note_filter)
         rows = self._rows(
-            f"SELECT {_ROW} FROM note n WHERE {conditions} ORDER BY {_NEWEST} LIMIT ?",
+            f"SELECT {_NOTE_COLUMNS} FROM note n WHERE {conditions} ORDER BY {_NEWEST_FIRST} LIMIT ?",
             (*values, limit),
         )
-        return [_row(*row) for row in rows]
+        return [_note_row(*row) for row in rows]
 
-    def count(self, wanted: Filter) -> int:
-        conditions, values = _conditions(wanted)
+    def count_notes(self, note_filter: NoteFilter) -> int:
+        conditions, values = _filter_conditions(note_filter)
         return self._db.scalar(f"SELECT count(*) FROM note n WHERE {conditions}", values)
 
-    def search(self, expression: str, wanted: Filter, *, limit: int) -> list[Hit]:
+    def search(self, expression: str, note_filter: NoteFilter, *, limit: int) -> list[IndexHit]:
         """The best first. The expression is one that `core.notes.words` made."""
-        conditions, values = _conditions(wanted)
+        conditions, values = _filter_conditions(note_filter)
         # In this order: SQLite would rather ask for the words once for each note.
         rows = self._rows(
-            f"SELECT {_ROW}, w.rank FROM words w CROSS JOIN note n ON n.id = w.rowid"
+            f"SELECT {_NOTE_COLUMNS}, w.rank FROM words w CROSS JOIN note n ON n.id = w.rowid"
             f" WHERE words MATCH ? AND {conditions} ORDER BY w.rank, n.path LIMIT ?",
             (expression, *values, limit),
         )
-        return [Hit(_row(*row[:-1]), -row[-1]) for row in rows]
+        return [IndexHit(_note_row(*row[:-1]), -row[-1]) for row in rows]
 
-    def observations(self, wanted: Filter, *, limit: int) -> list[ObservationRow]:
+    def observations(self, note_filter: NoteFilter, *, limit: int) -> list[ObservationRow]:
         """Those of the notes wanted, the newest notes first; of one category, if that is said."""
-        return self._observations(*_of_category(wanted), limit)
+        return self._observations(*_observation_conditions(note_filter), limit)
 
     def observations_in(self, path: str, *, limit: int) -> list[ObservationRow]:
         """Those of one note."""
         return self._observations("n.path = ?", [path], limit)
 
-    def count_observations(self, wanted: Filter) -> int:
-        conditions, values = _of_category(wanted)
+    def count_observations(self, note_filter: NoteFilter) -> int:
+        conditions, values = _observation_conditions(note_filter)
         return self._db.scalar(
             f"SELECT count(*) FROM observation o JOIN note n ON n.id = o.note WHERE {conditions}",
             values,
         )
 
-    def titles(self) -> list[Title]:
+    def titles(self) -> list[NoteTitle]:
         rows = self._rows("SELECT path, title, permalink FROM note ORDER BY path")
-        return [Title(*row) for row in rows]
+        return [NoteTitle(*row) for row in rows]
 
-    def counts(self) -> Counts:
-        row = self._one(
+    def counts(self) -> IndexCounts:
+        row = self._first_row(
             "SELECT (SELECT count(*) FROM note), (SELECT count(*) FROM observation),"
             " (SELECT count(*) FROM link), (SELECT count(*) FROM link l"
             " WHERE NOT EXISTS (SELECT 1 FROM key k WHERE k.key = l.key)),"
@@ -127,36 +134,36 @@ class NoteReader(LinkReader):
             " (SELECT count(*) FROM note WHERE problem != '')"
         )
         assert row is not None, "counting always gives a row"
-        return Counts(*row)
+        return IndexCounts(*row)
 
-    def choices(self, *, limit: int) -> Choices:
-        return Choices(
-            self._counted("type", "note", limit),
-            self._counted("status", "note", limit),
-            self._counted("tag", "tag", limit),
-            self._counted("directory", "note", limit),
+    def filter_choices(self, *, limit: int) -> FilterChoices:
+        return FilterChoices(
+            self._value_counts("type", "note", limit),
+            self._value_counts("status", "note", limit),
+            self._value_counts("tag", "tag", limit),
+            self._value_counts("directory", "note", limit),
         )
 
-    def fronted(self, key: str, word: str, *, limit: int) -> list[Row]:
+    def find_by_frontmatter(self, key: str, word: str, *, limit: int) -> list[NoteRow]:
         """Notes whose frontmatter says this word under this key, the newest first."""
         rows = self._rows(
-            f"SELECT {_ROW} FROM note n WHERE json_extract(n.front, ?) = ?"
-            f" ORDER BY {_NEWEST} LIMIT ?",
+            f"SELECT {_NOTE_COLUMNS} FROM note n WHERE json_extract(n.front, ?) = ?"
+            f" ORDER BY {_NEWEST_FIRST} LIMIT ?",
             (f'$."{key}"', word, limit),
         )
-        return [_row(*row) for row in rows]
+        return [_note_row(*row) for row in rows]
 
-    def mark(self) -> int:
+    def change_mark(self) -> int:
         """Another one whenever a note was put or removed since, by whichever process."""
         return self._db.scalar("SELECT value FROM mark")
 
-    def request(self, key: str) -> Request | None:
-        row = self._one(
+    def find_request(self, key: str) -> NoteChangeRequest | None:
+        row = self._first_row(
             "SELECT key, arguments, at_ms, path, before, answer, caller, is_done FROM request"
             " WHERE key = ?",
             (key,),
         )
-        return Request(*row[:-1], is_done=bool(row[-1])) if row else None
+        return NoteChangeRequest(*row[:-1], is_done=bool(row[-1])) if row else None
 
     def dump(self) -> dict[str, Any]:
         """All that the files say, in an order that does not depend on how it came here."""
@@ -164,13 +171,13 @@ class NoteReader(LinkReader):
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
             " USING fts5vocab ('main', 'words', 'instance')"
         )
-        meant = MEANT.format(key="l.key", directory="n.directory")
+        meant = LINK_TARGET_SQL.format(key="l.key", directory="n.directory")
         queries = {
             "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
             " front, tags, problem, digest, size, modified_ms FROM note n",
             "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
             " FROM observation o JOIN note n ON n.id = o.note",
-            "link": f"SELECT {LINK}, ({meant}), l.nr, l.key FROM link l"
+            "link": f"SELECT {LINK_COLUMNS}, ({meant}), l.nr, l.key FROM link l"
             " JOIN note n ON n.id = l.note",
             "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
             "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
@@ -196,11 +203,11 @@ class NoteReader(LinkReader):
             (*values, limit),
         )
         return [
-            ObservationRow(path, title, modified, line, category, text, _words(tags), context)
+            ObservationRow(path, title, modified, line, category, text, _decode_tags(tags), context)
             for path, title, modified, line, category, text, tags, context in rows
         ]
 
-    def _counted(self, column: str, table: str, limit: int) -> dict[str, int]:
+    def _value_counts(self, column: str, table: str, limit: int) -> dict[str, int]:
         return dict(
             self._db.rows(
                 f"SELECT {column}, count(*) FROM {table} WHERE {column} != '' GROUP BY {column}"
@@ -210,7 +217,7 @@ class NoteReader(LinkReader):
         )
 
 
-def _identity(db: Database) -> tuple[int, int] | None:
+def _file_identity(db: Database) -> tuple[int, int] | None:
     try:
         seen = os.stat(db.path)
     except OSError:
@@ -218,17 +225,17 @@ def _identity(db: Database) -> tuple[int, int] | None:
     return seen.st_dev, seen.st_ino
 
 
-def _row(*values: Any) -> Row:
+def _note_row(*values: Any) -> NoteRow:
     path, title, type_, status, permalink, front, tags, problem, *figures = values
     digest, size, modified_ms = figures
-    return Row(
+    return NoteRow(
         path=path,
         title=title,
         type=type_,
         status=status,
         permalink=permalink,
         front=msgspec.json.decode(front),
-        tags=_words(tags),
+        tags=_decode_tags(tags),
         problem=problem,
         digest=digest,
         size=size,
@@ -236,45 +243,45 @@ def _row(*values: Any) -> Row:
     )
 
 
-def _words(stored: str) -> tuple[str, ...]:
+def _decode_tags(stored: str) -> tuple[str, ...]:
     return tuple(msgspec.json.decode(stored, type=list[str]))
 
 
-def _conditions(wanted: Filter) -> tuple[str, list[Value]]:
+def _filter_conditions(note_filter: NoteFilter) -> tuple[str, list[Value]]:
     conditions, values = list[str](), list[Value]()
-    for column, among in (("type", wanted.types), ("status", wanted.statuses)):
+    for column, among in (("type", note_filter.types), ("status", note_filter.statuses)):
         if among:
-            conditions.append(f"n.{column} IN ({marks(among)})")
+            conditions.append(f"n.{column} IN ({placeholders(among)})")
             values += among
-    if wanted.not_types:
-        conditions.append(f"n.type NOT IN ({marks(wanted.not_types)})")
-        values += wanted.not_types
-    if wanted.tags:
-        tags = tuple({clean(folded_tag(tag)) for tag in wanted.tags})
+    if note_filter.not_types:
+        conditions.append(f"n.type NOT IN ({placeholders(note_filter.not_types)})")
+        values += note_filter.not_types
+    if note_filter.tags:
+        tags = tuple({storable_text(fold_tag(tag)) for tag in note_filter.tags})
         conditions.append(
-            f"n.id IN (SELECT note FROM tag WHERE tag IN ({marks(tags)})"
+            f"n.id IN (SELECT note FROM tag WHERE tag IN ({placeholders(tags)})"
             " GROUP BY note HAVING count(*) = ?)"
         )
         values += [*tags, len(tags)]
-    if wanted.category:
+    if note_filter.category:
         conditions.append("n.id IN (SELECT note FROM observation WHERE category = ?)")
-        values.append(wanted.category)
-    if wanted.since_ms:
+        values.append(note_filter.category)
+    if note_filter.since_ms:
         conditions.append("n.modified_ms >= ?")
-        values.append(wanted.since_ms)
-    if wanted.prefix:
+        values.append(note_filter.since_ms)
+    if note_filter.prefix:
         conditions.append("n.path >= ? AND n.path < ?")
-        values += [wanted.prefix, wanted.prefix + "\U0010ffff"]
+        values += [note_filter.prefix, note_filter.prefix + "\U0010ffff"]
     return " AND ".join(conditions) or "true", values
 
 
-def _of_category(wanted: Filter) -> tuple[str, list[Value]]:
+def _observation_conditions(note_filter: NoteFilter) -> tuple[str, list[Value]]:
     """For observations: those of the category itself, and not all of a note that has one."""
-    conditions, values = _conditions(msgspec.structs.replace(wanted, category=""))
-    if not wanted.category:
+    conditions, values = _filter_conditions(msgspec.structs.replace(note_filter, category=""))
+    if not note_filter.category:
         return conditions, values
-    return f"o.category = ? AND {conditions}", [wanted.category, *values]
+    return f"o.category = ? AND {conditions}", [note_filter.category, *values]
 
 
-def folded_tag(tag: str) -> str:
-    return folded(tag.removeprefix("#"))
+def fold_tag(tag: str) -> str:
+    return fold_name(tag.removeprefix("#"))

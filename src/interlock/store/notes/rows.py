@@ -3,10 +3,10 @@
 import msgspec
 
 from interlock.core.notes.note import Metadata
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 
 
-class Row(msgspec.Struct, frozen=True):
+class NoteRow(msgspec.Struct, frozen=True):
     """A note, without its text."""
 
     path: str
@@ -24,8 +24,8 @@ class Row(msgspec.Struct, frozen=True):
     modified_ms: int
 
 
-class Hit(msgspec.Struct, frozen=True):
-    row: Row
+class IndexHit(msgspec.Struct, frozen=True):
+    row: NoteRow
     score: float
     """bm25, the higher the better; comparable within one search only."""
 
@@ -52,22 +52,22 @@ class ObservationRow(msgspec.Struct, frozen=True):
     context: str
 
 
-class Title(msgspec.Struct, frozen=True):
+class NoteTitle(msgspec.Struct, frozen=True):
     path: str
     title: str
     permalink: str
 
 
-class Known(msgspec.Struct, frozen=True):
+class IndexedFile(msgspec.Struct, frozen=True):
     """What the index holds about a file, as far as a scan compares it."""
 
-    stamp: Stamp
+    stamp: FileStamp
     digest: str
     is_racy: bool
     """It was read so soon after a change that the stamp says nothing."""
 
 
-class Filter(msgspec.Struct, frozen=True):
+class NoteFilter(msgspec.Struct, frozen=True):
     """Which notes are wanted; an empty field asks for nothing."""
 
     types: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Filter(msgspec.Struct, frozen=True):
     """What its path begins with: `specs/` for a directory."""
 
 
-class Counts(msgspec.Struct, frozen=True):
+class IndexCounts(msgspec.Struct, frozen=True):
     notes: int
     observations: int
     links: int
@@ -95,7 +95,7 @@ class Counts(msgspec.Struct, frozen=True):
     problems: int
 
 
-class Choices(msgspec.Struct, frozen=True):
+class FilterChoices(msgspec.Struct, frozen=True):
     """What there is to filter by, with how many notes have it; the most common first."""
 
     types: dict[str, int]
@@ -104,7 +104,7 @@ class Choices(msgspec.Struct, frozen=True):
     directories: dict[str, int]
 
 
-class Request(msgspec.Struct, frozen=True):
+class NoteChangeRequest(msgspec.Struct, frozen=True):
     """A call that changes a note, under the name by which a repetition is known."""
 
     key: str

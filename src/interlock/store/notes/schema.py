@@ -90,18 +90,18 @@ PRAGMA user_version = {VERSION};
 """
 
 
-def opened(path: Path, lock: WriteLock) -> Database:
+def open_index(path: Path, lock: WriteLock) -> Database:
     """The index, with its tables. The caller does not hold the lock: it is taken to make them.
 
     Raises:
         StoreFailure: it can neither be used nor be made.
     """
-    db = _whole(path)
+    db = _open_existing(path)
     if db is not None:
         return db
     with lock.held():
-        db = _whole(path)  # another process may have made it since
-        return db if db is not None else _made(path)
+        db = _open_existing(path)  # another process may have made it since
+        return db if db is not None else _create_index(path)
 
 
 def discard(path: Path) -> None:
@@ -114,7 +114,7 @@ def discard(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _whole(path: Path) -> Database | None:
+def _open_existing(path: Path) -> Database | None:
     """The index as it is, if it is one of ours."""
     if not path.exists():
         return None
@@ -129,7 +129,7 @@ def _whole(path: Path) -> Database | None:
     return None
 
 
-def _made(path: Path) -> Database:
+def _create_index(path: Path) -> Database:
     discard(path)
     db = Database.read_write(path)
     _prepare(db)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 
 BYTES_MAX = 4 * 1024 * 1024  # what is larger is no note, and would be read at every change
@@ -28,12 +28,12 @@ class Found(msgspec.Struct, frozen=True):
     text: str
     """Bytes that are not UTF-8 are halves of characters, and are written as they were."""
     digest: str
-    stamp: Stamp
+    stamp: FileStamp
 
 
 class Written(msgspec.Struct, frozen=True):
     digest: str
-    stamp: Stamp
+    stamp: FileStamp
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -43,8 +43,8 @@ class Moved(msgspec.Struct, frozen=True):
     """What is there now; nothing, if there is no file."""
 
 
-def stamp(seen: os.stat_result) -> Stamp:
-    return Stamp(
+def stamp(seen: os.stat_result) -> FileStamp:
+    return FileStamp(
         seen.st_mtime_ns & _INT_MAX,
         seen.st_ctime_ns & _INT_MAX,
         seen.st_size,

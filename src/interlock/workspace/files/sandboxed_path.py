@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.core.notes.invisible import UNSEEN
+from interlock.core.notes.invisible import INVISIBLE_CHARACTER
 
 NAME_BYTES_MAX = 255  # what every file system takes
 PARTS_MAX = 32  # nobody files notes deeper than this, and a walk must end
 
 # Control characters, those that nobody sees and that make a name look like another, halves of
 # characters (names that are not UTF-8), and what separates names on Windows.
-_FOUL = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|{UNSEEN}")
+_FOUL = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|{INVISIBLE_CHARACTER}")
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.core.notes.stamp import Stamp
+from interlock.core.notes.stamp import FileStamp
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files import atomic_file, sandboxed_path
 from interlock.workspace.files.atomic_file import Found, Moved, Written
@@ -39,7 +39,7 @@ class Twin(msgspec.Struct, frozen=True):
 class Scan(msgspec.Struct, frozen=True):
     """What lies in the folder, as far as it could be looked at."""
 
-    files: dict[str, Stamp]
+    files: dict[str, FileStamp]
     unreadable: tuple[str, ...] = ()
     """Directories and files about which nothing can be said, nor of what is below them; the folder
     itself is an empty string."""
@@ -177,7 +177,7 @@ class Folder:
                     found.unreadable.append(place)
         return found.scan()
 
-    def stamp(self, path: str) -> Stamp | None:
+    def stamp(self, path: str) -> FileStamp | None:
         """How the note looks now; nothing, if there is none or nobody can tell."""
         with suppress(OSError), self._place_or_none(path) as place:
             if place is not None:
@@ -254,7 +254,7 @@ class _Findings:
     """What a scan has found so far."""
 
     def __init__(self) -> None:
-        self.files: dict[str, Stamp] = {}
+        self.files: dict[str, FileStamp] = {}
         self.unreadable: list[str] = []
         self.skipped: list[str] = []
         self.drafts: list[str] = []
