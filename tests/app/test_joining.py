@@ -8,7 +8,7 @@ from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import Begun
-from interlock.core.gate.state import Mode, Row
+from interlock.core.gate.state import GateRow, Mode
 from interlock.core.protocol.gated_session import ChangeNotAllowed
 from interlock.store import gate_rows as rows
 from tests.app.callers import begun, begun_run, in_client, project, talk
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.both_stores
 
 def mode_at_gate(home: Path, name: str) -> str:
     row = rows.read(home, "claude-code", name)
-    return f"{row.session} {row.mode}" if isinstance(row, Row) else row.why
+    return f"{row.session} {row.mode}" if isinstance(row, GateRow) else row.why
 
 
 def test_the_gate_follows_a_conversation_to_an_older_session(

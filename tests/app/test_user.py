@@ -11,7 +11,7 @@ from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, Not
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.sessions.lookup import check_stream, list_sessions
-from interlock.core.gate.state import Row, Unknown
+from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.protocol.gated_session import Conversation
@@ -129,11 +129,11 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
     opt_in(tmp_path, "standard")
     session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
-    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), Row)
+    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), GateRow)
 
     deletion.delete(app, session)
 
-    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), Unknown)
+    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), UnknownState)
     files = [path for path in home.iterdir() if path.is_file()]
     left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
     assert left == []

@@ -11,8 +11,8 @@ from interlock.cli.commands import interlock
 from interlock.core.gate.decide import decide
 from interlock.core.gate.own_commands import verb_of
 from interlock.core.gate.shell import analyse
-from interlock.core.gate.state import MODES, Policy, Row
-from interlock.core.gate.tool_call import call_of
+from interlock.core.gate.state import MODES, GateRow, Policy
+from interlock.core.gate.tool_call import parse_tool_call
 from tests.cli.conftest import Terminal
 from tests.scenes import started
 
@@ -77,8 +77,8 @@ def test_an_agent_is_refused_what_is_the_users(
 def test_an_agents_shell_is_refused_it_too(path: tuple[str, ...]) -> None:
     command = " ".join(("interlock", *path, *ARGUMENTS[path]))
     for mode in MODES:
-        row = Row("ses_1", mode, is_started=True, task="T-1")
-        call = call_of("claude-code", "Bash", {"command": command}, "/work")
+        row = GateRow("ses_1", mode, is_started=True, task="T-1")
+        call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
 
         decision = decide(row, Policy(), call, home="/home/interlock")
 
@@ -114,14 +114,14 @@ def test_notes_are_read_in_every_mode_and_what_writes_is_not_known() -> None:
     assert set(found.values()) == {"reads", "unknown"}
     assert verb("session", "publish") == verb("session", "handoff") == "unknown"
     for mode, answers in zip(MODES, ("deny", "ask", "allow"), strict=False):
-        row = Row("ses_1", mode, is_started=True, task="T-1")
+        row = GateRow("ses_1", mode, is_started=True, task="T-1")
         for command, expected in (
             ("interlock note search --json words", "allow"),
             ("interlock note read n > n.md", "deny" if mode != "coding" else "allow"),
             ("interlock note write T --content x", answers),
             ("interlock migrate handoff HANDOFF.md", answers),
         ):
-            call = call_of("claude-code", "Bash", {"command": command}, "/work")
+            call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
 
             decision = decide(row, Policy(), call, home="/home/interlock")
 

@@ -14,10 +14,10 @@ from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.core.gate.paths import ALWAYS
+from interlock.core.gate.paths import ALWAYS_PROTECTED
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
-from interlock.core.gate.tools import CLASSES, HOSTS, Host, class_of
+from interlock.core.gate.tools import HOSTS, TOOL_CLASSES, Host, class_of
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
 from interlock.hooks.full_hook import Event, Outcome, run
@@ -35,7 +35,7 @@ UNLISTED = (
     ),
     *("Brandnew", "bash", "read", "Read ", "READ", "mcp", "interlock", "", "Über", "apply_patch"),
 )
-TOOLS = (*CLASSES[HOST], *UNLISTED)
+TOOLS = (*TOOL_CLASSES[HOST], *UNLISTED)
 INPUTS: dict[str, dict[str, Any]] = {
     "edit": {"file_path": "<PROJECT>/a.py", "content": "x"},
     "shell": {"command": "ls src"},
@@ -103,7 +103,12 @@ def inputs(kind: str, scene: Scene) -> Iterator[object]:
         yield from ({"path": str(scene.home)}, {"path": f"{scene.home}/x/.."}, {"path": "."})
         yield from ({"path": f"../{scene.home.name}"}, {"path": "secret"}, {"path": ""})
     if kind == "edit":
-        for end in (*ALWAYS, str(scene.home / "gate.db"), "../.mcp.json", "a/../.MCP.json"):
+        for end in (
+            *ALWAYS_PROTECTED,
+            str(scene.home / "gate.db"),
+            "../.mcp.json",
+            "a/../.MCP.json",
+        ):
             yield {"file_path": str(scene.project / end)}
         yield {"path": "<PROJECT>/a", "notebook_path": "<PROJECT>/.mcp.json"}
         yield {"file_path": "<PROJECT>/a", "input": "*** Add File: .mcp.json"}
@@ -270,11 +275,11 @@ def test_the_tables_are_those_of_the_core() -> None:
     assert fast.SECRETS == SECRETS
     for host, table in fast.TOOLS.items():
         known = {name: kind for kind, names in table.items() for name in names.split()}
-        assert known == CLASSES[HOSTS[[str(name) for name in HOSTS].index(host)]]
+        assert known == TOOL_CLASSES[HOSTS[[str(name) for name in HOSTS].index(host)]]
     assert list(fast.TOOLS) == [HOST], "another host may send another payload: look at it first"
     for tool in TOOLS:
         assert fast.class_of(HOST, tool) == class_of(HOST, tool)
-    for end in ALWAYS:
+    for end in ALWAYS_PROTECTED:
         first = end.split("/")[0]
         assert any(first.startswith(marker) for marker in fast.MARKERS.split()), end
 
@@ -283,7 +288,7 @@ def test_the_tables_are_those_of_the_core() -> None:
 def test_other_hosts_are_for_the_full_hook(scene: Scene, host: Host) -> None:
     scene.goes_to("disabled")
 
-    for tool in (*CLASSES[host], *UNLISTED):
+    for tool in (*TOOL_CLASSES[host], *UNLISTED):
         assert not scene.is_fast(scene.payload(tool), host=host)
 
 

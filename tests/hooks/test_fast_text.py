@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from interlock.core.gate import paths
 from interlock.core.gate.decide import decide
 from interlock.core.gate.secret_files import SECRETS
-from interlock.core.gate.state import Policy, Row
-from interlock.core.gate.tool_call import call_of
+from interlock.core.gate.state import GateRow, Policy
+from interlock.core.gate.tool_call import parse_tool_call
 from interlock.hooks import fast
 from interlock.hooks.full_hook import Event, Outcome, run
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
@@ -20,7 +20,7 @@ from tests.hooks.test_fast import HOST, NOTED, Scene, scene
 
 __all__ = ["scene"]  # a fixture
 
-ROW = Row("ses_1", "coding", is_started=True)
+ROW = GateRow("ses_1", "coding", is_started=True)
 HOMES = ("/home/u/.local/share/interlock", "/data/il", "/srv/.git/x/Interlock", "/w")
 HOMES_ODD = ("/home//u/x", "/home/u/x/", "home/u", "", "/", "/home/./u", "/home/../u")
 CWDS = (
@@ -37,7 +37,7 @@ CWDS = (
 
 def is_allowed(tool: str, given: dict[str, Any], cwd: str, home: str) -> bool:
     """By the core, in coding, in a project without rules of its own."""
-    call = call_of(HOST, tool, given, cwd)
+    call = parse_tool_call(HOST, tool, given, cwd)
     return decide(ROW, Policy(), call, home=home).answer == "allow"
 
 
@@ -83,7 +83,7 @@ DENIED = (
         "sed -n 'w .mcp.json' a",
         "rm .MCP.json",
     ),
-    *(f"touch {end}" for end in paths.ALWAYS),
+    *(f"touch {end}" for end in paths.ALWAYS_PROTECTED),
     *(f"touch {HOMES[0]}/gate-off", "cd /home/u/.local && touch share/interlock/gate.db"),
     *("cat /data/il/secret", "cd ../il && cat keyring", "grep -r x il", "cp agent-secret x"),
     *("touch /data/il/x", "touch ../il/x", "touch il", "cd /srv/.git/x && rm -r interlock", "rm x"),
@@ -158,14 +158,14 @@ RESPELLED = (
 @pytest.mark.parametrize(("old", "new"), RESPELLED)
 def test_no_respelling_of_a_protected_path_passes(old: str, new: str) -> None:
     for home in HOMES:
-        for path in (*(f"/work/{end}" for end in paths.ALWAYS), home, f"{home}/gate.db"):
+        for path in (*(f"/work/{end}" for end in paths.ALWAYS_PROTECTED), home, f"{home}/gate.db"):
             for case in (path, path.upper(), path.title(), path.casefold()):
                 inner = f"{case[0]}{case[1:].replace(old, new)}" if old else case
                 for text in (inner, case.replace(old, new, 1), f"{case}{new}x", f"{case}/"):
                     agrees_on(text, "/work", home)
 
 
-PARTS = [part for end in (*paths.ALWAYS, *HOMES, *SECRETS) for part in end.split("/")]
+PARTS = [part for end in (*paths.ALWAYS_PROTECTED, *HOMES, *SECRETS) for part in end.split("/")]
 SEPARATORS = st.sampled_from(["/", "//", "/./", "/../", "/x/../", "\\"])
 PART = st.sampled_from(
     [*PARTS, "..", ".", "", "a", "x y", ".gitignore", ".mcp.json\u212a", "~", "C:"]

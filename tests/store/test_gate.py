@@ -9,7 +9,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.core.gate.state import Row, Unknown
+from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
@@ -23,7 +23,7 @@ def place(home: Path) -> Path:
 
 
 def published(name: str, *, version: int = 1, session: str = "ses_1") -> Published:
-    row = Row(session, "coding", is_started=True, task="T", version=version)
+    row = GateRow(session, "coding", is_started=True, task="T", version=version)
     return Published("claude-code", name, "/p", row, is_simple=True, config="1 2 3 4 5")
 
 
@@ -40,7 +40,7 @@ def test_what_was_published_is_read_until_it_is_withdrawn(place: Path) -> None:
     assert gate_rows.read(place, "claude-code", "a") == published("a").row
     assert columns(place) == [("a", 1, 1, "1 2 3 4 5"), ("b", 1, 1, "1 2 3 4 5")]
     gate_rows.withdraw(place, "ses_1")
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
     assert gate_rows.read(place, "claude-code", "b") == published("b", session="ses_2").row
 
 
@@ -80,12 +80,12 @@ def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_make
 ) -> None:
     gate_rows.write(place, [published("a"), published("b")])
     harm(place / gate_rows.FILE)
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
 
     gate_rows.write(place, [published("b")])
 
     assert gate_rows.read(place, "claude-code", "b") == published("b").row
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), Unknown)
+    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
     harm(place / gate_rows.FILE)
     gate_rows.withdraw(place, "ses_1")
     assert columns(place) == []
@@ -100,12 +100,12 @@ def test_the_next_session_start_makes_it_anew(
     begun = gated_sessions.begin(app, tmp_path, conversation)
     gated_sessions.change_mode(app, begun.session, "coding", by="user")
     harm(home / gate_rows.FILE)
-    assert isinstance(gate_rows.read(home, "claude-code", "host-1"), Unknown)
+    assert isinstance(gate_rows.read(home, "claude-code", "host-1"), UnknownState)
 
     gated_sessions.begin(app, tmp_path, conversation)
 
     found = gate_rows.read(home, "claude-code", "host-1")
-    assert isinstance(found, Row)
+    assert isinstance(found, GateRow)
     assert found.mode == "coding"
 
 

@@ -14,7 +14,7 @@ from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import remarks
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
-from interlock.core.gate.tool_call import call_of
+from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import HOSTS
 
 
@@ -81,7 +81,7 @@ def test(host: str, *, as_json: bool) -> None:
     if root is None:
         print("allow: the project has not opted in")
         return
-    call = call_of(known, payload.tool_name, payload.tool_input, payload.cwd)
+    call = parse_tool_call(known, payload.tool_name, payload.tool_input, payload.cwd)
     judged = use.judge(data_home(), root, call, payload.session_id, call_id="test")
     said = remarks(data_home(), root, at_ms=SystemClock().now_ms())
     if as_json:

@@ -12,7 +12,7 @@ from interlock.agents.hosts.claude_code_hooks import Payload
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import root_of
-from interlock.core.gate.tool_call import call_of
+from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import Host
 
 Event = Literal[
@@ -112,7 +112,7 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
 def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
-    call = call_of(host, payload.tool_name, payload.tool_input, payload.cwd)
+    call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
     judged = tool_calls.judge(
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )

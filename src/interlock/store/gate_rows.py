@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from interlock.core.gate.state import MODES, Row, State, Unknown
+from interlock.core.gate.state import MODES, GateRow, GateState, UnknownState
 from interlock.store.failures import StoreUnusable
 from interlock.store.private import make_private
 
@@ -46,7 +46,7 @@ class Published(msgspec.Struct, frozen=True):
     host: str
     host_session: str
     root: str
-    row: Row
+    row: GateRow
     is_simple: bool
     """Whether its mode and the class of a tool decide, as far as the policy goes."""
     config: str
@@ -128,11 +128,11 @@ def _change_once(path: Path, act: Callable[[Any], object]) -> None:
         db.close()
 
 
-def read(home: Path, host: str, host_session: str) -> State:
+def read(home: Path, host: str, host_session: str) -> GateState:
     """What a session may do. Whatever goes wrong is `Unknown`, with the reason."""
     path = home / FILE
     if not path.exists():
-        return Unknown("no session was ever started")
+        return UnknownState("no session was ever started")
     try:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -146,10 +146,10 @@ def read(home: Path, host: str, host_session: str) -> State:
         finally:
             db.close()
     except apsw.Error as error:
-        return Unknown(f"{path} cannot be read: {error}")
+        return UnknownState(f"{path} cannot be read: {error}")
     if found is None:
-        return Unknown("this conversation was never bound to a session")
+        return UnknownState("this conversation was never bound to a session")
     session, mode, is_started, task, version, _ = found
     if mode not in MODES:
-        return Unknown(f"the mode `{mode}` is not known")
-    return Row(session, mode, bool(is_started), task, version)
+        return UnknownState(f"the mode `{mode}` is not known")
+    return GateRow(session, mode, bool(is_started), task, version)

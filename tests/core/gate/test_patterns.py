@@ -3,8 +3,8 @@
 import pytest
 
 from interlock.core.gate.decide import decide
-from interlock.core.gate.state import Policy, Row
-from interlock.core.gate.tool_call import Call
+from interlock.core.gate.state import GateRow, Policy
+from interlock.core.gate.tool_call import ToolCall
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from interlock.core.gate.tool_call import Call
     ],
 )
 def test_a_pattern_counts_as_what_it_could_stand_for(command: str) -> None:
-    call = Call("claude-code", "Bash", "shell", "/work/p", command)
-    row = Row("ses_1", "coding", is_started=True, task="T", version=1)
+    call = ToolCall("claude-code", "Bash", "shell", "/work/p", command)
+    row = GateRow("ses_1", "coding", is_started=True, task="T", version=1)
 
     found = decide(row, Policy(), call, home="/home/me/.local/share/interlock")
 
@@ -34,7 +34,7 @@ def test_a_pattern_counts_as_what_it_could_stand_for(command: str) -> None:
     "command", ["cp x src/*.py", "rm -rf build/*", "ls *", "git add *", "rm -f .g*ignore.bak"]
 )
 def test_other_patterns_are_left_alone(command: str) -> None:
-    call = Call("claude-code", "Bash", "shell", "/work/p", command)
-    row = Row("ses_1", "coding", is_started=True, task="T", version=1)
+    call = ToolCall("claude-code", "Bash", "shell", "/work/p", command)
+    row = GateRow("ses_1", "coding", is_started=True, task="T", version=1)
 
     assert decide(row, Policy(), call, home="/home/me/.local/share/interlock").answer == "allow"

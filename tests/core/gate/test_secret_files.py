@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.app.admin.access import AGENT_FILE, FILE
-from interlock.core.gate.decide import Decision, decide
+from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass
 from interlock.core.gate.secret_files import SECRETS
-from interlock.core.gate.state import MODES, Policy, Row, State, Unknown
-from interlock.core.gate.tool_call import call_of
+from interlock.core.gate.state import MODES, GateRow, GateState, Policy, UnknownState
+from interlock.core.gate.tool_call import parse_tool_call
 from tests.core.gate.test_shell import COMMANDS
 
 HOME = "/home/me/.local/share/interlock"
-STATES: list[State] = [
-    *(Row("ses_1", mode, is_started=True, task="T") for mode in MODES if mode != "disabled"),
-    Row("ses_1", "coding", is_started=False),
-    Unknown("it is broken"),
+STATES: list[GateState] = [
+    *(GateRow("ses_1", mode, is_started=True, task="T") for mode in MODES if mode != "disabled"),
+    GateRow("ses_1", "coding", is_started=False),
+    UnknownState("it is broken"),
 ]
-CODING = Row("ses_1", "coding", is_started=True, task="T")
+CODING = GateRow("ses_1", "coding", is_started=True, task="T")
 OPENED = Policy(
     advisory=RULES,
     reading_tools=("mcp__files__read",),
@@ -33,11 +33,11 @@ def said(
     given: object,
     *,
     cwd: str = "/work/p",
-    state: State = CODING,
+    state: GateState = CODING,
     policy: Policy = OPENED,
     home: str = HOME,
-) -> Decision:
-    return decide(state, policy, call_of("claude-code", tool, given, cwd), home=home)
+) -> GateDecision:
+    return decide(state, policy, parse_tool_call("claude-code", tool, given, cwd), home=home)
 
 
 TOOLS: list[tuple[str, dict[str, Any], str]] = [
@@ -112,7 +112,7 @@ SHELL = [
 @pytest.mark.parametrize("state", STATES, ids=repr)
 @pytest.mark.parametrize(("tool", "given", "cwd"), TOOLS)
 def test_no_tool_reads_a_secret_in_any_mode(
-    tool: str, given: dict[str, Any], cwd: str, state: State
+    tool: str, given: dict[str, Any], cwd: str, state: GateState
 ) -> None:
     found = said(tool, given, cwd=cwd, state=state)
 
@@ -122,7 +122,7 @@ def test_no_tool_reads_a_secret_in_any_mode(
 @pytest.mark.invariant("secrets-stay-unread")
 @pytest.mark.parametrize("state", STATES, ids=repr)
 @pytest.mark.parametrize("command", SHELL)
-def test_no_command_reads_a_secret_in_any_mode(command: str, state: State) -> None:
+def test_no_command_reads_a_secret_in_any_mode(command: str, state: GateState) -> None:
     found = said("Bash", {"command": command}, state=state)
 
     assert found.answer == "deny"
@@ -130,7 +130,7 @@ def test_no_command_reads_a_secret_in_any_mode(command: str, state: State) -> No
 
 
 def test_where_the_gate_is_off_everything_is_read() -> None:
-    off = Row("ses_1", "disabled", is_started=True)
+    off = GateRow("ses_1", "disabled", is_started=True)
 
     assert said("Read", {"file_path": f"{HOME}/secret"}, state=off).answer == "allow"
     assert said("Bash", {"command": f"cat {HOME}/secret"}, state=off).answer == "allow"

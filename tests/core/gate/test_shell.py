@@ -37,8 +37,8 @@ def test_a_command_has_the_effect_that_the_table_says(
 ) -> None:
     analysis = analyse(command)
 
-    assert analysis.effect == effect, f"{theme}: {analysis.why}"
-    assert analysis.why
+    assert analysis.effect == effect, f"{theme}: {analysis.reason}"
+    assert analysis.reason
 
 
 def test_nothing_that_hides_reads() -> None:
@@ -55,9 +55,9 @@ def test_the_effect_is_that_of_the_worst_command_and_so_is_the_reason() -> None:
         "writes",
         "writes",
     ]
-    assert (analysis.effect, analysis.why) == ("writes", "`rm` writes")
-    assert analyse("ls; python3 -c 1").why == "`python3 -c` may do anything"
-    assert analyse("").why == "nothing is run"
+    assert (analysis.effect, analysis.reason) == ("writes", "`rm` writes")
+    assert analyse("ls; python3 -c 1").reason == "`python3 -c` may do anything"
+    assert analyse("").reason == "nothing is run"
 
 
 @pytest.mark.parametrize(

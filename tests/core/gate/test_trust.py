@@ -6,15 +6,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.gate.decide import Decision, decide
-from interlock.core.gate.rules import OPENABLE, RULES, Bypass, Rule, RuleClass, firm_among
-from interlock.core.gate.state import MODES, PROFILES, Policy, Row, State, Unknown, why_not
-from interlock.core.gate.tool_call import Call, call_of
-from interlock.core.gate.trust import Asked, Chosen, in_force, loosening
+from interlock.core.gate.decide import GateDecision, decide
+from interlock.core.gate.rules import (
+    OPENABLE,
+    RULES,
+    Bypass,
+    Rule,
+    RuleClass,
+    wrongly_advisory_rules,
+)
+from interlock.core.gate.state import (
+    MODES,
+    PROFILES,
+    GateRow,
+    GateState,
+    Policy,
+    UnknownState,
+    mode_change_objection,
+)
+from interlock.core.gate.tool_call import ToolCall, parse_tool_call
+from interlock.core.gate.trust import (
+    ProjectPolicy,
+    UserPolicy,
+    effective_policy,
+    loosening_settings,
+)
 
 HOME = "/home/interlock"
-CALLS: dict[str, Call] = {
-    name: call_of("claude-code", tool, given_, "/work")
+CALLS: dict[str, ToolCall] = {
+    name: parse_tool_call("claude-code", tool, given_, "/work")
     for name, tool, given_ in (
         ("read", "Read", {"file_path": "a"}),
         ("web", "WebFetch", {"url": "https://nowhere.invalid"}),
@@ -38,9 +58,9 @@ classes = st.sampled_from(get_args(RuleClass))
 openable = st.dictionaries(st.sampled_from(OPENABLE), st.just("advisory"))
 
 
-def asked_for(rules: tuple[Rule, ...]) -> st.SearchStrategy[Asked]:
+def asked_for(rules: tuple[Rule, ...]) -> st.SearchStrategy[ProjectPolicy]:
     return st.builds(
-        Asked,
+        ProjectPolicy,
         profile=st.sampled_from(PROFILES),
         protected=st.sampled_from([(), ("deploy/",)]),
         reading_tools=st.sampled_from([(), ("mcp__docs__search",)]),
@@ -53,59 +73,59 @@ bypasses = st.lists(
     st.builds(Bypass, st.just("byp_1"), st.sampled_from(RULES), st.just("why"), st.just(0)),
     max_size=3,
 )
-states: st.SearchStrategy[State] = st.one_of(
+states: st.SearchStrategy[GateState] = st.one_of(
     st.builds(
-        Row,
+        GateRow,
         st.just("ses_1"),
         st.sampled_from(MODES),
         is_started=st.booleans(),
         task=st.sampled_from(["", "T-1"]),
     ),
-    st.just(Unknown("nobody knows")),
+    st.just(UnknownState("nobody knows")),
 )
 
 
-def said(state: State, policy: Policy, call: Call) -> Decision:
+def said(state: GateState, policy: Policy, call: ToolCall) -> GateDecision:
     return decide(state, policy, call, home=HOME)
 
 
 @pytest.mark.invariant("project-only-tightens")
 @given(asked_for(RULES), openable, bypasses, states, st.sampled_from(sorted(CALLS)))
 def test_a_config_that_nobody_trusts_allows_nothing_that_no_config_would_not(
-    asked: Asked,
+    asked: ProjectPolicy,
     chosen: dict[Rule, RuleClass],
     open_now: list[Bypass],
-    state: State,
+    state: GateState,
     name: str,
 ) -> None:
-    mine = Chosen(chosen)
-    without = in_force(Asked(), mine, open_now, is_trusted=True).policy
-    policy = in_force(asked, mine, open_now, is_trusted=False).policy
+    mine = UserPolicy(chosen)
+    without = effective_policy(ProjectPolicy(), mine, open_now, is_trusted=True).policy
+    policy = effective_policy(asked, mine, open_now, is_trusted=False).policy
 
     before, after = (said(state, one, CALLS[name]) for one in (without, policy))
 
     assert STRICTER.index(after.answer) >= STRICTER.index(before.answer)
     assert policy.first_mode == "analysis"
-    if isinstance(state, Row):
+    if isinstance(state, GateRow):
         for mode in MODES:
-            if why_not(state.mode, mode, without, has_task=True):
-                assert why_not(state.mode, mode, policy, has_task=True)
+            if mode_change_objection(state.mode, mode, without, has_task=True):
+                assert mode_change_objection(state.mode, mode, policy, has_task=True)
 
 
 @given(asked_for(OPENABLE))
-def test_what_is_ignored_is_what_loosens(asked: Asked) -> None:
-    untrusted = in_force(asked, Chosen(), (), is_trusted=False)
-    trusted = in_force(asked, Chosen(), (), is_trusted=True)
+def test_what_is_ignored_is_what_loosens(asked: ProjectPolicy) -> None:
+    untrusted = effective_policy(asked, UserPolicy(), (), is_trusted=False)
+    trusted = effective_policy(asked, UserPolicy(), (), is_trusted=True)
 
-    assert untrusted.ignored == loosening(asked)
-    assert trusted.ignored == ()
-    assert (untrusted.policy == trusted.policy) == (not untrusted.ignored)
+    assert untrusted.ignored_settings == loosening_settings(asked)
+    assert trusted.ignored_settings == ()
+    assert (untrusted.policy == trusted.policy) == (not untrusted.ignored_settings)
 
 
 def test_a_trusted_config_loosens() -> None:
-    asked = Asked("light", (), ("mcp__docs__search",), rules={"shell.unknown": "advisory"})
-    policy = in_force(asked, Chosen(), (), is_trusted=True).policy
-    planning = Row("ses_1", "planning", is_started=True)
+    asked = ProjectPolicy("light", (), ("mcp__docs__search",), rules={"shell.unknown": "advisory"})
+    policy = effective_policy(asked, UserPolicy(), (), is_trusted=True).policy
+    planning = GateRow("ses_1", "planning", is_started=True)
 
     assert policy.first_mode == "coding"
     assert said(planning, policy, CALLS["listed tool"]).answer == "allow"
@@ -115,15 +135,15 @@ def test_a_trusted_config_loosens() -> None:
 
 
 def test_what_the_project_wants_firm_the_user_has_not_opened_in_general() -> None:
-    asked = Asked(rules={"shell.unknown": "invariant"})
-    mine = Chosen({"shell.unknown": "advisory", "shell.writes": "advisory"})
+    asked = ProjectPolicy(rules={"shell.unknown": "invariant"})
+    mine = UserPolicy({"shell.unknown": "advisory", "shell.writes": "advisory"})
 
-    assert in_force(asked, mine, (), is_trusted=False).policy.advisory == ("shell.writes",)
+    assert effective_policy(asked, mine, (), is_trusted=False).policy.advisory == ("shell.writes",)
 
 
 @pytest.mark.invariant("agents-keep-their-rules")
 @given(states, st.sampled_from(sorted(CALLS)))
-def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: State, name: str) -> None:
+def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: GateState, name: str) -> None:
     everything = Policy(
         protected=("deploy/",),
         agent_may_code=False,
@@ -145,8 +165,10 @@ def test_the_rules_that_bind_the_agent_are_firm() -> None:
     firm = {"user.only", "path.protected", "secret.read", "state.unknown", "protocol.start"}
 
     assert firm <= set(RULES) - set(OPENABLE)
-    assert set(firm_among(dict.fromkeys(RULES, "advisory"))) == set(RULES) - set(OPENABLE)
-    assert firm_among(dict.fromkeys(RULES, "invariant")) == []
+    assert set(wrongly_advisory_rules(dict.fromkeys(RULES, "advisory"))) == set(RULES) - set(
+        OPENABLE
+    )
+    assert wrongly_advisory_rules(dict.fromkeys(RULES, "invariant")) == []
 
 
 @pytest.mark.parametrize(
@@ -176,16 +198,18 @@ def test_a_policy_with_exceptions_is_not_simple(policy: Policy) -> None:
     ],
 )
 def test_a_bypass_holds_where_and_as_long_as_it_was_meant(bypass: Bypass, *, holds: bool) -> None:
-    assert bypass.holds("/work", at_ms=1000) == holds
+    assert bypass.is_active_in("/work", at_ms=1000) == holds
 
 
 def test_a_path_that_is_protected_as_a_directory_protects_what_is_below() -> None:
-    policy = in_force(Asked(protected=("deploy/",)), Chosen(), (), is_trusted=False).policy
-    coding = Row("ses_1", "coding", is_started=True)
+    policy = effective_policy(
+        ProjectPolicy(protected=("deploy/",)), UserPolicy(), (), is_trusted=False
+    ).policy
+    coding = GateRow("ses_1", "coding", is_started=True)
 
     for path in ("deploy/x", "/work/deploy/x", "deploy", "./sub/../deploy/x", "Deploy/x"):
-        call = call_of("claude-code", "Write", {"file_path": path}, "/work")
+        call = parse_tool_call("claude-code", "Write", {"file_path": path}, "/work")
         assert said(coding, policy, call).rule == "path.protected", path
     for path in ("deployed/x", "redeploy/x", "x/deploy.txt"):
-        call = call_of("claude-code", "Write", {"file_path": path}, "/work")
+        call = parse_tool_call("claude-code", "Write", {"file_path": path}, "/work")
         assert said(coding, policy, call).answer == "allow", path

@@ -3,7 +3,7 @@
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.gate.decide import ADVISORY, Decision
+from interlock.core.gate.decide import ADVISORY, GateDecision
 
 
 class Payload(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Payload(msgspec.Struct, frozen=True):
     stop_hook_active: bool = False
 
 
-def decided(decision: Decision, name: str, notice: str = "") -> bytes:
+def decided(decision: GateDecision, name: str, notice: str = "") -> bytes:
     """The answer to a tool call; nothing where it is allowed: others may still say no."""
     if decision.opened == ADVISORY:
         text = f"Allowed, but a rule here advises against it: {decision.reason}."

@@ -81,7 +81,7 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
 
 
 def is_over(bypass: Bypass, at_ms: int) -> bool:
-    return not bypass.holds(bypass.project, at_ms=at_ms)
+    return not bypass.is_active_in(bypass.project, at_ms=at_ms)
 
 
 def explain(refusal: BypassRefusal) -> tuple[str, str]:

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.gate import trust
-from interlock.core.gate.notice import Limit
+from interlock.core.gate.notice import NoticeLimit
 from interlock.core.gate.rules import Bypass
 from interlock.core.gate.state import Policy
-from interlock.core.gate.trust import Asked, Chosen
+from interlock.core.gate.trust import ProjectPolicy, UserPolicy
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import grants, spool
 from interlock.workspace.projects import project, settings
@@ -19,7 +19,7 @@ NOTICES_MAX = 3
 
 class Standing(msgspec.Struct, frozen=True):
     policy: Policy
-    limit: Limit = Limit()
+    limit: NoticeLimit = NoticeLimit()
     ignored: tuple[str, ...] = ()
     """The settings of the project that do not count, because nobody has trusted them."""
     if_trusted: Policy | None = None
@@ -42,28 +42,28 @@ def standing(home: Path, root: Path, *, at_ms: int) -> Standing:
         chosen = settings.gate_in(home / "config.toml")
         bypasses = _holding(home, root, at_ms)
     except SettingsBroken as broken:
-        chosen, bypasses = Chosen(), ()
+        chosen, bypasses = UserPolicy(), ()
         faults.append(str(broken))
     is_trusted = True
-    if trust.loosening(asked):
+    if trust.loosening_settings(asked):
         try:
             is_trusted = is_trusted_now(home, root, asked)
         except SettingsBroken as broken:
             is_trusted = False
             faults.append(str(broken))
-    found = trust.in_force(asked, chosen, bypasses, is_trusted=is_trusted)
-    other = trust.in_force(asked, chosen, bypasses, is_trusted=True).policy
+    found = trust.effective_policy(asked, chosen, bypasses, is_trusted=is_trusted)
+    other = trust.effective_policy(asked, chosen, bypasses, is_trusted=True).policy
     return Standing(
         found.policy,
-        chosen.limit,
-        found.ignored,
-        if_trusted=other if found.ignored else None,
+        chosen.notice_limit,
+        found.ignored_settings,
+        if_trusted=other if found.ignored_settings else None,
         faults=tuple(faults),
         stamp=asked.stamp,
     )
 
 
-def is_trusted_now(home: Path, root: Path, asked: Asked) -> bool:
+def is_trusted_now(home: Path, root: Path, asked: ProjectPolicy) -> bool:
     """Whether the user has trusted this very content in this very place.
 
     Raises:
@@ -94,7 +94,7 @@ def remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
 
 def _holding(home: Path, root: Path, at_ms: int) -> tuple[Bypass, ...]:
     every = grants.bypasses(home)
-    return tuple(bypass for bypass in every if bypass.holds(str(root), at_ms=at_ms))
+    return tuple(bypass for bypass in every if bypass.is_active_in(str(root), at_ms=at_ms))
 
 
 def _noticed(home: Path, root: Path, at_ms: int) -> list[str]:

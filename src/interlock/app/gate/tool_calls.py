@@ -10,9 +10,9 @@ import msgspec
 from interlock.app.gate import policy
 from interlock.app.gate.policy import Standing
 from interlock.core.gate import notice
-from interlock.core.gate.decide import Decision, decide
-from interlock.core.gate.state import Policy, Row, State, Unknown
-from interlock.core.gate.tool_call import Call
+from interlock.core.gate.decide import GateDecision, decide
+from interlock.core.gate.state import GateRow, GateState, Policy, UnknownState
+from interlock.core.gate.tool_call import ToolCall
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
@@ -25,8 +25,8 @@ GLASS_MS = 3_600_000  # an hour, then the gate is on again by itself
 
 class Judged(msgspec.Struct, frozen=True):
     id: str
-    decision: Decision
-    state: State
+    decision: GateDecision
+    state: GateState
     standing: Standing
     root: Path
 
@@ -38,15 +38,15 @@ class Glass(msgspec.Struct, frozen=True, rename="camel"):
     until_ms: int
 
 
-def judge(home: Path, root: Path, call: Call, host_session: str, *, call_id: str) -> Judged:
+def judge(home: Path, root: Path, call: ToolCall, host_session: str, *, call_id: str) -> Judged:
     """The decision for a call in the project at `root`. Never raises for what is broken."""
     state = gate_rows.read(home, call.host, host_session)
     try:
         found = policy.standing(home, root, at_ms=_now_ms())
     except SettingsBroken as broken:
-        found, state = Standing(Policy()), Unknown(str(broken))
+        found, state = Standing(Policy()), UnknownState(str(broken))
     if broken_glass(home):
-        state = Row("", "disabled", is_started=True)
+        state = GateRow("", "disabled", is_started=True)
     decision = decide(state, found.policy, call, home=str(home))
     if found.if_trusted and decision.answer != "allow":
         other = decide(state, found.if_trusted, call, home=str(home))
@@ -58,7 +58,7 @@ def judge(home: Path, root: Path, call: Call, host_session: str, *, call_id: str
     return Judged(f"gate_{name}", decision, state, found, root)
 
 
-def journal(home: Path, judged: Judged, call: Call, host_session: str) -> str:
+def journal(home: Path, judged: Judged, call: ToolCall, host_session: str) -> str:
     """Keep what was not simply allowed. That it cannot be kept changes nothing.
 
     Gives the notice that it raises, if it does.
@@ -72,13 +72,13 @@ def journal(home: Path, judged: Judged, call: Call, host_session: str) -> str:
         host=call.host,
         event="pre-tool",
         host_session=host_session,
-        session=state.session if isinstance(state, Row) else "",
+        session=state.session if isinstance(state, GateRow) else "",
         tool=call.tool,
         answer=decision.answer,
         rule=decision.rule,
         reason=decision.reason,
         remedy=decision.remedy,
-        mode=state.mode if isinstance(state, Row) else "unknown",
+        mode=state.mode if isinstance(state, GateRow) else "unknown",
         detail=(call.command or ", ".join(call.paths))[:200],
         opened=decision.opened,
     )
@@ -91,7 +91,7 @@ def journal(home: Path, judged: Judged, call: Call, host_session: str) -> str:
     return line.notice
 
 
-def _notice(home: Path, limit: notice.Limit, line: Line) -> str:
+def _notice(home: Path, limit: notice.NoticeLimit, line: Line) -> str:
     """Two hooks at the same moment may both raise one; nobody waits for that to be prevented."""
     if line.answer != "deny":
         return ""
@@ -101,7 +101,7 @@ def _notice(home: Path, limit: notice.Limit, line: Line) -> str:
 
     equal = [known for known in spool.tail(home) if what(known) == what(line)]
     noticed = [known.at_ms for known in equal if known.notice]
-    return notice.raised([x.at_ms for x in equal], noticed, limit, now_ms=line.at_ms)
+    return notice.due_notice([x.at_ms for x in equal], noticed, limit, now_ms=line.at_ms)
 
 
 def journaled(home: Path) -> list[Line]:

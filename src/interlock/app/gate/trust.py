@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.app.gate.policy import is_trusted_now
 from interlock.core.gate import trust as core
-from interlock.core.gate.trust import Asked
+from interlock.core.gate.trust import ProjectPolicy
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.workspace.files.file_replacement import FileMoved
@@ -100,7 +100,7 @@ _MEANINGS = {
 }
 
 
-def _loosened(asked: Asked, root: Path) -> tuple[Loosening, ...]:
+def _loosened(asked: ProjectPolicy, root: Path) -> tuple[Loosening, ...]:
     folder = settings.notes_in(root / project.CONFIG).folder
     values = {
         "profile": asked.profile,
@@ -113,5 +113,5 @@ def _loosened(asked: Asked, root: Path) -> tuple[Loosening, ...]:
             values.get(setting, "advisory").encode("unicode_escape").decode("ascii"),
             _MEANINGS.get(setting, "what it would deny is told, and allowed"),
         )
-        for setting in (*core.loosening(asked), *(("notes.folder",) if folder else ()))
+        for setting in (*core.loosening_settings(asked), *(("notes.folder",) if folder else ()))
     )

@@ -21,7 +21,7 @@ from interlock.app.gate.policy import Standing
 from interlock.app.refusals import SeveralSessions
 from interlock.app.runs.workspace_snapshot import seen_in
 from interlock.core import ids
-from interlock.core.gate.state import Mode, Policy, Profile, Row, why_not
+from interlock.core.gate.state import GateRow, Mode, Policy, Profile, mode_change_objection
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session, logbook
 from interlock.core.protocol.gated_session import Actor, ChangeNotAllowed, Conversation, WorkUpdate
@@ -85,7 +85,7 @@ def join(
     policy, there = _standing_in(app, root).policy, stream.head.attended
     if conversation and there and not _is_bound(app, conversation, session):
         before = _mode_of(app, conversation) or policy.first_mode
-        why = why_not(before, there.mode, policy, has_task=bool(there.task))
+        why = mode_change_objection(before, there.mode, policy, has_task=bool(there.task))
         if before != there.mode and why:
             return ChangeNotAllowed(f"{what}, which is in mode {there.mode},", why)
     return _begin(app, root, conversation, session)
@@ -179,7 +179,7 @@ def publish(app: App, session: SessionId, standing: Standing) -> None:
     if attended.status == "ended":
         gate_rows.withdraw(app.home, session)
         return
-    row = Row(session, attended.mode, attended.is_started, attended.task, stream.version)
+    row = GateRow(session, attended.mode, attended.is_started, attended.task, stream.version)
     rows = [
         gate_rows.Published(
             host, name, stream.head.workspace, row, standing.policy.is_simple, standing.stamp

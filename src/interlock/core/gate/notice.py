@@ -5,15 +5,15 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Limit(msgspec.Struct, frozen=True):
+class NoticeLimit(msgspec.Struct, frozen=True):
     """So many equal denials in so many minutes raise one."""
 
-    after: int = 5
+    denials: int = 5
     minutes: int = 10
 
 
-def raised(
-    denied_ms: Iterable[int], noticed_ms: Iterable[int], limit: Limit, *, now_ms: int
+def due_notice(
+    denied_ms: Iterable[int], noticed_ms: Iterable[int], limit: NoticeLimit, *, now_ms: int
 ) -> str:
     """The notice that one more denial raises; nothing where none is due, or one was just given.
 
@@ -21,7 +21,7 @@ def raised(
     """
     since = now_ms - limit.minutes * 60_000
     count = 1 + sum(since < at <= now_ms for at in denied_ms)
-    if count < limit.after or any(since < at <= now_ms for at in noticed_ms):
+    if count < limit.denials or any(since < at <= now_ms for at in noticed_ms):
         return ""
     return (
         f"This was denied {count} times in {limit.minutes} minutes: stop trying, and ask the user."

@@ -7,7 +7,7 @@ from interlock.core.gate.state import MODES, Mode, mode_named
 
 Verb = Literal["reads", "mode", "user", "unknown"]
 
-_READING = (
+_READING_COMMANDS = (
     {("session", verb) for verb in ("list", "show", "log", "get-state", "verify-bundle")}
     | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
     | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
@@ -29,7 +29,7 @@ _READING = (
         ("--help", ""),
     }
 )
-_USERS = {
+_USER_ONLY_COMMANDS = {
     "approvals",
     "console",
     "install",
@@ -53,16 +53,16 @@ def verb_of(command: Command) -> Verb:
     """What a command of ours does. `command.program` is `interlock`."""
     words = [word for word in command.arguments if not word.startswith("--json")]
     first, second = (*words, "", "")[:2]
-    if (first, second) in _READING or ((first, "") in _READING and not second):
+    if (first, second) in _READING_COMMANDS or ((first, "") in _READING_COMMANDS and not second):
         return "reads"
     if first == "mode" and second in MODES:
         return "mode"
-    if first in _USERS:
+    if first in _USER_ONLY_COMMANDS:
         return "user"
     return "unknown"
 
 
-def mode_asked(command: Command) -> tuple[Mode, bool] | None:
+def requested_mode(command: Command) -> tuple[Mode, bool] | None:
     """The mode that `interlock mode M [--task T]` asks for, and whether it names a task."""
     words = command.arguments
     plain = [word for word in words if not word.startswith("-")]
@@ -75,5 +75,5 @@ def mode_asked(command: Command) -> tuple[Mode, bool] | None:
     return wanted, "--task" in options
 
 
-def ours(analysis: Analysis) -> list[Command]:
+def own_commands(analysis: Analysis) -> list[Command]:
     return [command for command in analysis.commands if command.program == "interlock"]

@@ -58,11 +58,11 @@ class Bypass(msgspec.Struct, frozen=True, rename="camel"):
     """The root of the only project in which it holds; empty: in every one."""
     until_ms: int | None = None
 
-    def holds(self, root: str, *, at_ms: int) -> bool:
+    def is_active_in(self, root: str, *, at_ms: int) -> bool:
         is_over = self.until_ms is not None and at_ms >= self.until_ms
         return not is_over and self.project in ("", root)
 
 
-def firm_among(rules: Mapping[Rule, RuleClass]) -> list[Rule]:
+def wrongly_advisory_rules(rules: Mapping[Rule, RuleClass]) -> list[Rule]:
     """Those that are to be advisory and cannot be."""
     return [rule for rule, kind in rules.items() if kind == "advisory" and rule not in OPENABLE]

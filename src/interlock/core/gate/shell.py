@@ -7,8 +7,8 @@ where `PATH` leads, and what a project's settings make git, npm and others run.
 
 import msgspec
 
-from interlock.core.gate.command.ast import Event, Script, Simple, Unreadable
-from interlock.core.gate.command.grammar import Reading
+from interlock.core.gate.command.ast import Event, Script, SimpleCommand, UnreadableShellText
+from interlock.core.gate.command.grammar import ShellParser
 from interlock.core.gate.command.inline import Effect
 from interlock.core.gate.command.judgement import RANK, Command, is_foreign, judge
 from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
@@ -16,7 +16,7 @@ from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
 __all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse"]
 
 BYTES_MAX = 64 * 1024
-_EXPANDED = frozenset("$`*?[{")
+_EXPANSION_CHARACTERS = frozenset("$`*?[{")
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -25,21 +25,21 @@ class Analysis(msgspec.Struct, frozen=True):
     commands: tuple[Command, ...]
     is_simple: bool
     """Exactly one command, with nothing around it: its program and arguments are as they stand."""
-    why: str
+    reason: str
     """The first reason for the effect."""
 
 
 def analyse(text: str) -> Analysis:
     """Never raises, and takes time in proportion to the text."""
     if len(text) > BYTES_MAX or len(text.encode(errors="replace")) > BYTES_MAX:
-        return _unread(f"it is longer than {BYTES_MAX // 1024} KB")
+        return _unread_analysis(f"it is longer than {BYTES_MAX // 1024} KB")
     if "\0" in text:
-        return _unread("it holds a NUL")
-    walk = _Walk()
-    commands = _placed(walk.commands(text, 0, is_posix=False))
+        return _unread_analysis("it holds a NUL")
+    walk = _CommandWalk()
+    commands = _add_paths_after_cd(walk.commands(text, 0, is_posix=False))
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # A terminal takes some of them for keys, and some shells for blanks.
-        commands.append(_doubt("it holds characters that cannot be seen"))
+        commands.append(_unknown_command("it holds characters that cannot be seen"))
         walk.is_simple = False
     effects: list[Effect] = ["reads", *(command.effect for command in commands)]
     effect = max(effects, key=RANK.__getitem__)
@@ -48,50 +48,55 @@ def analyse(text: str) -> Analysis:
     return Analysis(effect, tuple(commands), is_simple, (*reasons, "nothing is run")[0])
 
 
-def _unread(why: str) -> Analysis:
+def _unread_analysis(reason: str) -> Analysis:
     return Analysis(
-        "unknown", (_doubt(why),), is_simple=False, why=f"the command is not read: {why}"
+        "unknown",
+        (_unknown_command(reason),),
+        is_simple=False,
+        reason=f"the command is not read: {reason}",
     )
 
 
-def _doubt(why: str) -> Command:
-    return Command("", (), "unknown", why)
+def _unknown_command(reason: str) -> Command:
+    return Command("", (), "unknown", reason)
 
 
-class _Walk:
+class _CommandWalk:
     """Through a text and through those in it, once."""
 
     def __init__(self) -> None:
         self.is_simple = False
-        self.count = 0
+        self.event_count = 0
 
     def commands(self, text: str, level: int, *, is_posix: bool, depth: int = 0) -> list[Command]:
         """`level` counts the texts around this one, `depth` the substitutions."""
         if level > NESTING_MAX or depth > NESTING_MAX:
-            return [_doubt(f"commands are handed on more than {NESTING_MAX} times")]
+            return [_unknown_command(f"commands are handed on more than {NESTING_MAX} times")]
         if "\0" in text:
-            return [_doubt("it holds a NUL")]
+            return [_unknown_command("it holds a NUL")]
         events: list[Event] = []
-        reading = Reading(text, events, depth, is_posix=is_posix)
+        reading = ShellParser(text, events, depth, is_posix=is_posix)
         unreadable: list[Command] = []
         try:
             reading.read()
-        except Unreadable as error:
-            unreadable = [_doubt(f"it cannot be read: {error}")]
-        self.is_simple = level == 0 and not unreadable and reading.is_plain and _is_bare(events)
+        except UnreadableShellText as error:
+            unreadable = [_unknown_command(f"it cannot be read: {error}")]
+        self.is_simple = (
+            level == 0 and not unreadable and reading.is_plain and _is_bare_command(events)
+        )
         found: list[Command] = []
         for event in events:
-            self.count += 1
-            if self.count > FOUND_MAX:
-                return [*found, _doubt(f"there are more than {FOUND_MAX} commands")]
-            found.extend(self._judged(event, level, is_posix=is_posix))
+            self.event_count += 1
+            if self.event_count > FOUND_MAX:
+                return [*found, _unknown_command(f"there are more than {FOUND_MAX} commands")]
+            found.extend(self._judge_event(event, level, is_posix=is_posix))
         if self.is_simple and [command.program for command in found] != [_bare_program(events)]:
             self.is_simple = False
         return found + unreadable
 
-    def _judged(self, event: Event, level: int, *, is_posix: bool) -> list[Command]:
+    def _judge_event(self, event: Event, level: int, *, is_posix: bool) -> list[Command]:
         match event:
-            case Simple():
+            case SimpleCommand():
                 return judge(
                     event,
                     lambda text, is_other: self.commands(text, level + 1, is_posix=is_other),
@@ -99,31 +104,31 @@ class _Walk:
             case Script(text, depth):
                 return self.commands(text, level, is_posix=is_posix, depth=depth)
             case _:
-                return [_doubt(event.why)]
+                return [_unknown_command(event.why)]
 
 
-def _placed(commands: list[Command]) -> list[Command]:
+def _add_paths_after_cd(commands: list[Command]) -> list[Command]:
     """With the paths as they are after a `cd`, too: nobody knows whether that succeeds."""
     placed: list[Command] = []
     directory = ""
     for command in commands:
         if command.program == "cd" and len(command.arguments) == 1:
             folder = command.arguments[0]
-            is_literal = folder != "-" and not _EXPANDED & set(folder)
-            directory = _joined(directory, folder) if is_literal else ""
-        moved = (_joined(directory, path) for path in command.paths)
+            is_literal = folder != "-" and not _EXPANSION_CHARACTERS & set(folder)
+            directory = _join_path(directory, folder) if is_literal else ""
+        moved = (_join_path(directory, path) for path in command.paths)
         paths = tuple(dict.fromkeys((*command.paths, *moved)))
         placed.append(msgspec.structs.replace(command, paths=paths))
     return placed
 
 
-def _joined(folder: str, path: str) -> str:
+def _join_path(folder: str, path: str) -> str:
     return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
 
 
-def _is_bare(events: list[Event]) -> bool:
+def _is_bare_command(events: list[Event]) -> bool:
     match events:
-        case [Simple((), (program, *_), ())]:
+        case [SimpleCommand((), (program, *_), ())]:
             return program.is_exact and not is_foreign(program)
         case _:
             return False
@@ -131,7 +136,7 @@ def _is_bare(events: list[Event]) -> bool:
 
 def _bare_program(events: list[Event]) -> str:
     match events:
-        case [Simple((), (program, *_), ())]:
+        case [SimpleCommand((), (program, *_), ())]:
             return program.text.rpartition("/")[2]
         case _:
             return ""

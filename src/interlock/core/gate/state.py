@@ -16,7 +16,7 @@ def mode_named(name: str) -> Mode | None:
     return next((mode for mode in MODES if mode == name), None)
 
 
-class Row(msgspec.Struct, frozen=True, rename="camel"):
+class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     """A session as the gate sees it: small enough to be read before every tool call."""
 
     session: str
@@ -28,13 +28,13 @@ class Row(msgspec.Struct, frozen=True, rename="camel"):
     """Of the session's stream, to tell an older row from a newer one."""
 
 
-class Unknown(msgspec.Struct, frozen=True):
+class UnknownState(msgspec.Struct, frozen=True):
     """The state could not be read, or makes no sense."""
 
     why: str
 
 
-State: TypeAlias = Row | Unknown
+GateState: TypeAlias = GateRow | UnknownState
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,13 +69,13 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
         return not demands and not self.advisory and not self.bypasses
 
 
-def why_not(before: Mode, wanted: Mode, policy: Policy, *, has_task: bool) -> str:
+def mode_change_objection(current: Mode, requested: Mode, policy: Policy, *, has_task: bool) -> str:
     """Why an agent may not change the mode so by itself; nothing if it may."""
-    if wanted == "disabled":
+    if requested == "disabled":
         return "switching the gate off is the user's"
-    if before == "disabled":
+    if current == "disabled":
         return "switching the gate on again is the user's"
-    if wanted != "coding" or before == "coding":
+    if requested != "coding" or current == "coding":
         return ""
     if not policy.agent_may_code:
         return "in this project, going on to coding is the user's"

@@ -65,7 +65,7 @@ _TOOLS: dict[Host, dict[ToolClass, str]] = {
     },
 }
 HOSTS: tuple[Host, ...] = get_args(Host)
-CLASSES: dict[Host, dict[str, ToolClass]] = {
+TOOL_CLASSES: dict[Host, dict[str, ToolClass]] = {
     host: {name: kind for kind, names in table.items() for name in names.split()}
     for host, table in _TOOLS.items()
 }
@@ -76,7 +76,7 @@ _MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
 
 def class_of(host: Host, tool: str) -> ToolClass:
     """An unlisted tool is `other`, and never taken for one that only reads."""
-    found = CLASSES[host].get(tool)
+    found = TOOL_CLASSES[host].get(tool)
     if found is not None:
         return found
     if tool.startswith((*OWN_PREFIXES, "interlock_", "MCP:interlock ")):

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlock.core.gate.state import Mode, Policy, why_not
+from interlock.core.gate.state import Mode, Policy, mode_change_objection
 from interlock.core.session.events import (
     HostBound,
     ModeChanged,
@@ -99,7 +99,9 @@ def change_mode(
     if not isinstance(attended, Attended):
         return attended
     has_task = bool(task or attended.task)
-    if by == "agent" and (why := why_not(attended.mode, mode, policy, has_task=has_task)):
+    if by == "agent" and (
+        why := mode_change_objection(attended.mode, mode, policy, has_task=has_task)
+    ):
         return ChangeNotAllowed(f"going from {attended.mode} to {mode}", why)
     events: list[SessionEvent] = []
     if task is not None and task != attended.task:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.core.gate.rules import Rule, RuleClass, firm_among
+from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.state import Profile
-from interlock.core.gate.trust import Asked
+from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
 
 CONFIG = Path(".interlock") / "config.toml"
@@ -41,7 +41,7 @@ def root_of(directory: Path) -> Path | None:
         here = above
 
 
-def policy_in(root: Path) -> Asked:
+def policy_in(root: Path) -> ProjectPolicy:
     """What the project asks of the gate. How much of it counts is a question of trust.
 
     Raises:
@@ -62,9 +62,9 @@ def policy_in(root: Path) -> Asked:
         gate = msgspec.convert(found.get("gate", {}), _Gate)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
-    if firm := firm_among(gate.rules):
+    if firm := wrongly_advisory_rules(gate.rules):
         raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
-    return Asked(
+    return ProjectPolicy(
         project.profile,
         gate.protected,
         gate.reading_tools,

@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeAlias, cast
 import msgspec
 from msgspec import Meta
 
-from interlock.core.gate.notice import Limit
-from interlock.core.gate.rules import Rule, RuleClass, firm_among
-from interlock.core.gate.trust import Chosen
+from interlock.core.gate.notice import NoticeLimit
+from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
+from interlock.core.gate.trust import UserPolicy
 from interlock.core.preferences import Wish
 from interlock.workspace.failures import SettingsBroken
 
@@ -75,20 +75,20 @@ def bound_to(workflow: str, bindings: Bindings) -> dict[str, str]:
 
 class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[Rule, RuleClass] = {}
-    notice_after: Annotated[int, Meta(ge=2)] = Limit().after
-    notice_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = Limit().minutes
+    notice_after: Annotated[int, Meta(ge=2)] = NoticeLimit().denials
+    notice_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = NoticeLimit().minutes
 
 
-def gate_in(path: Path) -> Chosen:
+def gate_in(path: Path) -> UserPolicy:
     """What the user's `[gate]` chooses for every project; the defaults if there is no such file.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
     found: _Gate = _section(path, "gate", _Gate)
-    if firm := firm_among(found.rules):
+    if firm := wrongly_advisory_rules(found.rules):
         raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
-    return Chosen(found.rules, Limit(found.notice_after, found.notice_minutes))
+    return UserPolicy(found.rules, NoticeLimit(found.notice_after, found.notice_minutes))
 
 
 def store_in(path: Path) -> str:

@@ -45,7 +45,7 @@ class Redirect(msgspec.Struct, frozen=True):
     target: Word
 
 
-class Simple(msgspec.Struct, frozen=True):
+class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command as written, or the redirections of a compound one."""
 
     assignments: tuple[Word, ...]
@@ -66,10 +66,10 @@ class Script(msgspec.Struct, frozen=True):
     depth: int
 
 
-Event = Simple | Doubt | Script
+Event = SimpleCommand | Doubt | Script
 
 
-class Unreadable(Exception):
+class UnreadableShellText(Exception):
     """The text cannot be read any further; the message says why."""
 
 
@@ -77,7 +77,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[)?")
 _NUMBER = re.compile(r"-?[0-9]+\Z")
 
 
-def assigned(word: Word) -> str:
+def assigned_variable(word: Word) -> str:
     """The variable that `NAME=…` sets, if the word is written so; with `[` for an element of it."""
     name = _ASSIGNMENT.match(word.raw)
     if not name:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from interlock.core.gate.command import variables
 from interlock.core.gate.command.ast import Word, is_number
-from interlock.core.gate.command.inline import READS, STANDARD, Outcome
-from interlock.core.gate.command.options import known, parse
+from interlock.core.gate.command.inline import READS, STANDARD, EffectJudgement
+from interlock.core.gate.command.options import parse, parse_known_options
 
 _UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprsuwxzGLNOS")
 _STRINGS = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "<", ">"))
@@ -21,12 +21,12 @@ _SET = re.compile(r"[-+][euxvf]*o?\Z")
 SETTINGS = frozenset(("pipefail", "errexit", "nounset", "xtrace", "verbose", "noglob"))
 _DATA = frozenset(("if", "bs", "count", "skip", "seek", "conv", "status", "iflag", "ibs", "obs"))
 
-_COMPUTES = Outcome("unknown", "a number may be computed from what is not in sight")
-_OPTION = Outcome("unknown", "it may be given an option that is not in sight")
-_SETS = Outcome("unknown", "it sets something on which later commands depend")
+_COMPUTES = EffectJudgement("unknown", "a number may be computed from what is not in sight")
+_OPTION = EffectJudgement("unknown", "it may be given an option that is not in sight")
+_SETS = EffectJudgement("unknown", "it sets something on which later commands depend")
 
 
-def test(words: Sequence[Word]) -> Outcome:
+def test(words: Sequence[Word]) -> EffectJudgement:
     if words and words[0].is_exact and words[0].text == "!":
         words = words[1:]
     if all(word.is_exact for word in words):
@@ -46,7 +46,7 @@ def test(words: Sequence[Word]) -> Outcome:
             return _COMPUTES
 
 
-def _exact_test(words: Sequence[Word]) -> Outcome:
+def _exact_test(words: Sequence[Word]) -> EffectJudgement:
     for index, word in enumerate(words):
         around = [*words[max(index - 1, 0) : index], *words[index + 1 : index + 2]]
         if word.text in _NUMBERS and not all(map(is_number, around)):
@@ -56,13 +56,13 @@ def _exact_test(words: Sequence[Word]) -> Outcome:
     return READS
 
 
-def bracket(words: Sequence[Word]) -> Outcome:
+def bracket(words: Sequence[Word]) -> EffectJudgement:
     if not words or not words[-1].is_exact or words[-1].text != "]":
-        return Outcome("unknown", "`]` is missing")
+        return EffectJudgement("unknown", "`]` is missing")
     return test(words[:-1])
 
 
-def printf(words: Sequence[Word]) -> Outcome:
+def printf(words: Sequence[Word]) -> EffectJudgement:
     if words and words[0].is_exact and words[0].text == "--":
         words = words[1:]
     if not words:
@@ -81,8 +81,8 @@ def printf(words: Sequence[Word]) -> Outcome:
     return READS
 
 
-def read(words: Sequence[Word]) -> Outcome:
-    parsed = parse(words, known("-r -s -d= -p= -n= -N= -t= -u= -a="))
+def read(words: Sequence[Word]) -> EffectJudgement:
+    parsed = parse(words, parse_known_options("-r -s -d= -p= -n= -N= -t= -u= -a="))
     values = [value for _, value in parsed.options if value]
     names = [*parsed.operands, *(value for name, value in parsed.options if name == "-a" and value)]
     if parsed.strange or not all(map(_is_harmless, values)):
@@ -101,21 +101,21 @@ def _is_own(word: Word) -> bool:
     return is_name and not variables.is_special(word.text)
 
 
-def unset(words: Sequence[Word]) -> Outcome:
+def unset(words: Sequence[Word]) -> EffectJudgement:
     named = words[1:] if words and words[0].is_exact and words[0].text == "-v" else words
     return READS if all(map(_is_own, named)) else _SETS
 
 
-def declare(words: Sequence[Word]) -> Outcome:
+def declare(words: Sequence[Word]) -> EffectJudgement:
     return _declare(words, is_exported=False)
 
 
-def export(words: Sequence[Word]) -> Outcome:
+def export(words: Sequence[Word]) -> EffectJudgement:
     return _declare(words, is_exported=True)
 
 
-def _declare(words: Sequence[Word], *, is_exported: bool) -> Outcome:
-    parsed = parse(words, known("-x -r -g -p"))
+def _declare(words: Sequence[Word], *, is_exported: bool) -> EffectJudgement:
+    parsed = parse(words, parse_known_options("-x -r -g -p"))
     if parsed.strange:
         return _SETS
     is_exported = is_exported or "-x" in parsed.names
@@ -128,7 +128,7 @@ def _declare(words: Sequence[Word], *, is_exported: bool) -> Outcome:
     return READS
 
 
-def set_options(words: Sequence[Word]) -> Outcome:
+def set_options(words: Sequence[Word]) -> EffectJudgement:
     index = 0
     while index < len(words):
         word = words[index]
@@ -146,25 +146,29 @@ def set_options(words: Sequence[Word]) -> Outcome:
     return READS
 
 
-def leave(words: Sequence[Word]) -> Outcome:
+def leave(words: Sequence[Word]) -> EffectJudgement:
     return READS if all(map(is_number, words)) else _COMPUTES
 
 
-def tee(words: Sequence[Word]) -> Outcome:
+def tee(words: Sequence[Word]) -> EffectJudgement:
     """Not of the shell, but as short."""
-    parsed = parse(words, known("-a -i -p --append --ignore-interrupts"), is_first=True)
+    parsed = parse(
+        words, parse_known_options("-a -i -p --append --ignore-interrupts"), is_first=True
+    )
     if parsed.strange and not parsed.strange.is_exact:
-        return Outcome("writes", "it writes its files")
+        return EffectJudgement("writes", "it writes its files")
     paths = tuple(path for word in parsed.operands if (path := word.path))
     if all(word.path in STANDARD for word in parsed.operands) and not parsed.strange:
         return READS
-    return Outcome("writes", "it writes its files", tuple(p for p in paths if p not in STANDARD))
+    return EffectJudgement(
+        "writes", "it writes its files", tuple(p for p in paths if p not in STANDARD)
+    )
 
 
-def dd(words: Sequence[Word]) -> Outcome:
+def dd(words: Sequence[Word]) -> EffectJudgement:
     targets = [word for word in words if word.is_exact and word.text.startswith("of=")]
     if paths := tuple(path for word in targets if (path := word.text[3:]) not in STANDARD):
-        return Outcome("writes", "it writes what `of=` names", paths)
+        return EffectJudgement("writes", "it writes what `of=` names", paths)
     is_known = all(
         word.is_exact and (word in targets or word.text.partition("=")[0] in _DATA)
         for word in words
@@ -172,7 +176,7 @@ def dd(words: Sequence[Word]) -> Outcome:
     return READS if is_known else _OPTION
 
 
-BUILTINS: dict[str, Callable[[Sequence[Word]], Outcome]] = {
+BUILTINS: dict[str, Callable[[Sequence[Word]], EffectJudgement]] = {
     "test": test,
     "[": bracket,
     "printf": printf,

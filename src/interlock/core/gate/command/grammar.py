@@ -7,7 +7,13 @@ the rest of the text unreadable: then the commands found so far count, and one t
 import re
 
 from interlock.core.gate.command import ast, variables
-from interlock.core.gate.command.ast import Event, Redirect, Simple, Unreadable, Word
+from interlock.core.gate.command.ast import (
+    Event,
+    Redirect,
+    SimpleCommand,
+    UnreadableShellText,
+    Word,
+)
 from interlock.core.gate.command.lexer import Lexer
 
 COMPOUND_MAX = 16  # deeper than a person writes, and far from Python's own limit
@@ -28,7 +34,7 @@ _REGEX_PART = re.compile(r"[^ \t\n;&<>()'\"\\$`\0]+")
 _NUMERIC = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 
 
-class Reading(Lexer):
+class ShellParser(Lexer):
     """Reads commands. `is_posix`: by a shell that may be neither bash nor zsh."""
 
     def __init__(self, text: str, found: list[Event], depth: int, *, is_posix: bool) -> None:
@@ -41,7 +47,7 @@ class Reading(Lexer):
     def read(self) -> None:
         self._list(may_be_empty=True)
         if self.text[self.at] != "\0":
-            raise Unreadable(f"`{self.text[self.at]}` stands where a command should end")
+            raise UnreadableShellText(f"`{self.text[self.at]}` stands where a command should end")
         self._no_heredoc()
 
     def commands(self, closing: str) -> None:
@@ -56,7 +62,7 @@ class Reading(Lexer):
     def _list(self, *stops: str, may_be_empty: bool = False) -> None:
         self.compounds += 1
         if self.compounds > COMPOUND_MAX:
-            raise Unreadable(f"commands are nested more than {COMPOUND_MAX} deep")
+            raise UnreadableShellText(f"commands are nested more than {COMPOUND_MAX} deep")
         while True:
             self._newlines()
             if self.text[self.at] in ");\0" or self._reserved() in stops:
@@ -71,7 +77,7 @@ class Reading(Lexer):
                 break
         self.compounds -= 1
         if not may_be_empty:
-            raise Unreadable("a command is missing")
+            raise UnreadableShellText("a command is missing")
 
     def _and_or(self) -> None:
         self._pipeline()
@@ -108,22 +114,22 @@ class Reading(Lexer):
             self._compound(word)
             redirects = self._redirects()
             if redirects:
-                self.add(Simple((), (), redirects))
+                self.add(SimpleCommand((), (), redirects))
         elif word == "function":
             self.is_plain = False
             self._skip(word)
             if not self.word():
-                raise Unreadable("a function has no name")
+                raise UnreadableShellText("a function has no name")
             self._function()
         elif word and word not in {"in", "!", "time"}:
-            raise Unreadable(f"`{word}` stands where a command should begin")
+            raise UnreadableShellText(f"`{word}` stands where a command should begin")
         else:
             self._simple()
 
     def _compound(self, word: str) -> None:
         if not word:
             if self.text.startswith("((", self.at):
-                raise Unreadable("`((…))` may run what is in a variable")
+                raise UnreadableShellText("`((…))` may run what is in a variable")
             self.at += 1
             self._list()
             return self._expect(")")
@@ -166,7 +172,7 @@ class Reading(Lexer):
     def _for(self) -> None:
         name = self.word()
         if not name or not name.is_exact or not name.raw.isidentifier() or not name.raw.isascii():
-            raise Unreadable("the loop has no plain variable")
+            raise UnreadableShellText("the loop has no plain variable")
         if variables.is_special(name.text):
             self.doubt(f"`{name.text}` is set")
         self._newlines()
@@ -175,7 +181,7 @@ class Reading(Lexer):
             while self.word():
                 self.blanks()
             if self.text[self.at] not in ";\n":
-                raise Unreadable("the words of a loop do not end")
+                raise UnreadableShellText("the words of a loop do not end")
         if self.text[self.at] == ";":
             self.at += 1
         self._newlines()
@@ -195,14 +201,14 @@ class Reading(Lexer):
             self.at += len(ending)
             self._newlines()
             if not ending and self._reserved() != "esac":
-                raise Unreadable("a case has no end")
+                raise UnreadableShellText("a case has no end")
         self._skip("esac")
 
     def _pattern(self) -> None:
         while True:
             self.blanks()
             if not self.word():
-                raise Unreadable("a case has no pattern")
+                raise UnreadableShellText("a case has no pattern")
             self.blanks()
             if self.text[self.at] != "|":
                 break
@@ -223,7 +229,7 @@ class Reading(Lexer):
                 continue
             word = self.word()
             if not word:
-                raise Unreadable("`[[` is not closed")
+                raise UnreadableShellText("`[[` is not closed")
             if word.raw == "]]":
                 return
             is_operator = word.raw in _NUMERIC
@@ -246,9 +252,9 @@ class Reading(Lexer):
             elif part := _REGEX_PART.match(self.text, self.at):
                 self.at = part.end()
             elif char in " \t\n\0" or not self.word():
-                raise Unreadable("the pattern after `=~` is not plain")
+                raise UnreadableShellText("the pattern after `=~` is not plain")
             if opened < 0:
-                raise Unreadable("the pattern after `=~` is not plain")
+                raise UnreadableShellText("the pattern after `=~` is not plain")
 
     def _function(self) -> None:
         """What follows the name: parentheses, maybe, and a body, which counts as if it ran."""
@@ -260,7 +266,7 @@ class Reading(Lexer):
             self._expect(")")
         self._newlines()
         if self.text[self.at] != "(" and self._reserved() not in _COMPOUND:
-            raise Unreadable("a function has no body")
+            raise UnreadableShellText("a function has no body")
         self._command()
 
     def _simple(self) -> None:
@@ -275,7 +281,7 @@ class Reading(Lexer):
             word = self.word()
             if not word:
                 break
-            if not words and ast.assigned(word):
+            if not words and ast.assigned_variable(word):
                 self.is_plain = False
                 assignments.append(word)
                 if self.text[self.at] == "(" and word.raw.endswith("="):
@@ -284,19 +290,19 @@ class Reading(Lexer):
             words.append(word)
             if len(words) == 1 and _PARENTHESES.match(self.text, self.at):
                 if assignments or redirects:
-                    raise Unreadable("a function cannot be defined here")
+                    raise UnreadableShellText("a function cannot be defined here")
                 return self._function()
         if not (assignments or words or redirects):
-            raise Unreadable("a command is missing")
+            raise UnreadableShellText("a command is missing")
         if self.text[self.at] == "(":
-            raise Unreadable("`(` stands where no command can begin")
+            raise UnreadableShellText("`(` stands where no command can begin")
         self.is_plain = self.is_plain and not redirects
-        return self.add(Simple(tuple(assignments), tuple(words), tuple(redirects)))
+        return self.add(SimpleCommand(tuple(assignments), tuple(words), tuple(redirects)))
 
     def _array(self) -> None:
         if self.depth or self.is_awaited:
             # Here bash 5.2 loses backslashes, gives up the line, and runs a here-document after it.
-            raise Unreadable("shells differ about a list of values here")
+            raise UnreadableShellText("shells differ about a list of values here")
         self.at += 1
         self._newlines()
         while word := self.word():
@@ -327,13 +333,13 @@ class Reading(Lexer):
             return self._heredoc(operator)
         target = self.word()
         if not target:
-            raise Unreadable("a redirection has no target")
+            raise UnreadableShellText("a redirection has no target")
         return Redirect(both or operator, target)
 
     def _heredoc(self, operator: str) -> Redirect:
         matched = _DELIMITER.match(self.text, self.at)
         if not matched or self.text[matched.end()] not in " \t\n;&|<>)\0":
-            raise Unreadable("the end of a here-document is not plain")
+            raise UnreadableShellText("the end of a here-document is not plain")
         self.at = matched.end()
         backslash, *bodies = matched.groups()
         delimiter = next(body for body in bodies if body is not None)
@@ -344,7 +350,7 @@ class Reading(Lexer):
 
     def _no_heredoc(self) -> None:
         if self.heredocs:
-            raise Unreadable("a here-document is missing")
+            raise UnreadableShellText("a here-document is missing")
 
     def _newlines(self) -> None:
         while True:
@@ -352,7 +358,7 @@ class Reading(Lexer):
             if self.text[self.at] != "\n":
                 return
             if self.is_awaited_outside:
-                raise Unreadable("a line goes on where a here-document should begin")
+                raise UnreadableShellText("a line goes on where a here-document should begin")
             self.at += 1
             for heredoc in self.heredocs:
                 self._document(*heredoc)
@@ -367,15 +373,15 @@ class Reading(Lexer):
             if line == delimiter:
                 break
             if end < 0:
-                raise Unreadable("a here-document is not closed")
+                raise UnreadableShellText("a here-document is not closed")
             if line.startswith(delimiter) and self.depth:
-                raise Unreadable("shells differ about where a here-document ends")
+                raise UnreadableShellText("shells differ about where a here-document ends")
             if not is_quoted and (len(line) - len(line.rstrip("\\"))) % 2:
-                raise Unreadable("shells differ about where a here-document ends")
+                raise UnreadableShellText("shells differ about where a here-document ends")
             self.at = end + 1
         if not is_quoted:
             body = self.text[start : self.at]
-            Reading(body, self.found, self.depth, is_posix=self.is_posix).body()
+            ShellParser(body, self.found, self.depth, is_posix=self.is_posix).body()
         self.at = end + 1 if end >= 0 else len(self.text) - 1
 
     def _reserved(self) -> str:
@@ -389,5 +395,5 @@ class Reading(Lexer):
     def _expect(self, token: str) -> None:
         self.blanks()
         if not self.text.startswith(token, self.at) or (token != ")" and self._reserved() != token):
-            raise Unreadable(f"`{token}` is missing")
+            raise UnreadableShellText(f"`{token}` is missing")
         self.at += len(token)

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from interlock.core.gate.command.ast import Word
-from interlock.core.gate.command.options import known, parse, paths
+from interlock.core.gate.command.options import parse, parse_known_options, paths
 
 Effect = Literal["reads", "writes", "unknown"]
 
@@ -22,41 +22,43 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 STANDARD = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class EffectJudgement(msgspec.Struct, frozen=True):
     effect: Effect
     why: str = ""
     paths: tuple[str, ...] = ()
 
 
-READS = Outcome("reads")
-_RUNS = Outcome("unknown", "its program may run others")
-_OBSCURE = Outcome("unknown", "its program is not plain")
+READS = EffectJudgement("reads")
+_RUNS = EffectJudgement("unknown", "its program may run others")
+_OBSCURE = EffectJudgement("unknown", "its program is not plain")
 
 
-def strange(word: Word, effect: Effect, paths: tuple[str, ...] = ()) -> Outcome:
+def judge_unexpected_word(
+    word: Word, effect: Effect, paths: tuple[str, ...] = ()
+) -> EffectJudgement:
     if word.is_exact:
-        return Outcome(effect, f"it is given `{word.text}`", paths)
-    return Outcome("unknown", f"what `{word.raw}` becomes is not known")
+        return EffectJudgement(effect, f"it is given `{word.text}`", paths)
+    return EffectJudgement("unknown", f"what `{word.raw}` becomes is not known")
 
 
-def sed(words: Sequence[Word]) -> Outcome:
+def sed(words: Sequence[Word]) -> EffectJudgement:
     names = "-n -E -r -s -u -z -e= --quiet --silent --expression= --regexp-extended --posix"
     if any(map(_edits_by_sed, words)):
         operands = paths(words, "-e= -f= -l=")[1]
         files = [path for word in operands if (path := word.path)]
         has_script = any(word.text.startswith(("-e", "-f", "--expr", "--file")) for word in words)
-        return Outcome(
+        return EffectJudgement(
             "writes", "`sed -i` writes its files", tuple(files if has_script else files[1:])
         )
-    parsed = parse(words, known(names))
+    parsed = parse(words, parse_known_options(names))
     scripts = [value for name, value in parsed.options if name in {"-e", "--expression"} and value]
-    if not {"-e", "--expression"} & parse(words, known(names), is_first=True).names:
+    if not {"-e", "--expression"} & parse(words, parse_known_options(names), is_first=True).names:
         scripts = [*scripts, *parsed.operands[:1]]  # some take it even if `-e` comes later
     if not scripts or not all(script.is_exact for script in scripts):
-        return Outcome("unknown", "its program is not literal")
+        return EffectJudgement("unknown", "its program is not literal")
     outcome = sed_program("\n".join(script.text for script in scripts))
     if parsed.strange and outcome.effect != "writes":
-        return strange(parsed.strange, "unknown")
+        return judge_unexpected_word(parsed.strange, "unknown")
     return outcome
 
 
@@ -71,7 +73,7 @@ def _edits_by_sed(word: Word) -> bool:
     return "i" in flags or "I" in flags
 
 
-def edits(word: Word) -> bool:
+def edits_in_place(word: Word) -> bool:
     """`perl -i`, in a word of letters that take no value."""
     letters = word.text.partition("i")[0] if "i" in word.text else "-M"
     return (
@@ -81,16 +83,18 @@ def edits(word: Word) -> bool:
     )
 
 
-def awk(words: Sequence[Word]) -> Outcome:
-    parsed = parse(words, known("-F= -v= --field-separator= --assign="), is_first=True)
+def awk(words: Sequence[Word]) -> EffectJudgement:
+    parsed = parse(
+        words, parse_known_options("-F= -v= --field-separator= --assign="), is_first=True
+    )
     if parsed.strange:
-        return strange(parsed.strange, "unknown")
+        return judge_unexpected_word(parsed.strange, "unknown")
     if not parsed.operands or not parsed.operands[0].is_exact:
-        return Outcome("unknown", "its program is not literal")
+        return EffectJudgement("unknown", "its program is not literal")
     return awk_program(parsed.operands[0].text)
 
 
-def sed_program(program: str) -> Outcome:
+def sed_program(program: str) -> EffectJudgement:
     """Commands that print, delete, substitute and jump only read. Nothing else is let pass."""
     at, size = 0, len(program)
     while at < size:
@@ -100,19 +104,19 @@ def sed_program(program: str) -> Outcome:
             at = plain.end()
         elif program[at] in "/\\":
             start = at + 1 if program[at] == "\\" else at
-            end = _delimited(program, start + 1, program[start : start + 1])
+            end = _end_of_delimited(program, start + 1, program[start : start + 1])
             if end is None:
                 return _OBSCURE
             at = end + 1 if program[end : end + 1] in {"I", "M"} else end
         else:
             end = _command(program, at)
-            if isinstance(end, Outcome):
+            if isinstance(end, EffectJudgement):
                 return end
             at = end
     return READS
 
 
-def _command(program: str, at: int) -> int | Outcome:
+def _command(program: str, at: int) -> int | EffectJudgement:
     """Where the command ends, unless it does more than reading."""
     letter = program[at]
     at += 1
@@ -120,39 +124,43 @@ def _command(program: str, at: int) -> int | Outcome:
         case "s" | "y":
             return _substitute(program, at, letter)
         case "w" | "W":
-            return _written(program, at)
+            return _judge_written_file(program, at)
         case "e":
             return _RUNS
         case "b" | "t" | "T" | ":":
-            return _matched(_LABEL, program, at)
+            return _end_of_match(_LABEL, program, at)
         case "q" | "Q" | "l" | "L":
-            return _matched(_NUMBER, program, at)
+            return _end_of_match(_NUMBER, program, at)
         case "r" | "R" | "#":
-            return _matched(_LINE, program, at)
+            return _end_of_match(_LINE, program, at)
         case "a" | "i" | "c":
-            line = _matched(_LINE, program, at)
+            line = _end_of_match(_LINE, program, at)
             return _OBSCURE if "\\" in program[at:line] else line
         case _:
             return at if letter in _LETTERS else _OBSCURE
 
 
-def _matched(pattern: re.Pattern[str], program: str, at: int) -> int:
+def _end_of_match(pattern: re.Pattern[str], program: str, at: int) -> int:
     matched = pattern.match(program, at)
     return matched.end() if matched else at
 
 
-def _substitute(program: str, at: int, letter: str) -> int | Outcome:
+def _substitute(program: str, at: int, letter: str) -> int | EffectJudgement:
     delimiter = program[at : at + 1]
-    middle = _delimited(program, at + 1, delimiter)
-    end = middle if middle is None else _delimited(program, middle, delimiter, is_pattern=False)
+    middle = _end_of_delimited(program, at + 1, delimiter)
+    end = (
+        middle
+        if middle is None
+        else _end_of_delimited(program, middle, delimiter, is_pattern=False)
+    )
     if end is None:
         return _OBSCURE
     if letter == "y":
         return end
-    end = _matched(_FLAGS, program, end)
+    end = _end_of_match(_FLAGS, program, end)
     match program[end : end + 1]:
         case "w":
-            return _written(program, end + 1)
+            return _judge_written_file(program, end + 1)
         case "e":
             return _RUNS
         case "" | "}" | ";" | "\n" | " " | "\t" | "#":
@@ -161,15 +169,15 @@ def _substitute(program: str, at: int, letter: str) -> int | Outcome:
             return _OBSCURE
 
 
-def _written(program: str, at: int) -> Outcome | int:
-    end = _matched(_LINE, program, at)
+def _judge_written_file(program: str, at: int) -> EffectJudgement | int:
+    end = _end_of_match(_LINE, program, at)
     path = program[at:end].strip()
     if path in STANDARD:
         return end
-    return Outcome("writes", f"its program writes `{path}`", (path,) if path else ())
+    return EffectJudgement("writes", f"its program writes `{path}`", (path,) if path else ())
 
 
-def _delimited(text: str, at: int, delimiter: str, *, is_pattern: bool = True) -> int | None:
+def _end_of_delimited(text: str, at: int, delimiter: str, *, is_pattern: bool = True) -> int | None:
     """Past the next `delimiter`; None if there is none, or if implementations may disagree."""
     if not delimiter or delimiter in "\\\n":
         return None
@@ -180,7 +188,7 @@ def _delimited(text: str, at: int, delimiter: str, *, is_pattern: bool = True) -
         elif char == delimiter:
             return at + 1
         elif char == "[" and is_pattern:
-            end = _bracketed(text, at + 1)
+            end = _end_of_bracket(text, at + 1)
             if end is None or delimiter in text[at:end]:
                 return None
             at = end
@@ -191,7 +199,7 @@ def _delimited(text: str, at: int, delimiter: str, *, is_pattern: bool = True) -
     return None
 
 
-def _bracketed(text: str, at: int) -> int | None:
+def _end_of_bracket(text: str, at: int) -> int | None:
     """Past the `]` that closes a set of characters."""
     at += text.startswith("^", at)
     at += text.startswith("]", at)
@@ -210,7 +218,7 @@ def _bracketed(text: str, at: int) -> int | None:
     return at + 1 if at < len(text) else None
 
 
-def awk_program(program: str) -> Outcome:
+def awk_program(program: str) -> EffectJudgement:
     """It reads if it has no word and no sign with which awk writes or runs something."""
     if "system" in program or "@" in program:
         return _RUNS
@@ -220,7 +228,9 @@ def awk_program(program: str) -> Outcome:
         return _RUNS
     # Output is redirected only after `print` or `printf`; before these, `>` compares.
     _, printed, after = code.partition("print")
-    return Outcome("unknown", "its program may write") if printed and ">" in after else READS
+    return (
+        EffectJudgement("unknown", "its program may write") if printed and ">" in after else READS
+    )
 
 
 def _without_strings(program: str) -> str:

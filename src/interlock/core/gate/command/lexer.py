@@ -8,7 +8,7 @@ bash and zsh read differently, or what evaluates text that is not in sight, is a
 import re
 
 from interlock.core.gate.command import variables
-from interlock.core.gate.command.ast import Doubt, Event, Kind, Script, Unreadable, Word
+from interlock.core.gate.command.ast import Doubt, Event, Kind, Script, UnreadableShellText, Word
 
 NESTING_MAX = 5  # of substitutions, and of texts handed to `bash -c` or `eval`
 FOUND_MAX = 500
@@ -35,7 +35,7 @@ _ANSI = dict(zip('abeEfnrtv\\"?', '\a\b\x1b\x1b\f\n\r\t\v\\"?', strict=True))
 _ANSI_NUMBER = re.compile(r"[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}")
 
 
-class _Building:
+class _WordBuilder:
     """A word as far as it was read."""
 
     __slots__ = ("has_brace", "is_brace", "is_tilde", "kind", "pieces", "prefix")
@@ -86,14 +86,14 @@ class Lexer:
 
     def add(self, event: Event) -> None:
         if len(self.found) >= FOUND_MAX:
-            raise Unreadable(f"there are more than {FOUND_MAX} commands")
+            raise UnreadableShellText(f"there are more than {FOUND_MAX} commands")
         self.found.append(event)
 
     def _deeper(self) -> None:
         self.is_plain = False
         self.depth += 1
         if self.depth > NESTING_MAX:
-            raise Unreadable(f"substitutions are nested more than {NESTING_MAX} deep")
+            raise UnreadableShellText(f"substitutions are nested more than {NESTING_MAX} deep")
 
     def blanks(self) -> None:
         """Past blanks, and past a comment."""
@@ -106,7 +106,7 @@ class Lexer:
 
     def word(self) -> Word | None:
         """The word that begins here, if one does."""
-        start, built = self.at, _Building()
+        start, built = self.at, _WordBuilder()
         if bare := _BARE.match(self.text, start):  # most words are
             self.at = bare.end()
             return Word(bare.group(), bare.group())
@@ -125,12 +125,12 @@ class Lexer:
         self.is_plain = self.is_plain and word.is_exact
         return word
 
-    def _unquoted(self, char: str, built: _Building, *, is_first: bool) -> None:
+    def _unquoted(self, char: str, built: _WordBuilder, *, is_first: bool) -> None:
         match char:
             case "'":
                 end = self.text.find("'", self.at + 1)
                 if end < 0:
-                    raise Unreadable("a single quote is not closed")
+                    raise UnreadableShellText("a single quote is not closed")
                 self._take(built, end + 1, self.text[self.at + 1 : end])
             case '"':
                 self.at += 1
@@ -138,7 +138,7 @@ class Lexer:
             case "\\":
                 escaped = self.text[self.at + 1]
                 if escaped == "\0":
-                    raise Unreadable("nothing follows the last backslash")
+                    raise UnreadableShellText("nothing follows the last backslash")
                 self._take(built, self.at + 2, "" if escaped == "\n" else escaped)
             case "$":
                 self._dollar(built, is_quoted=False)
@@ -158,20 +158,20 @@ class Lexer:
             case _:
                 self._take_all(built, _PLAIN)
 
-    def _take(self, built: _Building, end: int, piece: str | None = None) -> None:
+    def _take(self, built: _WordBuilder, end: int, piece: str | None = None) -> None:
         """Literal text up to `end`; `piece` is what it means, where that is something else."""
         written = self.text[self.at : end]
         if self.is_awaited and "\n" in written:
-            raise Unreadable("a line goes on where a here-document should begin")
+            raise UnreadableShellText("a line goes on where a here-document should begin")
         built.pieces.append(written if piece is None else piece)
         self.at = end
 
-    def _take_all(self, built: _Building, plain: re.Pattern[str]) -> None:
+    def _take_all(self, built: _WordBuilder, plain: re.Pattern[str]) -> None:
         matched = plain.match(self.text, self.at)
         assert matched, "every other character has a case of its own"
         self._take(built, matched.end())
 
-    def _quoted(self, built: _Building) -> None:
+    def _quoted(self, built: _WordBuilder) -> None:
         """To the closing double quote, and past it."""
         while True:
             match self.text[self.at]:
@@ -179,11 +179,11 @@ class Lexer:
                     self.at += 1
                     return
                 case "\0":
-                    raise Unreadable("a double quote is not closed")
+                    raise UnreadableShellText("a double quote is not closed")
                 case _:
                     self._in_quotes(built, _QUOTED, '$`"\\')
 
-    def _in_quotes(self, built: _Building, plain: re.Pattern[str], escapable: str) -> None:
+    def _in_quotes(self, built: _WordBuilder, plain: re.Pattern[str], escapable: str) -> None:
         match self.text[self.at]:
             case "\\":
                 escaped = self.text[self.at + 1]
@@ -199,11 +199,11 @@ class Lexer:
 
     def body(self) -> None:
         """All of the text, as the body of a here-document that a shell expands."""
-        built = _Building()
+        built = _WordBuilder()
         while self.text[self.at] != "\0":
             self._in_quotes(built, _UNQUOTED_BODY, "$`\\")
 
-    def _dollar(self, built: _Building, *, is_quoted: bool) -> None:
+    def _dollar(self, built: _WordBuilder, *, is_quoted: bool) -> None:
         following = self.text[self.at + 1]
         kind: Kind = "one" if is_quoted else "open"
         name = _NAME.match(self.text, self.at + 1)
@@ -225,17 +225,17 @@ class Lexer:
         elif following == "'" and not is_quoted:
             self._ansi(built)
         elif following == "[" or self.text.startswith("\\\n", self.at + 1):
-            raise Unreadable(f"`${following}` is read in several ways")
+            raise UnreadableShellText(f"`${following}` is read in several ways")
         elif following in _LITERAL_DOLLAR and (is_quoted or following != '"'):
             self._take(built, self.at + 1)
         else:
             self._expand(built, self.at + 1, "open")
 
-    def _expand(self, built: _Building, end: int, kind: Kind) -> None:
+    def _expand(self, built: _WordBuilder, end: int, kind: Kind) -> None:
         built.expand(kind)
         self.at = end
 
-    def _substitution(self, skipped: int, built: _Building, kind: Kind) -> None:
+    def _substitution(self, skipped: int, built: _WordBuilder, kind: Kind) -> None:
         """`$(…)`, `<(…)` or `>(…)`: its commands are found, its outcome is not known."""
         self._deeper()
         built.expand(kind)
@@ -243,21 +243,21 @@ class Lexer:
         self.commands(")")
         self.depth -= 1
 
-    def _backticks(self, built: _Building, *, is_quoted: bool) -> None:
+    def _backticks(self, built: _WordBuilder, *, is_quoted: bool) -> None:
         self.is_plain = False
         built.expand("one" if is_quoted else "open")
-        inner = _Building()
+        inner = _WordBuilder()
         self.at += 1
         while self.text[self.at] != "`":
             match self.text[self.at : self.at + 2]:
                 case "\0":
-                    raise Unreadable("a backtick is not closed")
+                    raise UnreadableShellText("a backtick is not closed")
                 case "\\$" | "\\`" | "\\\\":
                     self._take(inner, self.at + 2, self.text[self.at + 1])
                 case '\\"' if is_quoted:
                     self._take(inner, self.at + 2, '"')
                 case "\\\0":
-                    raise Unreadable("a backtick is not closed")
+                    raise UnreadableShellText("a backtick is not closed")
                 case part if part.startswith("\\"):
                     self._take(inner, self.at + 2)
                 case _:
@@ -265,8 +265,8 @@ class Lexer:
         self.at += 1
         self.add(Script("".join(inner.pieces), self.depth + 1))
 
-    def _arithmetic(self, built: _Building) -> None:
-        start, inner, opened = self.at + 3, _Building(), 0
+    def _arithmetic(self, built: _WordBuilder) -> None:
+        start, inner, opened = self.at + 3, _WordBuilder(), 0
         self._deeper()
         self.at = start
         while opened or self.text[self.at] != ")":
@@ -279,22 +279,22 @@ class Lexer:
                 case "`":
                     self._backticks(inner, is_quoted=True)
                 case "\0" | "'" | '"' | "\\":
-                    raise Unreadable("the arithmetic in `$((…))` is not plain")
+                    raise UnreadableShellText("the arithmetic in `$((…))` is not plain")
                 case _:
                     self._take_all(inner, _IN_ARITHMETIC)
         if self.text[self.at + 1] != ")":
-            raise Unreadable("`$((` does not end with `))`")
+            raise UnreadableShellText("`$((` does not end with `))`")
         if not _NUMBERS_ONLY.match(self.text[start : self.at]):
             self.doubt("arithmetic may run what is in a variable")
         built.pieces.append("0")
         self._expand(built, self.at + 2, "one")
         self.depth -= 1
 
-    def _parameter(self, built: _Building, *, is_quoted: bool) -> None:
+    def _parameter(self, built: _WordBuilder, *, is_quoted: bool) -> None:
         """`${…}` in the forms that do nothing but expand a variable, maybe with a default."""
         head = _PARAMETER.match(self.text, self.at)
         if not head:
-            raise Unreadable("an expansion `${…}` is not plain")
+            raise UnreadableShellText("an expansion `${…}` is not plain")
         self._deeper()
         length, name, subscript = head.groups()
         built.pieces.append("0" if length else "")
@@ -310,13 +310,13 @@ class Lexer:
                 self.doubt(f"`{name}` is set")
             self._operand(is_quoted=is_quoted)
         if self.text[self.at] != "}" or (length and self.at != head.end()):
-            raise Unreadable("an expansion `${…}` is not plain")
+            raise UnreadableShellText("an expansion `${…}` is not plain")
         self.at += 1
         self.depth -= 1
 
     def _operand(self, *, is_quoted: bool) -> None:
         """The word in `${name:-word}`, to the brace that closes it."""
-        inner = _Building()
+        inner = _WordBuilder()
         while self.text[self.at] != "}":
             match self.text[self.at]:
                 case "\\" if self.text[self.at + 1] != "\0":
@@ -330,16 +330,16 @@ class Lexer:
                 case "(" | ")" | "<" | ">" if is_quoted:
                     self._take(inner, self.at + 1)
                 case "\\" | "'" | '"' | "{" | "(" | ")" | "<" | ">" | "\0":
-                    raise Unreadable("an expansion `${…}` is not plain")
+                    raise UnreadableShellText("an expansion `${…}` is not plain")
                 case _:
                     self._take_all(inner, _IN_PARAMETER)
 
-    def _ansi(self, built: _Building) -> None:
+    def _ansi(self, built: _WordBuilder) -> None:
         r"""`$'…'`, with the escapes that all shells read alike."""
         self.at += 2
         while (char := self.text[self.at]) != "'":
             if char == "\0":
-                raise Unreadable("a single quote is not closed")
+                raise UnreadableShellText("a single quote is not closed")
             if char != "\\":
                 self._take(built, self.at + 1)
                 continue
@@ -349,8 +349,8 @@ class Lexer:
             code = int(escaped.lstrip("xuU"), base) if number else 0
             is_byte = escaped[0] not in "uU"
             if number and not 0 < code < (0x80 if is_byte else 0xD800):
-                raise Unreadable("`$'…'` holds something that is not plain text")
+                raise UnreadableShellText("`$'…'` holds something that is not plain text")
             if not number and escaped not in _ANSI:
-                raise Unreadable(f"shells differ about `\\{escaped}` in `$'…'`")
+                raise UnreadableShellText(f"shells differ about `\\{escaped}` in `$'…'`")
             self._take(built, self.at + 1 + len(escaped), chr(code) if number else _ANSI[escaped])
         self.at += 1

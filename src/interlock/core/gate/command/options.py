@@ -8,14 +8,14 @@ import msgspec
 from interlock.core.gate.command.ast import Word
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownOptions(msgspec.Struct, frozen=True):
     """The options that a program is known to have, with their dashes."""
 
     flags: frozenset[str]
     valued: frozenset[str]
 
 
-class Parsed(msgspec.Struct):
+class ParsedOptions(msgspec.Struct):
     options: list[tuple[str, Word | None]]
     operands: list[Word]
     strange: Word | None = None
@@ -27,18 +27,20 @@ class Parsed(msgspec.Struct):
 
 
 @cache
-def known(text: str) -> Known:
+def parse_known_options(text: str) -> KnownOptions:
     """From a line such as `-n -k= --key=`, where `=` says that a value follows."""
     names = text.split()
     valued = {name[:-1] for name in names if name.endswith("=")}
-    return Known(frozenset(name for name in names if not name.endswith("=")), frozenset(valued))
+    return KnownOptions(
+        frozenset(name for name in names if not name.endswith("=")), frozenset(valued)
+    )
 
 
 def parse(
-    words: Sequence[Word], names: Known, *, is_first: bool = False, is_clustered: bool = True
-) -> Parsed:
+    words: Sequence[Word], names: KnownOptions, *, is_first: bool = False, is_clustered: bool = True
+) -> ParsedOptions:
     """`is_first`: options end at the first word that is none. `is_clustered`: `-ab` is `-a -b`."""
-    parsed = Parsed([], [])
+    parsed = ParsedOptions([], [])
     index = 0
     while index < len(words):
         word = words[index]
@@ -52,7 +54,7 @@ def parse(
                 parsed.operands.extend(words[index:])
                 break
             continue
-        given = _given(word, names, is_clustered=is_clustered)
+        given = _options_in_word(word, names, is_clustered=is_clustered)
         if given is None:
             parsed.strange = word
             break
@@ -75,7 +77,9 @@ def _is_value(word: Word) -> bool:
     return word.kind == "one"
 
 
-def _given(word: Word, names: Known, *, is_clustered: bool) -> list[tuple[str, Word | None]] | None:
+def _options_in_word(
+    word: Word, names: KnownOptions, *, is_clustered: bool
+) -> list[tuple[str, Word | None]] | None:
     """The options in one word; None if it has one that is not known."""
     text = word.text if word.is_exact else word.prefix
     name, equals, value = text.partition("=")
@@ -89,7 +93,7 @@ def _given(word: Word, names: Known, *, is_clustered: bool) -> list[tuple[str, W
     return _cluster(word, names) if word.is_exact and is_clustered else None
 
 
-def _cluster(word: Word, names: Known) -> list[tuple[str, Word | None]] | None:
+def _cluster(word: Word, names: KnownOptions) -> list[tuple[str, Word | None]] | None:
     given: list[tuple[str, Word | None]] = []
     for index, letter in enumerate(word.text[1:], start=2):
         name = f"-{letter}"
@@ -131,7 +135,7 @@ def paths(words: Sequence[Word], names: str) -> tuple[list[str], list[Word]]:
 
     Here every other option counts as a flag: what it writes is a matter of words, not of safety.
     """
-    valued = known(names).valued
+    valued = parse_known_options(names).valued
     named: list[str] = []
     operands: list[Word] = []
     index = 0

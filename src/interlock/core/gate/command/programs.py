@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.gate.command.inline import Effect
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramRule(msgspec.Struct, frozen=True, kw_only=True):
     """With which words a program reads. Without any demand it reads whatever it is given."""
 
     only: str | None = None
@@ -39,28 +39,28 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Words that are not literal are taken for operands."""
 
 
-ANY = Rule()
+ANY = ProgramRule()
 _DIGITS = " ".join(f"-{digit}" for digit in range(10))
-_SHOWS = Rule(writes="--output=", runs="--ext-diff")
-_NONE = Rule(only="", operands_max=0)
+_SHOWS = ProgramRule(writes="--output=", runs="--ext-diff")
+_NONE = ProgramRule(only="", operands_max=0)
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _each(names: str, rule: Rule) -> dict[str, Rule]:
+def _each(names: str, rule: ProgramRule) -> dict[str, ProgramRule]:
     return dict.fromkeys(_names(names), rule)
 
 
-_SQUEEZE = Rule(
+_SQUEEZE = ProgramRule(
     only=f"-c -d -k -q -v -f -t -l -n {_DIGITS} --stdout --to-stdout --decompress --list --test"
     " --keep --quiet --verbose",
     needs="-c -t -l --stdout --to-stdout --list --test",
     otherwise="writes",
     is_early=True,
 )
-_PAGE = Rule(only="-N -S -R -F -X -i -I -E -e -n -r -s -M -m", starts_not="+")
+_PAGE = ProgramRule(only="-N -S -R -F -X -i -I -E -e -n -r -s -M -m", starts_not="+")
 
 READERS = {
     **_each(
@@ -76,85 +76,89 @@ READERS = {
     # Some systems have ugrep under this name, which knows more; only what is literal is seen then.
     **_each(
         "grep egrep fgrep",
-        Rule(runs="--pager --filter --view --save-config --query", is_loose=True),
+        ProgramRule(runs="--pager --filter --view --save-config --query", is_loose=True),
     ),
-    "rg": Rule(runs="--pre --hostname-bin"),
-    "ag": Rule(runs="--pager"),
-    **_each("fd fdfind", Rule(runs="-x -X --exec --exec-batch")),
-    "sort": Rule(
+    "rg": ProgramRule(runs="--pre --hostname-bin"),
+    "ag": ProgramRule(runs="--pager"),
+    **_each("fd fdfind", ProgramRule(runs="-x -X --exec --exec-batch")),
+    "sort": ProgramRule(
         only="-b -d -f -g -h -i -M -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --key= --reverse"
         " --field-separator= --unique --numeric-sort --human-numeric-sort --version-sort --stable"
         " --general-numeric-sort --ignore-case --check --zero-terminated --parallel= --debug",
         writes="-o= --output=",
     ),
-    "uniq": Rule(
+    "uniq": ProgramRule(
         only="-c -d -u -i -z -D -f= -s= -w= --count --repeated --unique --ignore-case"
         " --zero-terminated --skip-fields= --skip-chars= --check-chars=",
         operands_max=1,
         otherwise="writes",
         is_early=True,
     ),
-    "shuf": Rule(
+    "shuf": ProgramRule(
         only="-e -i= -n= -r -z --echo --input-range= --head-count= --repeat --zero-terminated",
         writes="-o= --output=",
     ),
-    "date": Rule(
+    "date": ProgramRule(
         only="-u -R -j -d= -r= -v= -I -Idate -Ihours -Iminutes -Iseconds -Ins --date= --utc"
         " --universal --rfc-3339= --rfc-email --iso-8601 --iso-8601= --reference=",
         starts="+",
     ),
-    "base64": Rule(only="-d -D -w= -i --decode --ignore-garbage --wrap=", writes="-o= --output="),
-    "iconv": Rule(only="-f= -t= -c -s -l --from-code= --to-code= --list", writes="-o= --output="),
-    "tree": Rule(
+    "base64": ProgramRule(
+        only="-d -D -w= -i --decode --ignore-garbage --wrap=", writes="-o= --output="
+    ),
+    "iconv": ProgramRule(
+        only="-f= -t= -c -s -l --from-code= --to-code= --list", writes="-o= --output="
+    ),
+    "tree": ProgramRule(
         only="-a -d -f -i -l -L= -P= -I= -s -h -u -g -p -D -t -r -v -c -U -n -C -Q -N -J -X -F -A"
         " -S -q -x --dirsfirst --filesfirst --gitignore --prune --noreport --du --si --inodes"
         " --matchdirs --ignore-case --filelimit= --charset= --sort=",
         writes="-o=",
     ),
-    "xxd": Rule(
+    "xxd": ProgramRule(
         only="-p -ps -plain -u -b -e -E -i -r -a -c= -l= -s= -g= -cols= -len= -seek=",
         operands_max=1,
         otherwise="writes",
         is_clustered=False,
         is_early=True,
     ),
-    "hostname": Rule(only="-f -s -i -I -d", operands_max=0),
+    "hostname": ProgramRule(only="-f -s -i -I -d", operands_max=0),
     "arch": _NONE,
     "alias": _NONE,
     "history": _NONE,
-    "file": Rule(
+    "file": ProgramRule(
         only="-b -i -I -L -h -k -z -s -r -0 -p --mime --mime-type --mime-encoding --brief"
         " --dereference"
     ),
     **_each(
         "bat batcat",
-        Rule(
+        ProgramRule(
             only="-n -p -pp -A -l= -r= --plain --number --show-all --language= --line-range="
             " --color= --paging= --style= --theme= --decorations= --wrap= --tabs="
         ),
     ),
     **_each("less more", _PAGE),
-    "man": Rule(only="-k -f -w -a --where --apropos --whatis"),
-    "yq": Rule(
+    "man": ProgramRule(only="-k -f -w -a --where --apropos --whatis"),
+    "yq": ProgramRule(
         only="-r -e -o= -p= -P -j -c -M -C -N -n --output-format= --input-format= --prettyPrint"
         " --raw-output --exit-status --no-doc",
         writes="-i --inplace --in-place",
     ),
-    "ss": Rule(only="-t -u -l -n -p -a -e -o -4 -6 -s -m -i"),
+    "ss": ProgramRule(only="-t -u -l -n -p -a -e -o -4 -6 -s -m -i"),
     **_each("gzip gunzip bzip2 bunzip2 xz unxz", _SQUEEZE),
-    "unzip": Rule(
+    "unzip": ProgramRule(
         only="-l -v -t -Z -p -c -q -1 -2",
         needs="-l -v -t -Z -p -c",
         otherwise="writes",
         is_early=True,
     ),
-    "tar": Rule(
+    "tar": ProgramRule(
         only="-t -f= -v -z -j -J -a --list --file= --verbose --gzip --bzip2 --xz --zstd",
         needs="-t --list",
         otherwise="writes",
         is_early=True,
     ),
-    "curl": Rule(
+    "curl": ProgramRule(
         only="-s -S -f -L -i -I -v -k -g -N -# -4 -6 --silent --show-error --fail --location"
         " --include --head --verbose --insecure --compressed --globoff --no-buffer --progress-bar"
         " --fail-with-body -H= --header= -A= --user-agent= -e= --referer= -u= --user= -m="
@@ -168,15 +172,15 @@ READERS = {
 
 _LISTS = "--contains= --no-contains= --merged --no-merged --points-at="
 _FORMS = "--sort= --format= --column --no-column --color --no-color --color= --ignore-case"
-_NPM = Rule(
+_NPM = ProgramRule(
     only="--json --long -l --all -a --depth= --prod --production --omit= --parseable -p -g"
     " --global --silent -s"
 )
-_PIP = Rule(
+_PIP = ProgramRule(
     only="--format= --outdated -o --uptodate --user --local -l --not-required --exclude= -v -q"
     " --verbose --quiet --files -f --all --disable-pip-version-check"
 )
-_WEB = Rule(runs="-w --web")
+_WEB = ProgramRule(runs="-w --web")
 
 VERBS = {
     "git": {
@@ -198,30 +202,30 @@ VERBS = {
         **dict.fromkeys(
             ("config --get", "config --get-all", "config --get-regexp", "config --list"), ANY
         ),
-        "cat-file": Rule(runs="--textconv --filters"),
-        "grep": Rule(runs="-O --open-files-in-pager"),
-        "branch": Rule(
+        "cat-file": ProgramRule(runs="--textconv --filters"),
+        "grep": ProgramRule(runs="-O --open-files-in-pager"),
+        "branch": ProgramRule(
             only=f"-a -r -v -vv -q --list --all --remotes --verbose --show-current {_LISTS}"
             f" {_FORMS}",
             operands_max=0,
             lifts=f"--list {_LISTS}",
             otherwise="writes",
         ),
-        "tag": Rule(
+        "tag": ProgramRule(
             only=f"-l --list -n -n= {_LISTS} {_FORMS}",
             operands_max=0,
             lifts=f"-l --list {_LISTS}",
             otherwise="writes",
         ),
-        "remote": Rule(only="-v --verbose", operands_max=0, otherwise="writes"),
-        "reflog": Rule(
+        "remote": ProgramRule(only="-v --verbose", operands_max=0, otherwise="writes"),
+        "reflog": ProgramRule(
             only=f"--oneline --all -n= {_DIGITS}",
             operands_max=0,
             otherwise="writes",
         ),
-        "symbolic-ref": Rule(only="--short -q --quiet", operands_max=1, otherwise="writes"),
-        "config edit": Rule(only="", needs="--never"),
-        "config": Rule(
+        "symbolic-ref": ProgramRule(only="--short -q --quiet", operands_max=1, otherwise="writes"),
+        "config edit": ProgramRule(only="", needs="--never"),
+        "config": ProgramRule(
             only="-l --list --get --get-all --get-regexp --get-urlmatch --show-origin --show-scope"
             " --global --local --system --worktree --name-only --null -z --type= --bool --int"
             " --path --includes --no-includes --default= --file= -f= --blob=",
@@ -243,7 +247,7 @@ VERBS = {
         ),
         "status": ANY,
         "version": ANY,
-        "api": Rule(
+        "api": ProgramRule(
             only="-H= --header= --jq= -q= --paginate --template= -t= --hostname= -i --include"
             " --silent --slurp",
             operands_max=1,
@@ -253,12 +257,12 @@ VERBS = {
     "npm": {
         **_each("ls list ll la view info show outdated search root prefix explain why", _NPM),
         **dict.fromkeys(("config get", "config list", "pkg get"), _NPM),
-        **_each("ping whoami audit", Rule(only=_NPM.only, operands_max=0)),
+        **_each("ping whoami audit", ProgramRule(only=_NPM.only, operands_max=0)),
     },
     **dict.fromkeys(("pip", "pip3"), _each("list show freeze check", _PIP)),
     # Without one of these it may write Cargo.lock.
     "cargo": {
-        "metadata": Rule(
+        "metadata": ProgramRule(
             only="--format-version= --no-deps --locked --frozen --offline --manifest-path= -q"
             " --quiet --all-features --no-default-features --filter-platform=",
             needs="--no-deps --locked --frozen",

@@ -6,8 +6,8 @@ import msgspec
 
 from interlock.core.gate.command import variables
 from interlock.core.gate.command.ast import Word
-from interlock.core.gate.command.inline import READS, STANDARD, Outcome
-from interlock.core.gate.command.options import Parsed, known, parse
+from interlock.core.gate.command.inline import READS, STANDARD, EffectJudgement
+from interlock.core.gate.command.options import ParsedOptions, parse, parse_known_options
 from interlock.core.gate.command.wrappers import (
     FIND_RUNS,
     FIND_VALUED,
@@ -20,23 +20,27 @@ _UNSEEN = Word("…", "…", "open")
 _ALONE = frozenset(("env", "exec", "xargs", "command", "time", "nice", "builtin"))
 
 
-class Inner(msgspec.Struct):
+class WrappedCommand(msgspec.Struct):
     """The command that is run, and what holds for it whatever it is."""
 
     words: Sequence[Word]
-    floors: list[Outcome]
+    floors: list[EffectJudgement]
 
 
-def unwrap(name: str, words: Sequence[Word]) -> Inner | Outcome:
+def unwrap(name: str, words: Sequence[Word]) -> WrappedCommand | EffectJudgement:
     """What the wrapper runs; or what is to be said of the wrapper, if that cannot be seen."""
     if name in RUNNERS:
         return _runner(name, words)
     wrapper = WRAPPERS[name]
-    parsed = parse(words, known(wrapper.options), is_first=True)
+    parsed = parse(words, parse_known_options(wrapper.options), is_first=True)
     if parsed.strange:
         is_lookup = name == "command" and parsed.strange.text in {"-v", "-V"}
-        return READS if is_lookup else Outcome("unknown", _given(name, parsed.strange))
-    floors = [Outcome("unknown", wrapper.why)] if wrapper.why else []
+        return (
+            READS
+            if is_lookup
+            else EffectJudgement("unknown", _unknown_option_reason(name, parsed.strange))
+        )
+    floors = [EffectJudgement("unknown", wrapper.why)] if wrapper.why else []
     start = wrapper.operands
     for word in parsed.operands if wrapper.sets else ():
         variable, equals, _ = _start(word).partition("=")
@@ -44,40 +48,50 @@ def unwrap(name: str, words: Sequence[Word]) -> Inner | Outcome:
             break
         if not variables.is_harmless(variable) or word.kind not in {"exact", "one"}:
             why = f"`{variable}` is set, which may change what is run"
-            floors.append(Outcome("unknown", why))
+            floors.append(EffectJudgement("unknown", why))
         start += 1
     inner = parsed.operands[start:]
     if not inner:
-        return READS if name in _ALONE else Outcome("unknown", f"`{name}` runs nothing in sight")
-    return _filled(parsed, inner, floors) if name == "xargs" else Inner(inner, floors)
+        return (
+            READS
+            if name in _ALONE
+            else EffectJudgement("unknown", f"`{name}` runs nothing in sight")
+        )
+    return (
+        _xargs_command(parsed, inner, floors) if name == "xargs" else WrappedCommand(inner, floors)
+    )
 
 
 def _start(word: Word) -> str:
     return word.text if word.is_exact else word.prefix
 
 
-def _given(name: str, word: Word) -> str:
+def _unknown_option_reason(name: str, word: Word) -> str:
     return f"`{name}` is given `{word.raw}`, so what it runs is not known"
 
 
-def _runner(name: str, words: Sequence[Word]) -> Inner | Outcome:
+def _runner(name: str, words: Sequence[Word]) -> WrappedCommand | EffectJudgement:
     texts = [word.text if word.is_exact else "" for word in words[:2]]
     if len(texts) > 1 and texts[0] in {"run", "exec"} and not texts[1].startswith("-"):
-        return Inner(words[1:], [Outcome("unknown", f"the project says what `{name} run` runs")])
+        return WrappedCommand(
+            words[1:], [EffectJudgement("unknown", f"the project says what `{name} run` runs")]
+        )
     if texts == ["--version"]:
         return READS
-    return Outcome("unknown", f"`{name}` may do anything")
+    return EffectJudgement("unknown", f"`{name}` may do anything")
 
 
-def _filled(parsed: Parsed, words: Sequence[Word], floors: list[Outcome]) -> Inner | Outcome:
+def _xargs_command(
+    parsed: ParsedOptions, words: Sequence[Word], floors: list[EffectJudgement]
+) -> WrappedCommand | EffectJudgement:
     """What `xargs` runs: with words from its input at the end, or where its mark stands."""
     marks = [value for name, value in parsed.options if name == "-I"]
     if not marks:
-        return Inner([*words, _UNSEEN], floors)
+        return WrappedCommand([*words, _UNSEEN], floors)
     mark = marks[-1]
     if not mark or not mark.is_exact or not mark.text:
-        return Outcome("unknown", "`xargs` is given a mark that is not known")
-    return Inner([_fill(word, mark.text) for word in words], floors)
+        return EffectJudgement("unknown", "`xargs` is given a mark that is not known")
+    return WrappedCommand([_fill(word, mark.text) for word in words], floors)
 
 
 def _fill(word: Word, mark: str) -> Word:
@@ -87,7 +101,7 @@ def _fill(word: Word, mark: str) -> Word:
     return Word(word.raw, word.raw, "one" if word.kind in {"exact", "one"} else "open", start)
 
 
-def find_runs(words: Sequence[Word]) -> tuple[Outcome, list[Sequence[Word]]]:
+def find_runs(words: Sequence[Word]) -> tuple[EffectJudgement, list[Sequence[Word]]]:
     """What `find` does itself, and the commands that it runs."""
     outcome, commands = READS, list[Sequence[Word]]()
     index = 0
@@ -97,29 +111,33 @@ def find_runs(words: Sequence[Word]) -> tuple[Outcome, list[Sequence[Word]]]:
         following = words[index] if index < len(words) else None
         if not word.is_exact:
             if word.may_be_option or _start(word).startswith(("(", "!", ",")):
-                return _worse(outcome, f"what `{word.raw}` becomes is not known"), commands
+                return _raised_judgement(
+                    outcome, f"what `{word.raw}` becomes is not known"
+                ), commands
         elif word.text in FIND_RUNS:
             end = _command_end(words, index)
             if end is None:
-                return _worse(outcome, f"`{word.text}` does not end"), commands
+                return _raised_judgement(outcome, f"`{word.text}` does not end"), commands
             commands.append([_fill(each, "{}") for each in words[index:end]])
             index = end + 1
         elif word.text in FIND_WRITES and following:
             index += 1
             if not (following.is_exact and following.text in STANDARD):
                 paths = (following.path,) if following.path else ()
-                outcome = Outcome("writes", f"`find {word.text}` writes", (*outcome.paths, *paths))
+                outcome = EffectJudgement(
+                    "writes", f"`find {word.text}` writes", (*outcome.paths, *paths)
+                )
         elif word.text == "-delete":
-            outcome = Outcome("writes", "`find -delete` removes files", outcome.paths)
+            outcome = EffectJudgement("writes", "`find -delete` removes files", outcome.paths)
         elif word.text == "-files0-from":
-            return _worse(outcome, "`-files0-from` names what is not in sight"), commands
+            return _raised_judgement(outcome, "`-files0-from` names what is not in sight"), commands
         elif word.text in FIND_VALUED and following and following.kind in {"exact", "one"}:
             index += 1
     return outcome, commands
 
 
-def _worse(outcome: Outcome, why: str) -> Outcome:
-    return outcome if outcome.effect == "writes" else Outcome("unknown", f"`find`: {why}")
+def _raised_judgement(outcome: EffectJudgement, why: str) -> EffectJudgement:
+    return outcome if outcome.effect == "writes" else EffectJudgement("unknown", f"`find`: {why}")
 
 
 def _command_end(words: Sequence[Word], start: int) -> int | None:
