@@ -8,7 +8,7 @@ from bench.measure import Row
 from bench.runs import pinned_line, plan_of_start, prepared
 from interlock.app.context import App, open_app
 from interlock.app.runs import resume
-from interlock.app.runs.resume import Wanted
+from interlock.app.runs.resume import ResumeQuery
 from interlock.core.workflow.compiled import PinnedWorkflow
 
 WORDS = ("parser", "cache", "release", "flaky", "login", "export", "search", "colour", "upgrade")
@@ -28,8 +28,14 @@ def resuming(base: Path, sizes: tuple[int, ...]) -> list[Row]:
             _fill(app, pinned, workspace, next(numbers))
         row = Row(f"resume_session, {size} sessions", against=rows[0] if rows else None)
         for sample in range(100):
-            wanted = Wanted(workspace, query=f"{WORDS[sample % len(WORDS)]} number {sample % 10}")
-            row.time(lambda wanted=wanted: resume.find(app.reader, app.keyring, os.urandom, wanted))
+            wanted = ResumeQuery(
+                workspace, query=f"{WORDS[sample % len(WORDS)]} number {sample % 10}"
+            )
+            row.time(
+                lambda wanted=wanted: resume.find_resumable_runs(
+                    app.reader, app.keyring, os.urandom, wanted
+                )
+            )
         rows.append(row)
     app.close()
     return rows

@@ -9,8 +9,8 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
-from interlock.app.runs.start import Start, start
-from interlock.app.runs.submission import Output, Taken, take
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core import ids
 from interlock.core.ids import StepId, WorkflowId
 from interlock.core.preferences import Preferences
@@ -46,7 +46,7 @@ def prepared(workspace: Path, *, steps: int) -> None:
 
 def begin(app: App, workspace: Path) -> RenderedAnswer:
     goal = f"Measure it {next(_numbers)}"
-    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
+    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
     assert isinstance(answered, RenderedAnswer)
     return answered
 
@@ -57,8 +57,8 @@ def notes(number: int) -> str:
 
 
 def advance_in(app: App, before: RenderedAnswer, number: int) -> RenderedAnswer:
-    taken = take(Output(notes(number)), None)
-    assert isinstance(taken, Taken)
+    taken = parse_submission(Output(notes(number)), None)
+    assert isinstance(taken, Submission)
     answered = advance(app, before.answer.continue_token, taken)
     assert isinstance(answered, RenderedAnswer)
     return answered

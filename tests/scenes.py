@@ -9,8 +9,8 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
-from interlock.app.runs.start import Start, start
-from interlock.app.runs.submission import Output, Taken, take
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, RunId, SessionId, StepId, WorkflowId
@@ -58,16 +58,16 @@ def started(app: App, workspace: Path, *, steps: int = 3) -> RenderedAnswer:
     """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
     answered = start(
-        app, Start(WorkflowId("line"), goal=f"Try it {next(_numbers)}", workspace=workspace)
+        app, StartRequest(WorkflowId("line"), goal=f"Try it {next(_numbers)}", workspace=workspace)
     )
     assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def output(notes: str = "", *artifacts: Any, context: dict[str, Json] | None = None) -> Taken:
+def output(notes: str = "", *artifacts: Any, context: dict[str, Json] | None = None) -> Submission:
     """What an agent hands in."""
-    taken = take(Output(notes, artifacts), context)
-    assert isinstance(taken, Taken)
+    taken = parse_submission(Output(notes, artifacts), context)
+    assert isinstance(taken, Submission)
     return taken
 
 

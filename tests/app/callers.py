@@ -7,7 +7,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation
@@ -45,6 +45,8 @@ def in_client(app: App, child: int, name: str) -> App:
 
 def begun_run(app: App, root: Path, goal: str, session: str | None = None) -> SessionId:
     install(app, root, linear())
-    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=root, session=session))
+    answered = start(
+        app, StartRequest(WorkflowId("line"), goal=goal, workspace=root, session=session)
+    )
     assert isinstance(answered, RenderedAnswer), answered
     return answered.answer.session

@@ -11,10 +11,10 @@ from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals
 from interlock.app.runs.advance import advance
-from interlock.app.runs.approvals import Answered as Answer
+from interlock.app.runs.approvals import ApprovalAnswer as Answer
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.start import Start, start
-from interlock.app.sessions.bundle import Exported, export, import_as_new
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.sessions.bundle import SessionExport, export, import_as_new
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
@@ -75,7 +75,9 @@ def planned(workspace: Path, **approval: Any) -> None:
 
 
 def begun(app: App, workspace: Path, wish: Wish = Wish()) -> RenderedAnswer:  # noqa: B008 (frozen)
-    asked = Start(WorkflowId("planned"), goal="Build it", workspace=workspace, preferences=wish)
+    asked = StartRequest(
+        WorkflowId("planned"), goal="Build it", workspace=workspace, preferences=wish
+    )
     answered = start(app, asked)
     assert isinstance(answered, RenderedAnswer)
     return answered
@@ -89,7 +91,7 @@ def at_approval(app: App, workspace: Path, **approval: Any) -> RenderedAnswer:
 
 
 def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
     assert isinstance(answered, RenderedAnswer)
     return answered
 
@@ -108,7 +110,7 @@ def test_the_run_waits_and_says_how_it_is_answered(app: App, tmp_path: Path) -> 
     assert f"interlock approvals grant {answer.approval.id}" in answered.text
     assert answer.next_call is not None
     assert answer.next_call.params["intent"] == "rehydrate"
-    (listed,) = approvals.waiting(app)
+    (listed,) = approvals.list_pending(app)
     assert (listed.approval, listed.step) == (answer.approval.id, "plan")
     assert listed.notes == "The plan: three slices"
 
@@ -138,7 +140,7 @@ def test_a_granted_run_goes_on_with_the_token_that_was_held(app: App, tmp_path: 
     assert "The plan: three slices" in following.answer.recap
     last = handed_in(app, following)
     assert last.answer.is_complete
-    assert approvals.waiting(app) == []
+    assert approvals.list_pending(app) == []
     assert check_stream(app.reader, answer.session).state == "healthy"
 
 
@@ -218,7 +220,7 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
     seen = agent.ok("continue_workflow", continueToken=answer.continue_token)
 
     assert seen["pending"]["stepId"] == step
-    assert approvals.waiting(waiting_app) == []
+    assert approvals.list_pending(waiting_app) == []
     refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
     assert isinstance(refusal, NoSuchApproval)
 
@@ -227,7 +229,7 @@ def test_the_list_decides_what_is_overdue(waiting_app: App, clock: Hands, tmp_pa
     answer = at_approval(waiting_app, tmp_path, timeoutMinutes=1).answer
     clock.ms += 61_000
 
-    assert approvals.waiting(waiting_app) == []
+    assert approvals.list_pending(waiting_app) == []
     assert shown(waiting_app, answer.continue_token).answer.kind == "blocked"
 
 
@@ -269,13 +271,13 @@ def test_an_approval_goes_along_with_a_bundle(app: App, tmp_path: Path) -> None:
     answer = at_approval(app, tmp_path).answer
     assert answer.approval is not None
     exported = export(app, answer.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
     imported = import_as_new(app, exported.document)
     assert isinstance(imported, str)
 
-    names = [one.approval for one in approvals.waiting(app) if one.session == imported]
+    names = [one.approval for one in approvals.list_pending(app) if one.session == imported]
 
     assert len(names) == 1
     assert names[0] != answer.approval.id
     assert isinstance(approvals.answer(app, names[0], GRANT), Answer)
-    assert len(approvals.waiting(app)) == 1
+    assert len(approvals.list_pending(app)) == 1

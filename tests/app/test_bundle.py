@@ -18,10 +18,10 @@ from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.resume import Wanted, find
+from interlock.app.runs.resume import ResumeQuery, find_resumable_runs
 from interlock.app.sessions import bundle
-from interlock.app.sessions.bundle import Checked, Exported
-from interlock.app.sessions.lookup import check_stream, run_view
+from interlock.app.sessions.bundle import ImportPreview, SessionExport
+from interlock.app.sessions.lookup import check_stream, load_run_graph
 from interlock.core.ids import NodeId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session import bundle as bundles
@@ -63,9 +63,9 @@ def rich_session(app: App, workspace: Path) -> RenderedAnswer:
     return third
 
 
-def exported(app: App, answered: RenderedAnswer) -> Exported:
+def exported(app: App, answered: RenderedAnswer) -> SessionExport:
     done = bundle.export(app, answered.answer.session)
-    assert isinstance(done, Exported)
+    assert isinstance(done, SessionExport)
     return done
 
 
@@ -90,15 +90,20 @@ def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
     assert isinstance(session, str)
     assert session != last.answer.session
     assert check_stream(elsewhere.reader, session).state == "healthy"
-    (candidate,) = find(
-        elsewhere.reader, elsewhere.keyring, elsewhere.entropy, Wanted(tmp_path, session=session)
+    (candidate,) = find_resumable_runs(
+        elsewhere.reader,
+        elsewhere.keyring,
+        elsewhere.entropy,
+        ResumeQuery(tmp_path, session=session),
     )
-    assert shape(run_view(elsewhere, candidate.row.run)) == shape(run_view(app, last.answer.run))
+    assert shape(load_run_graph(elsewhere, candidate.row.run)) == shape(
+        load_run_graph(app, last.answer.run)
+    )
     shown = rehydrate(
         elsewhere.reader,
         elsewhere.keyring,
         elsewhere.entropy,
-        elsewhere.pinned,
+        elsewhere.pinned_workflow,
         token=candidate.token,
     )
     assert isinstance(shown, RenderedAnswer)
@@ -293,7 +298,7 @@ def test_a_chain_that_is_sound_and_tells_nonsense_is_refused_before_anything_is_
     count = len(parts(nonsense)["content"]["events"])
     assert isinstance(refused, BundleBroken)
     assert refused.part == f"events/{count - 1}"
-    assert bundle.check(nonsense) == refused
+    assert bundle.preview_import(nonsense) == refused
     assert app.reader.stats().sessions == 0
 
 
@@ -301,9 +306,9 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
     last = rich_session(app, tmp_path)
     done = exported(app, last)
 
-    checked = bundle.check(done.document)
+    checked = bundle.preview_import(done.document)
 
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, ImportPreview)
     stream = app.reader.stream(last.answer.session)
     assert stream is not None
     assert checked.head == stream.head
@@ -315,7 +320,7 @@ def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path
     opt_in(tmp_path, "standard")
     session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "one")).session
     done = bundle.export(app, session)
-    assert isinstance(done, Exported)
+    assert isinstance(done, SessionExport)
 
     imported = bundle.import_as_new(app, done.document)
 

@@ -9,10 +9,10 @@ import pytest
 
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
-    NOBODYS,
-    VARIABLE,
-    Caller,
-    conversation_around,
+    NO_SESSION,
+    SESSION_VARIABLE,
+    CallerClues,
+    ancestor_conversation,
     own_conversation,
     remember_client,
     resolve_caller,
@@ -60,11 +60,11 @@ class Scene:
     def resolved(self, levels: tuple[str, ...]) -> object:
         app = self.app
         if "variable" in levels:
-            environment = {VARIABLE: self.sessions["variable"]}
+            environment = {SESSION_VARIABLE: self.sessions["variable"]}
             app = msgspec.structs.replace(app, environment=environment)
         if "client" in levels:
             app = in_client(app, self.child, "held")
-        caller = Caller(
+        caller = CallerClues(
             self.root,
             session=self.sessions["call"] if "call" in levels else None,
             token=self.token if "token" in levels else None,
@@ -85,7 +85,7 @@ def test_each_level_of_the_order_beats_those_after_it(
 
 
 def test_at_the_end_of_the_order_there_is_nobody(app: App, root: Path) -> None:
-    assert resolve_caller(app, Caller(root)) == NOBODYS
+    assert resolve_caller(app, CallerClues(root)) == NO_SESSION
 
 
 @pytest.mark.parametrize("level", LEVELS[:4])
@@ -95,12 +95,12 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
     scene = Scene(app, tmp_path, root, child)
     app = in_client(app, child, "held")
     delete(app, scene.sessions["token"])
-    environment = {VARIABLE: "ses_none"} if level == "variable" else {}
+    environment = {SESSION_VARIABLE: "ses_none"} if level == "variable" else {}
     caller = {
-        "call": Caller(root, session="ses_none"),
-        "token": Caller(root, token=scene.token),
-        "conversation": Caller(root, conversation=talk("nobody's")),
-        "variable": Caller(root),
+        "call": CallerClues(root, session="ses_none"),
+        "token": CallerClues(root, token=scene.token),
+        "conversation": CallerClues(root, conversation=talk("nobody's")),
+        "variable": CallerClues(root),
     }[level]
 
     found = resolve_caller(msgspec.structs.replace(app, environment=environment), caller)
@@ -110,16 +110,16 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
         == {
             "call": NoSuchSession("ses_none", ()),
             "token": NodeGone(),
-            "conversation": NOBODYS,
-            "variable": NoSuchSession("ses_none", (), VARIABLE),
+            "conversation": NO_SESSION,
+            "variable": NoSuchSession("ses_none", (), SESSION_VARIABLE),
         }[level]
     )
-    assert isinstance(resolve_caller(app, Caller(root, token="ct1oops")), BadToken)
+    assert isinstance(resolve_caller(app, CallerClues(root, token="ct1oops")), BadToken)
 
 
 def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
-    app = msgspec.structs.replace(app, environment={VARIABLE: "ses_none"})
-    refusal = resolve_caller(app, Caller(root))
+    app = msgspec.structs.replace(app, environment={SESSION_VARIABLE: "ses_none"})
+    refusal = resolve_caller(app, CallerClues(root))
     assert isinstance(refusal, NoSuchSession)
 
     told = explain(refusal)
@@ -135,7 +135,7 @@ def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root
     second = begun(app, root, "two", "planning")
     gated_sessions.change_work(app, second, gated_sessions.WorkUpdate(task="T-7"))
 
-    found = resolve_caller(app, Caller(root))
+    found = resolve_caller(app, CallerClues(root))
 
     assert isinstance(found, SeveralSessions)
     assert found == SeveralSessions(
@@ -156,9 +156,9 @@ def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: 
     first, second = begun(app, root, "one"), begun(app, root, "two")
     gated_sessions.change_status(app, first, "paused", "for now")
 
-    assert resolve_caller(app, Caller(root)) == second
+    assert resolve_caller(app, CallerClues(root)) == second
     gated_sessions.change_status(app, second, "ended", "done")
-    assert resolve_caller(app, Caller(root)) == first
+    assert resolve_caller(app, CallerClues(root)) == first
 
 
 def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Path) -> None:
@@ -170,9 +170,9 @@ def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Pat
     clients.remember(app.home, gone, "claude-code", "gone", now_ms=now_ms)
     clients.remember(app.home, running, "claude-code", "running", now_ms=now_ms)
 
-    assert resolve_caller(app, Caller(root)) == sessions[1]
+    assert resolve_caller(app, CallerClues(root)) == sessions[1]
     child.communicate(b"\n")
-    found = resolve_caller(app, Caller(root))
+    found = resolve_caller(app, CallerClues(root))
     assert isinstance(found, SeveralSessions), "nobody runs, so all may be meant"
     assert len(found.candidates) == 3
 
@@ -181,7 +181,7 @@ def test_a_directory_below_belongs_to_the_worktree(app: App, root: Path) -> None
     session = begun(app, root, "one")
     (root / "src").mkdir()
 
-    assert resolve_caller(app, Caller(root / "src")) == session
+    assert resolve_caller(app, CallerClues(root / "src")) == session
 
 
 def test_the_client_counts_only_where_it_works(
@@ -193,9 +193,9 @@ def test_the_client_counts_only_where_it_works(
     other = project(tmp_path / "other")
 
     monkeypatch.chdir(tmp_path)
-    assert resolve_caller(app, Caller(root)) == session
-    assert resolve_caller(app, Caller(other)) == NOBODYS
-    assert resolve_caller(app, Caller(tmp_path)) == session, "where we run says nothing"
+    assert resolve_caller(app, CallerClues(root)) == session
+    assert resolve_caller(app, CallerClues(other)) == NO_SESSION
+    assert resolve_caller(app, CallerClues(tmp_path)) == session, "where we run says nothing"
 
 
 def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -> None:
@@ -203,7 +203,7 @@ def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -
     app = in_client(app, child, "held")
     gated_sessions.change_status(app, session, "ended", "done")
 
-    assert resolve_caller(app, Caller(root)) == NOBODYS
+    assert resolve_caller(app, CallerClues(root)) == NO_SESSION
     fresh = gated_sessions.start(app, root)
     assert isinstance(fresh, Begun)
     assert fresh.is_new
@@ -219,12 +219,12 @@ def test_the_conversation_is_read_from_the_environment_where_no_process_tells(
         app, environment={"CLAUDE_CODE_SESSION_ID": "spoken"}, process=child
     )
 
-    assert resolve_caller(told, Caller(root)) == session
+    assert resolve_caller(told, CallerClues(root)) == session
     assert own_conversation(told) is None, "it is Claude's, and we were started by something else"
     unseen = msgspec.structs.replace(told, process=0)
     assert own_conversation(unseen) == talk("spoken"), "nothing speaks against it"
     in_client(app, child, "other")
-    for found in (conversation_around(told), own_conversation(told)):
+    for found in (ancestor_conversation(told), own_conversation(told)):
         assert found == talk("other"), "a server's variable may be an old one"
 
 
@@ -257,7 +257,7 @@ def test_a_home_that_cannot_be_written_only_makes_the_client_harder_to_find(
 
     remember_client(app, talk("one"))
 
-    assert conversation_around(msgspec.structs.replace(app, environment={})) is None
+    assert ancestor_conversation(msgspec.structs.replace(app, environment={})) is None
 
 
 def test_a_start_goes_into_the_callers_session_or_the_only_one_or_a_new_one(
@@ -280,16 +280,16 @@ def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run = started(app, tmp_path).answer
-    assert session_to_show(app, Caller(tmp_path)) == run.session
+    assert session_to_show(app, CallerClues(tmp_path)) == run.session
     second = started(app, tmp_path).answer
-    found = session_to_show(app, Caller(tmp_path))
+    found = session_to_show(app, CallerClues(tmp_path))
     assert isinstance(found, SeveralSessions)
     assert [(x.session, x.title[:6]) for x in found.candidates] == [
         (second.session, "Try it"),
         (run.session, "Try it"),
     ]
     attended = begun(app, root, "one")
-    assert session_to_show(app, Caller(root)) == attended
+    assert session_to_show(app, CallerClues(root)) == attended
 
 
 def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(

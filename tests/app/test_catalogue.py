@@ -16,10 +16,10 @@ from interlock.app.catalogue.workflow_files import (
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.runs.start import Start, start
-from interlock.app.runs.user_actions import archive
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.user_actions import set_archived
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
-from interlock.app.sessions.lookup import Wanted, listed_sessions
+from interlock.app.sessions.lookup import Wanted, session_page
 from interlock.core import canonical
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
@@ -150,7 +150,7 @@ def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
     for place in places:
         place.mkdir()
     first, second = (started(app, place).answer for place in places)
-    archive(app, first.session, is_archived=True)
+    set_archived(app, first.session, is_archived=True)
     used = usage(app)["line"]
     pinned = pinned_form(app, "line", app.reader.usage()[0].workflow)
 
@@ -184,10 +184,10 @@ def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_p
 
 def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
-    second = start(app, Start(WorkflowId("hello"), "And this", tmp_path, session=session))
+    second = start(app, StartRequest(WorkflowId("hello"), "And this", tmp_path, session=session))
     assert isinstance(second, RenderedAnswer)
 
     for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):
-        page = listed_sessions(app, Wanted(workflow=name), after="", limit=10)
+        page = session_page(app, Wanted(workflow=name), after="", limit=10)
         assert [one.session for one in page.sessions] == found
     assert {name: used.sessions for name, used in usage(app).items()} == {"line": 1, "hello": 1}

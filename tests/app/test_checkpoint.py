@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.refusals import NotesWanted
+from interlock.app.refusals import NotesRequired
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.sessions.lookup import run_view
+from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, output, started
@@ -31,7 +31,7 @@ def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) 
 
 
 def kinds(app: App, answered: RenderedAnswer) -> list[str]:
-    return [node.kind for node in run_view(app, RunId(answered.answer.run)).nodes]
+    return [node.kind for node in load_run_graph(app, RunId(answered.answer.run)).nodes]
 
 
 @pytest.mark.invariant("checkpoint-moves-nothing")
@@ -71,7 +71,7 @@ def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
     marked(app, first, "half way there")
 
     shown = rehydrate(
-        app.reader, app.keyring, app.entropy, app.pinned, token=first.answer.continue_token
+        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=first.answer.continue_token
     )
 
     assert isinstance(shown, RenderedAnswer)
@@ -102,5 +102,5 @@ def test_a_marker_without_a_token_needs_notes(app: App, tmp_path: Path) -> None:
         app, output(""), workspace=tmp_path, session=None, request_id=None
     )
 
-    assert refusal == NotesWanted()
+    assert refusal == NotesRequired()
     assert app.reader.stats().sessions == 0

@@ -21,9 +21,9 @@ from interlock.app.gate import opt_in
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions import bundle
-from interlock.app.sessions.lookup import checked
+from interlock.app.sessions.lookup import check_streams
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.sqlite  # which store is where is what these are about
 
 def begun_in(app: App, workspace: Path, goal: str) -> RenderedAnswer:
     install(app, workspace, linear())
-    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
+    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
     assert isinstance(answered, RenderedAnswer)
     return answered
 
@@ -130,7 +130,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     handed_in(app, runs[1])
     assert {run.answer.session for run in runs} == {session}
     exported = bundle.export(app, session)
-    assert isinstance(exported, bundle.Exported)
+    assert isinstance(exported, bundle.SessionExport)
     imported = bundle.import_as_new(app, exported.document)
     was = contents(app)
     assert len({row.updated_ms for row in was["rows"][session]}) == 3
@@ -192,13 +192,13 @@ def take(
     elif step == "start" or chosen is None:
         answers.append(begun_in(app, base, goal))
     elif step == "archive":
-        user_actions.archive(app, chosen.answer.session, is_archived=which % 2 == 0)
+        user_actions.set_archived(app, chosen.answer.session, is_archived=which % 2 == 0)
     elif step == "delete":
         deletion.delete(app, chosen.answer.session)
         answers[:] = [one for one in answers if one.answer.session != chosen.answer.session]
     elif step == "import":
         exported = bundle.export(app, chosen.answer.session)
-        assert isinstance(exported, bundle.Exported)
+        assert isinstance(exported, bundle.SessionExport)
         bundle.import_as_new(app, exported.document)
     elif chosen.answer.pending:
         answered = handed_in(app, chosen, goal)
@@ -294,7 +294,9 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_taken_for_a_damaged_o
     started(app, tmp_path)
     losing = Losing(Database.read_only(home / FILE))
     losing.home = home
-    assert [health.state for _, health in checked(losing, losing.all_sessions())] == ["healthy"]
+    assert [health.state for _, health in check_streams(losing, losing.all_sessions())] == [
+        "healthy"
+    ]
     losing.lose_at = losing.calls + 1 if what == "Checking" else 2 * losing.calls + 1
 
     done = copied(msgspec.structs.replace(app, reader=losing), to(target))

@@ -12,7 +12,7 @@ from interlock.app.admin import store_copy
 from interlock.app.admin.store_copy import copy
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
-from interlock.app.sessions.lookup import checked
+from interlock.app.sessions.lookup import check_streams
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import RenderedAnswer
 from interlock.store.failures import StoreUnusable
@@ -50,7 +50,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
         assert isinstance(answered, RenderedAnswer)
         answer = answered
     slow = Slow(Database.read_only(home / FILE))
-    assert [health.state for _, health in checked(slow, slow.all_sessions())] == ["healthy"]
+    assert [health.state for _, health in check_streams(slow, slow.all_sessions())] == ["healthy"]
     impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D700"
     slow.fails_at = 2 * slow.calls + 30
 

@@ -17,10 +17,10 @@ from interlock.app.runs import resume, user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.resume import Candidate, Wanted
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.resume import ResumableRun, ResumeQuery
+from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions import bundle
-from interlock.app.sessions.bundle import Exported
+from interlock.app.sessions.bundle import SessionExport
 from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
@@ -39,21 +39,21 @@ pytestmark = pytest.mark.both_stores
 
 def begun(app: App, workspace: Path, goal: str, **more: Any) -> RenderedAnswer:
     install(app, workspace, linear())
-    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace, **more))
+    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace, **more))
     assert isinstance(answered, RenderedAnswer)
     return answered
 
 
 def shown(app: App, answered: RenderedAnswer) -> RenderedAnswer:
     token = answered.answer.continue_token
-    again = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+    again = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
     assert isinstance(again, RenderedAnswer)
     return again
 
 
-def find(app: App, workspace: Path, query: str = "", **more: Any) -> list[Candidate]:
-    wanted = Wanted(workspace, query, **more)
-    return resume.find(app.reader, app.keyring, app.entropy, wanted)
+def find(app: App, workspace: Path, query: str = "", **more: Any) -> list[ResumableRun]:
+    wanted = ResumeQuery(workspace, query, **more)
+    return resume.find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
 
 
 def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
@@ -134,7 +134,7 @@ def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Pa
 def test_an_archived_session_is_not_found_by_words_or_by_git(app: App, tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     session = begun(app, tmp_path, "The zebra").answer.session
-    user_actions.archive(app, session, is_archived=True)
+    user_actions.set_archived(app, session, is_archived=True)
 
     assert find(app, tmp_path, "zebra") == find(app, tmp_path) == []
 
@@ -181,7 +181,7 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
 
 def test_a_goal_and_what_is_reported_have_a_length(app: App, tmp_path: Path) -> None:
     install(app, tmp_path, linear())
-    refusal = start(app, Start(WorkflowId("line"), goal="g" * 3_000, workspace=tmp_path))
+    refusal = start(app, StartRequest(WorkflowId("line"), goal="g" * 3_000, workspace=tmp_path))
     assert isinstance(refusal, ContextRefused)
     assert refusal.pointer == "/goal"
 
@@ -208,7 +208,7 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
     steps = linear(2).steps
     second = msgspec.structs.replace(steps[1], prompt="Mend {{file.name}}.")
     install(app, tmp_path, msgspec.structs.replace(linear(2), steps=(steps[0], second)))
-    first = start(app, Start(WorkflowId("line"), goal="g", workspace=tmp_path))
+    first = start(app, StartRequest(WorkflowId("line"), goal="g", workspace=tmp_path))
     assert isinstance(first, RenderedAnswer)
 
     call = handed_in(app, first, "done").answer.next_call
@@ -220,7 +220,7 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
 def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path) -> None:
     workflow = msgspec.structs.replace(linear(), capabilities={"delegation": "required"})
     install(app, tmp_path, workflow)
-    first = start(app, Start(WorkflowId("line"), goal="g", workspace=tmp_path))
+    first = start(app, StartRequest(WorkflowId("line"), goal="g", workspace=tmp_path))
     assert isinstance(first, RenderedAnswer)
 
     answer = handed_in(app, first, "done").answer
@@ -282,7 +282,7 @@ def rebuilt(document: bytes, change: Any) -> bytes:
 def test_a_sound_chain_that_tells_nonsense_is_refused(app: App, tmp_path: Path) -> None:
     last = handed_in(app, started(app, tmp_path))
     exported = bundle.export(app, last.answer.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
 
     def refused(change: Any) -> str:
         broken = bundle.import_as_new(app, rebuilt(exported.document, change))
@@ -308,7 +308,7 @@ def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Pa
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     last = begun(app, tmp_path, "Look")
     exported = bundle.export(app, last.answer.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
     target = tmp_path / "PWNED"
 
     def poison(bodies: list[Any]) -> None:
@@ -325,7 +325,7 @@ def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Pa
 def test_a_long_session_can_be_carried_elsewhere(app: App, tmp_path: Path) -> None:
     last = started(app, tmp_path)
     exported = bundle.export(app, last.answer.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
 
     def lengthen(bodies: list[Any]) -> None:
         archived = {"kind": "session_archived", "isArchived": False}
@@ -342,7 +342,7 @@ def test_a_long_session_can_be_carried_elsewhere(app: App, tmp_path: Path) -> No
 def test_an_imported_session_keeps_its_times(app: App, tmp_path: Path) -> None:
     last = started(app, tmp_path)
     exported = bundle.export(app, last.answer.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
 
     def age(bodies: list[Any]) -> None:
         for body in bodies:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.callers.caller import Caller, resolve_caller
+from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import Begun
@@ -32,7 +32,7 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 
     assert isinstance(taken, Begun)
     assert mode_at_gate(home, "now") == f"{old} planning"
-    assert resolve_caller(app, Caller(root)) == old
+    assert resolve_caller(app, CallerClues(root)) == old
     gated_sessions.change_mode(app, new, "coding", by="user")
     assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
     gated_sessions.change_mode(app, old, "analysis", by="user")
@@ -47,11 +47,11 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 def test_a_session_that_was_left_does_not_go_on(app: App, root: Path, child: int) -> None:
     old, new = begun(app, root, "before"), begun(app, root, "now")
     in_client(app, child, "now")
-    assert resolve_caller(app, Caller(root)) == new
+    assert resolve_caller(app, CallerClues(root)) == new
 
     gated_sessions.join(app, root, talk("now"), old)
 
-    assert resolve_caller(app, Caller(root)) == old
+    assert resolve_caller(app, CallerClues(root)) == old
 
 
 @pytest.mark.parametrize(

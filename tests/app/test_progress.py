@@ -15,11 +15,11 @@ from interlock.app.refusals import (
     NodeGone,
     NoSuchDirectory,
     NoSuchWorkflow,
-    Unhealthy,
+    UnhealthySession,
 )
 from interlock.app.runs.advance import advance
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session, verify_all
 from interlock.core import ids, tokens
 from interlock.core.ids import WorkflowId
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.both_stores
 
 
 def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
     assert isinstance(answered, RenderedAnswer)
     return answered
 
@@ -162,7 +162,7 @@ def test_rehydrating_works_on_a_store_that_nobody_can_write(
     assert not hasattr(reader, "append")
 
     answered = rehydrate(
-        reader, app.keyring, app.entropy, app.pinned, token=second.answer.continue_token
+        reader, app.keyring, app.entropy, app.pinned_workflow, token=second.answer.continue_token
     )
 
     assert isinstance(answered, RenderedAnswer)
@@ -276,7 +276,7 @@ def test_a_session_with_a_damaged_end_is_not_built_upon(
 
     refusal = advance(app, first.answer.continue_token, output("x"))
 
-    assert isinstance(refusal, Unhealthy)
+    assert isinstance(refusal, UnhealthySession)
     assert refusal.health.valid == 4
     view = show_session(app, first.answer.session)
     assert isinstance(view, SessionView)
@@ -313,17 +313,17 @@ def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_pat
 
 
 def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:
-    refusal = start(app, Start(WorkflowId("helo"), goal="g", workspace=tmp_path))
+    refusal = start(app, StartRequest(WorkflowId("helo"), goal="g", workspace=tmp_path))
 
     assert isinstance(refusal, NoSuchWorkflow)
-    assert WorkflowId("hello") in refusal.known
+    assert WorkflowId("hello") in refusal.available
 
 
 def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
     hello = WorkflowId("hello")
 
-    assert start(app, Start(hello, goal=" ", workspace=tmp_path)) == GoalMissing()
-    assert start(app, Start(hello, goal="g", workspace=tmp_path / "no")) == NoSuchDirectory(
+    assert start(app, StartRequest(hello, goal=" ", workspace=tmp_path)) == GoalMissing()
+    assert start(app, StartRequest(hello, goal="g", workspace=tmp_path / "no")) == NoSuchDirectory(
         str(tmp_path / "no")
     )
     assert app.reader.stats().sessions == 0

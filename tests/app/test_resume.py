@@ -8,9 +8,9 @@ import pytest
 from interlock.app.context import App
 from interlock.app.runs import resume
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.resume import Candidate, Wanted
-from interlock.app.runs.start import Start, start
-from interlock.app.runs.user_actions import archive
+from interlock.app.runs.resume import ResumableRun, ResumeQuery
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.user_actions import set_archived
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, install, linear, started
@@ -37,14 +37,14 @@ def commit(project: Path, message: str) -> None:
 
 def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
     install(app, workspace, linear())
-    answered = start(app, Start(WorkflowId("line"), goal=goal, workspace=workspace))
+    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
     assert isinstance(answered, RenderedAnswer)
     return answered
 
 
-def find(app: App, workspace: Path, query: str = "", **more: object) -> list[Candidate]:
-    wanted = Wanted(workspace, query, **more)  # pyright: ignore[reportArgumentType]
-    return resume.find(app.reader, app.keyring, app.entropy, wanted)
+def find(app: App, workspace: Path, query: str = "", **more: object) -> list[ResumableRun]:
+    wanted = ResumeQuery(workspace, query, **more)  # pyright: ignore[reportArgumentType]
+    return resume.find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
 
 
 def test_a_session_is_found_by_what_people_call_it(app: App, tmp_path: Path) -> None:
@@ -61,7 +61,9 @@ def test_its_token_shows_where_the_run_stands(app: App, tmp_path: Path) -> None:
     second = handed_in(app, begun(app, tmp_path, "Mend the parser"), "Found the loop")
 
     candidate = find(app, tmp_path, "parser")[0]
-    shown = rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=candidate.token)
+    shown = rehydrate(
+        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=candidate.token
+    )
 
     assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending == second.answer.pending
@@ -97,7 +99,7 @@ def test_what_changed_since_is_said(app: App, project: Path) -> None:
 
     changes = find(app, project)[0].changes
     shown = rehydrate(
-        app.reader, app.keyring, app.entropy, app.pinned, token=first.answer.continue_token
+        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=first.answer.continue_token
     )
 
     assert changes[0].startswith("The commit was ")
@@ -116,7 +118,7 @@ def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path)
 
 def test_an_archived_session_is_found_by_its_id_only(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
-    archive(app, session, is_archived=True)
+    set_archived(app, session, is_archived=True)
 
     assert find(app, tmp_path) == []
     assert find(app, tmp_path, session=session)[0].row.session == session
@@ -137,7 +139,11 @@ def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: 
 
     def recap_at(answered: RenderedAnswer) -> str:
         shown = rehydrate(
-            app.reader, app.keyring, app.entropy, app.pinned, token=answered.answer.continue_token
+            app.reader,
+            app.keyring,
+            app.entropy,
+            app.pinned_workflow,
+            token=answered.answer.continue_token,
         )
         assert isinstance(shown, RenderedAnswer)
         return shown.answer.recap

@@ -9,7 +9,7 @@ from interlock.app.callers.request_key import UNNAMED_VALID_MS
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.refusals import NoSuchSession, RequestReused
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences, Wish
@@ -26,9 +26,9 @@ def begun(app: App, workspace: Path, **changes: object) -> RenderedAnswer:
     return answered
 
 
-def asked(app: App, workspace: Path, **changes: object) -> Start:
+def asked(app: App, workspace: Path, **changes: object) -> StartRequest:
     install(app, workspace, linear())
-    base = Start(WorkflowId("line"), goal="Try it", workspace=workspace)
+    base = StartRequest(WorkflowId("line"), goal="Try it", workspace=workspace)
     return msgspec.structs.replace(base, **changes)
 
 

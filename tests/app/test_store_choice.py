@@ -30,7 +30,7 @@ def configure(directory: Path, text: str) -> None:
 
 def test_without_a_word_it_is_a_file_in_the_data_home(home: Path) -> None:
     with closing(open_app(home)) as app:
-        assert app.place == str(home / "interlock.db")
+        assert app.store_label == str(home / "interlock.db")
         assert app.reader.stats().engine.startswith("SQLite")
 
 
@@ -65,7 +65,7 @@ def test_a_project_cannot_send_sessions_elsewhere(home: Path, tmp_path: Path) ->
     try:
         with closing(open_app(home)) as app:
             started(app, tmp_path)
-            assert app.place == str(home / "interlock.db")
+            assert app.store_label == str(home / "interlock.db")
     finally:
         os.chdir(previous)
 
@@ -100,14 +100,14 @@ def test_another_setting_of_that_name_below_a_section_is_none_of_ours(home: Path
     configure(home, '[bindings]\nstore = "the corner shop"\n')
 
     with closing(open_app(home)) as app:
-        assert app.place == str(home / "interlock.db")
+        assert app.store_label == str(home / "interlock.db")
 
 
 def test_a_config_that_is_broken_elsewhere_leaves_the_file_in_use(home: Path) -> None:
     configure(home, "[preferences\n")
 
     with closing(open_app(home)) as app:
-        assert app.place == str(home / "interlock.db")
+        assert app.store_label == str(home / "interlock.db")
 
 
 def test_what_cannot_be_used_is_said(home: Path) -> None:

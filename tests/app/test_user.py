@@ -96,10 +96,10 @@ def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
 def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
 
-    user_actions.archive(app, session, is_archived=True)
+    user_actions.set_archived(app, session, is_archived=True)
     assert list_sessions(app, limit=9) == []
     assert [row.session for row in list_sessions(app, limit=9, archived=True)] == [session]
-    user_actions.archive(app, session, is_archived=False)
+    user_actions.set_archived(app, session, is_archived=False)
     assert [row.session for row in list_sessions(app, limit=9)] == [session]
     assert check_stream(app.reader, session).state == "healthy"
 
@@ -142,9 +142,9 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
 def test_archiving_twice_records_it_once(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).answer.session
 
-    user_actions.archive(app, session, is_archived=True)
+    user_actions.set_archived(app, session, is_archived=True)
     before = app.reader.stream(session)
-    user_actions.archive(app, session, is_archived=True)
+    user_actions.set_archived(app, session, is_archived=True)
 
     assert app.reader.stream(session) == before
 

@@ -98,7 +98,7 @@ class Driver:
         approval = answer["approval"]
         self.granted.append(approval["question"])
         answered = approvals.answer(self._app, approval["id"], ApprovalVerdict("granted", "user"))
-        assert isinstance(answered, approvals.Answered)
+        assert isinstance(answered, approvals.ApprovalAnswer)
         return self.call(answer["nextCall"]["params"])
 
     def _filled(self, value: Params) -> Params:

@@ -20,11 +20,11 @@ from tests.cli.conftest import Said, Terminal
 @pytest.fixture(autouse=True)
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who runs the tests may be an agent. Here only the variables tell."""
-    for name in agent_detection.VARIABLES:
+    for name in agent_detection.AGENT_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
     def around(environment: dict[str, str], _: int) -> str:
-        return agent_detection.agent_around(environment, 1)
+        return agent_detection.evidence_of_agent(environment, 1)
 
     monkeypatch.setattr("interlock.cli.session_state.agent_around", around)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.callers.agent_detection import VARIABLES
+from interlock.app.callers.agent_detection import AGENT_VARIABLES
 from interlock.app.context import App
 from interlock.cli.commands import interlock
 from interlock.core.gate.decide import decide
@@ -86,7 +86,7 @@ def test_an_agents_shell_is_refused_it_too(path: tuple[str, ...]) -> None:
         assert (decision.answer, decision.rule) == expected
 
 
-@pytest.mark.parametrize("variable", VARIABLES)
+@pytest.mark.parametrize("variable", AGENT_VARIABLES)
 def test_every_client_is_known_by_its_variable(
     typed: Terminal, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:

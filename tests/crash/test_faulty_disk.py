@@ -15,7 +15,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, show_session, verify_all
 from interlock.core import canonical
 from interlock.core.ids import BlobRef, SessionId, WorkflowId
@@ -187,7 +187,7 @@ def test_a_start_that_the_disk_refused_is_repeated_without_a_trace(
 ) -> None:
     with closing(open_app(home)) as app:
         started(app, tmp_path)
-    asked = Start(WorkflowId("line"), goal="Start on a bad disk", workspace=tmp_path)
+    asked = StartRequest(WorkflowId("line"), goal="Start on a bad disk", workspace=tmp_path)
     disk = FaultyDisk()
 
     for operation in disk.operations():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from interlock.app.sessions.lookup import run_view
+from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from tests.crash.acknowledged import project_with_line
@@ -47,7 +47,7 @@ def test_three_processes_make_one_child_and_get_equal_answers(
     for server in servers:
         server.close()
     app = open_app(home)
-    nodes = run_view(app, run).nodes
+    nodes = load_run_graph(app, run).nodes
     app.close()
     assert len(nodes) == ROUNDS + 1
     assert len({node.parent for node in nodes}) == ROUNDS + 1, "each has one child"

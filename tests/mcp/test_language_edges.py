@@ -71,7 +71,7 @@ def test_an_answer_on_a_branch_that_was_left_moves_nothing(
         context={"risk": "low"},
     )
     assert run.hand_in()["isComplete"]
-    (listed,) = approvals.waiting(app)
+    (listed,) = approvals.list_pending(app)
     assert listed.is_left
 
     approvals.answer(app, waiting["approval"]["id"], ApprovalVerdict("granted", "user"))

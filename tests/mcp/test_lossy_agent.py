@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from interlock.app.context import open_app
-from interlock.app.sessions.lookup import check_stream, run_view
+from interlock.app.sessions.lookup import check_stream, load_run_graph
 from interlock.core import bech32m
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
@@ -201,7 +201,7 @@ class LossyAgent(RuleBasedStateMachine):
             self.world.counted["repeats"] += 1
             assert self._ask(self.world.ways[-1], line) == reply
         app = open_app(self.world.home)
-        graph = run_view(app, self.run)
+        graph = load_run_graph(app, self.run)
         health = check_stream(app.reader, self.session)
         app.close()
         children = graph.children()

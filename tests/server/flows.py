@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.server.serving import Server
@@ -165,7 +165,7 @@ class Flows:
 
 
 def started(app: App, flow: str, goal: str, project: Path) -> str:
-    answered = start(app, Start(WorkflowId(flow), goal=goal, workspace=project))
+    answered = start(app, StartRequest(WorkflowId(flow), goal=goal, workspace=project))
     assert isinstance(answered, RenderedAnswer), answered
     return answered.answer.session
 

@@ -164,7 +164,7 @@ def perform(app: App, project: Path) -> dict[str, str]:
     )
     archived = stage.start("hello", "Something that is long over")
     seen["archived"] = archived["session"]
-    user_actions.archive(app, archived["session"], is_archived=True)
+    user_actions.set_archived(app, archived["session"], is_archived=True)
     # Elsewhere: what is started where one is active goes into it.
     gated = project.with_name("gated")
     gated.mkdir()

@@ -17,7 +17,7 @@ from interlock.app.notes.results import Done
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.publish import file_of, publish_session
 from interlock.app.runs.user_actions import open_gaps
-from interlock.app.sessions.lookup import SessionView, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
 from interlock.core.ids import RunId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
@@ -265,7 +265,7 @@ def test_a_checkpoint_is_kept_where_the_run_stands_and_once(
     changed(signed_in, path, "checkpoint", run=run, notes="Before the rewrite")
     changed(signed_in, path, "checkpoint", notes="Before the rewrite")
 
-    marks = [node for node in run_view(here.app, run).nodes if node.kind == "checkpoint"]
+    marks = [node for node in load_run_graph(here.app, run).nodes if node.kind == "checkpoint"]
     assert [(mark.parent, mark.notes) for mark in marks] == [(tip, "Before the rewrite")]
     assert here.run(session).tip == tip
     assert "needs notes" in refused(signed_in, path, 400, notes=" ")
@@ -279,7 +279,7 @@ def test_going_on_from_a_node_shows_a_token_that_makes_a_branch_and_changes_noth
 ) -> None:
     session = stage.sessions["waits"]
     run = here.run(session).run
-    root = run_view(here.app, run).nodes[0].id
+    root = load_run_graph(here.app, run).nodes[0].id
     before = here.view(session).events
     path = f"/sessions/{session}/nodes/{root}/fork"
 
@@ -298,7 +298,7 @@ def test_going_on_from_a_node_shows_a_token_that_makes_a_branch_and_changes_noth
         output = {"notesMarkdown": f"Another look with {token}"}
         done = call(signed_in.server, "continue_workflow", continueToken=own, output=output)
         assert not done["isError"]
-    children = [node for node in run_view(here.app, run).nodes if node.parent == root]
+    children = [node for node in load_run_graph(here.app, run).nodes if node.parent == root]
     assert len(children) == 4
 
 
@@ -321,8 +321,8 @@ def test_from_a_checkpoint_and_an_approval_work_goes_on_where_they_hang(
     answer = here.agent.go_on(first, "Read it.")
     for notes in ("One.", "Two.", "Tests: fine", "Merge it"):
         answer = here.agent.go_on(answer, notes)
-    mark, *_ = [n.id for n in run_view(here.app, run).nodes if n.kind == "checkpoint"]
-    approval, *_ = [n.id for n in run_view(here.app, run).nodes if n.kind == "approval"]
+    mark, *_ = [n.id for n in load_run_graph(here.app, run).nodes if n.kind == "checkpoint"]
+    approval, *_ = [n.id for n in load_run_graph(here.app, run).nodes if n.kind == "approval"]
 
     beside = signed_in.get(f"/sessions/{session}/nodes/{mark}/fork").text
     waiting = signed_in.get(f"/sessions/{session}/nodes/{approval}/fork").text

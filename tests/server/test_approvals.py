@@ -67,7 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(stage: Staged, project: Path) -> dict[str, Any]:
     """An approval of the test's own, which is the only one."""
     app = open_app(stage.home)
-    for one in approvals.waiting(app):
+    for one in approvals.list_pending(app):
         approvals.answer(app, one.approval, ApprovalVerdict("granted", "user"))
     app.close()
     first, waits = asking(stage.home, project, f"Build shed {next(NUMBERS)}")

@@ -10,7 +10,7 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.sessions import bundle
-from interlock.app.sessions.lookup import check_stream, run_view
+from interlock.app.sessions.lookup import check_stream, load_run_graph
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
@@ -56,7 +56,7 @@ def sessions_in(home: Path) -> int:
 
 
 def shape(app: App, run: RunId) -> Any:
-    graph = run_view(app, run)
+    graph = load_run_graph(app, run)
     children = graph.children()
 
     def of(node: GraphNode) -> Any:

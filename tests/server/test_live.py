@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from interlock.app.admin.access import secret_in
 from interlock.app.context import App, open_app
-from interlock.app.sessions.store_changes import News, Seen
+from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
 from interlock.core.session.plan import Plan
 from interlock.mcp.client import StdioClient
 from interlock.server.console import Asked, Console, Shown
@@ -238,13 +238,15 @@ def test_what_somebody_knows_already_is_no_news_to_them() -> None:
     """The server looks a little later than those who come: it may find what they have seen."""
     mine, other = random_session(), random_session()
     listener = _Listener(mine)
-    listener.seen = Seen(mark=7, position=13)
+    listener.seen = StoreCursor(marker=7, position=13)
 
-    listener.hear(News(Seen(7, 13), is_any=True))
+    listener.hear(StoreChanges(StoreCursor(7, 13), has_changes=True))
     assert not listener.woken.is_set(), "it came when that was gone already"
-    listener.hear(News(Seen(8, 14), is_any=True, sessions={mine: 11, other: 14}))
+    listener.hear(
+        StoreChanges(StoreCursor(8, 14), has_changes=True, sessions={mine: 11, other: 14})
+    )
     assert not listener.woken.is_set()
-    listener.hear(News(Seen(9, 15), is_any=True, sessions={mine: 15}))
+    listener.hear(StoreChanges(StoreCursor(9, 15), has_changes=True, sessions={mine: 15}))
     assert listener.woken.is_set()
 
 

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from interlock.app.context import open_app
-from interlock.app.sessions.lookup import run_view
+from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS
@@ -167,7 +167,7 @@ def test_what_is_left_unread_is_recorded_all_the_same(up: Up, home: Path) -> Non
         token = client.post(message).json["result"]["structuredContent"]["continueToken"]
 
     app = open_app(home)
-    graph = run_view(app, RunId(begun["run"]))
+    graph = load_run_graph(app, RunId(begun["run"]))
     app.close()
     assert len(graph.nodes) == 21
     assert len({node.parent for node in graph.nodes}) == 21, "each was recorded once"

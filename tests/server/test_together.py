@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.sessions.lookup import SessionView, check_stream, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, check_stream, load_run_graph, show_session
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended
@@ -97,7 +97,7 @@ def test_agents_with_one_token_make_a_child_for_each_thing_that_they_say(
     assert len(set(replies[1::2])) == 1, "the same call, the same answer"
     assert len({result["structuredContent"]["continueToken"] for result in said}) == AGENTS // 2 + 1
     with closing(open_app(home)) as app:
-        graph = run_view(app, run)
+        graph = load_run_graph(app, run)
         assert check_stream(app.reader, SessionId(said[0]["structuredContent"]["session"]))
     expected = sorted(["", "the same", *(f"only {n}" for n in range(0, AGENTS, 2))])
     assert sorted(node.notes for node in graph.nodes) == expected

@@ -60,7 +60,11 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
     call = json.loads(words[words.index("{") :])
     assert call["intent"] == "rehydrate"
     shown = rehydrate(
-        store.reader, store.keyring, store.entropy, store.pinned, token=call["continueToken"]
+        store.reader,
+        store.keyring,
+        store.entropy,
+        store.pinned_workflow,
+        token=call["continueToken"],
     )
     assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending is not None

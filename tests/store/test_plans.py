@@ -32,7 +32,13 @@ def played(app: App, workspace: Path) -> None:
     handed_in(app, begun, "another way")
     checkpoint(app, second.answer.continue_token, output("a mark"))
     handed_in(app, second, "on")
-    rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=second.answer.continue_token)
+    rehydrate(
+        app.reader,
+        app.keyring,
+        app.entropy,
+        app.pinned_workflow,
+        token=second.answer.continue_token,
+    )
 
 
 def noted(database: Any, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict[str, Any]:

@@ -13,13 +13,15 @@ TRIES_MAX = 50  # each try that fails means that somebody else got through
 Other = TypeVar("Other")
 
 
-def record(app: App, attempt: Callable[[], PlannedReply | Other]) -> RenderedAnswer | Other:
+def decide_and_append(
+    app: App, decide: Callable[[], PlannedReply | Other]
+) -> RenderedAnswer | Other:
     """Carry out what `attempt` decides. What is not a decision is given back as it is.
 
     Somebody may have made the same call meanwhile: `attempt` looks for that each time.
     """
     for _ in range(TRIES_MAX):
-        decided = attempt()
+        decided = decide()
         if not isinstance(decided, PlannedReply):
             return decided
         try:

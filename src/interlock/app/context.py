@@ -36,7 +36,7 @@ class App(msgspec.Struct, frozen=True):
     keyring: Keyring
     catalogue: Catalogue
     home: Path
-    place: str
+    store_label: str
     """Where the store is, as it may be shown."""
     caller: str
     """Who calls, as far as a call without a token can be told apart from another's."""
@@ -45,17 +45,19 @@ class App(msgspec.Struct, frozen=True):
     """Our own. What led to it tells which client it works for."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
-    compiled: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
+    workflow_cache: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
         default_factory=dict[WorkflowHash, CompiledWorkflow]
     )
     """Pinned workflows by hash. They never change, so neither does an entry."""
     notes: dict[Path, Any] = msgspec.field(default_factory=dict[Path, Any])
     """Notes that were opened (`app.notes.opened`), by their folder."""
 
-    def pinned(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
-        if workflow_hash not in self.compiled:
-            self.compiled[workflow_hash] = decode_workflow(self.reader.blob(BlobRef(workflow_hash)))
-        return self.compiled[workflow_hash]
+    def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
+        if workflow_hash not in self.workflow_cache:
+            self.workflow_cache[workflow_hash] = decode_workflow(
+                self.reader.blob(BlobRef(workflow_hash))
+            )
+        return self.workflow_cache[workflow_hash]
 
     def close(self) -> None:
         for opened in self.notes.values():
@@ -82,7 +84,7 @@ def open_app(home: Path) -> App:
         keyring=store.keyring,
         catalogue=Catalogue(home),
         home=home,
-        place=store.place,
+        store_label=store.place,
         # The client that started this process: the same one after a restart of the server.
         caller=str(os.getppid()),
         environment=os.environ,

@@ -17,14 +17,14 @@ from interlock.app.refusals import (
     NoSuchRun,
     NoSuchSession,
     NoSuchWorkflow,
-    NotesWanted,
+    NotesRequired,
     NothingToUnblock,
-    NotOptedIn,
     OpenSession,
+    ProjectNotOptedIn,
     Refusal,
     RequestReused,
     SeveralSessions,
-    Unhealthy,
+    UnhealthySession,
 )
 from interlock.core.protocol.gated_session import ChangeNotAllowed, SessionEnded, SessionNotAttended
 from interlock.core.session.artifacts import ArtifactRefused
@@ -48,7 +48,7 @@ from interlock.core.tokens import (
     UnknownTokenVersion,
 )
 
-_NotFound: TypeAlias = (
+_NotFoundRefusal: TypeAlias = (
     NoSuchWorkflow
     | NoSuchSession
     | SeveralSessions
@@ -58,12 +58,12 @@ _NotFound: TypeAlias = (
     | NodeGone
     | NoSuchNode
 )
-_WrongCall: TypeAlias = (
+_WrongCallRefusal: TypeAlias = (
     GoalMissing
     | NoSuchDirectory
     | NotesNotWritten
     | NotesTooLong
-    | NotesWanted
+    | NotesRequired
     | RunCannotBegin
     | ContextUnset
     | ContextRefused
@@ -72,16 +72,18 @@ _WrongCall: TypeAlias = (
 )
 
 
-_Attended: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded | NotOptedIn
+_AttendanceRefusal: TypeAlias = (
+    ChangeNotAllowed | SessionNotAttended | SessionEnded | ProjectNotOptedIn
+)
 
 
 def explain(refusal: Refusal) -> Explanation:
     match refusal:
-        case ChangeNotAllowed() | SessionNotAttended() | SessionEnded() | NotOptedIn():
-            return _attended(refusal)
+        case ChangeNotAllowed() | SessionNotAttended() | SessionEnded() | ProjectNotOptedIn():
+            return _explain_attendance(refusal)
         case BadToken():
-            return _bad_token(refusal.fault)
-        case Unhealthy():
+            return _explain_bad_token(refusal.fault)
+        case UnhealthySession():
             return Explanation(
                 "session_unhealthy",
                 f"Session `{refusal.session}` is damaged ({refusal.health.state}):"
@@ -136,12 +138,12 @@ def explain(refusal: Refusal) -> Explanation:
             | NodeGone()
             | NoSuchNode()
         ):
-            return _not_found(refusal)
+            return _explain_not_found(refusal)
         case _:
-            return _wrong_call(refusal)
+            return _explain_wrong_call(refusal)
 
 
-def _attended(refusal: _Attended) -> Explanation:
+def _explain_attendance(refusal: _AttendanceRefusal) -> Explanation:
     match refusal:
         case ChangeNotAllowed():
             return Explanation(
@@ -161,7 +163,7 @@ def _attended(refusal: _Attended) -> Explanation:
                 f"Session `{refusal.session}` has ended",
                 "`interlock session start` begins another one.",
             )
-        case NotOptedIn():
+        case ProjectNotOptedIn():
             return Explanation(
                 "not_opted_in",
                 f"The project at `{refusal.path}` has not opted in, so nothing binds agents here",
@@ -171,37 +173,37 @@ def _attended(refusal: _Attended) -> Explanation:
             assert_never(refusal)
 
 
-def _not_found(refusal: _NotFound) -> Explanation:
+def _explain_not_found(refusal: _NotFoundRefusal) -> Explanation:
     match refusal:
         case NoSuchWorkflow():
-            return _no_such_workflow(refusal)
+            return _explain_no_such_workflow(refusal)
         case NoSuchSession():
-            return _no_such_session(refusal)
+            return _explain_no_such_session(refusal)
         case SeveralSessions():
-            return _several_sessions(refusal)
+            return _explain_several_sessions(refusal)
         case NoSuchRun():
-            return _no_such_run(refusal)
+            return _explain_no_such_run(refusal)
         case NoSuchGap():
             return Explanation(
                 "unknown_gap",
-                f"No open gap `{refusal.asked}`",
+                f"No open gap `{refusal.requested}`",
                 "`interlock gaps list` shows those that are open.",
             )
         case NoSuchApproval() if refusal.candidates:
             return Explanation(
                 "unknown_approval",
-                f"Several approvals begin with `{refusal.asked}`",
+                f"Several approvals begin with `{refusal.requested}`",
                 f"Write more of the id: {', '.join(refusal.candidates)}",
                 refusal.candidates,
             )
         case NoSuchApproval():
             return Explanation(
                 "unknown_approval",
-                f"No approval `{refusal.asked}` waits for an answer",
+                f"No approval `{refusal.requested}` waits for an answer",
                 "`interlock approvals list` shows those that do.",
             )
         case NoSuchNode():
-            missing = f"node `{refusal.asked}`" if refusal.asked else "run yet"
+            missing = f"node `{refusal.requested}`" if refusal.requested else "run yet"
             hint = f"`interlock session show {refusal.session}` shows what it has."
             return Explanation(
                 "unknown_node", f"Session `{refusal.session}` has no {missing}", hint
@@ -216,7 +218,7 @@ def _not_found(refusal: _NotFound) -> Explanation:
             assert_never(refusal)
 
 
-def _wrong_call(refusal: _WrongCall) -> Explanation:
+def _explain_wrong_call(refusal: _WrongCallRefusal) -> Explanation:
     match refusal:
         case GoalMissing():
             return Explanation(
@@ -242,7 +244,7 @@ def _wrong_call(refusal: _WrongCall) -> Explanation:
                 f"The notes have {refusal.size} bytes; a step takes {refusal.size_max}",
                 "Shorten them: what was done, found and decided. Large results belong in files.",
             )
-        case NotesWanted():
+        case NotesRequired():
             return Explanation(
                 "notes_missing",
                 "A checkpoint without a token is found again by its notes, and there are none",
@@ -282,11 +284,11 @@ def _wrong_call(refusal: _WrongCall) -> Explanation:
             assert_never(refusal)
 
 
-def _no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
-    folded = {name.casefold(): name for name in refusal.known}
+def _explain_no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
+    folded = {name.casefold(): name for name in refusal.available}
     likely = difflib.get_close_matches(refusal.workflow.casefold(), folded, n=3)
     close = tuple(folded[name] for name in likely)
-    count = len(refusal.known)
+    count = len(refusal.available)
     shown = f"`interlock workflow list` (or `list_workflows`) shows all {count}."
     hint = f"Did you mean `{close[0]}`? {shown}" if close else shown
     if broken := [file for file in refusal.broken if file.place.path.stem == refusal.workflow]:
@@ -294,41 +296,41 @@ def _no_such_workflow(refusal: NoSuchWorkflow) -> Explanation:
     return Explanation("unknown_workflow", f"No workflow `{refusal.workflow}`", hint, close)
 
 
-def _no_such_run(refusal: NoSuchRun) -> Explanation:
+def _explain_no_such_run(refusal: NoSuchRun) -> Explanation:
     if refusal.candidates:
         return Explanation(
             "unknown_run",
-            f"Several runs begin with `{refusal.asked}`",
+            f"Several runs begin with `{refusal.requested}`",
             f"Write more of the id: {', '.join(refusal.candidates)}",
             refusal.candidates,
         )
     return Explanation(
         "unknown_run",
-        f"No run `{refusal.asked}`",
+        f"No run `{refusal.requested}`",
         "`interlock session list` shows the sessions; `interlock session show` their runs.",
     )
 
 
-def _several_sessions(refusal: SeveralSessions) -> Explanation:
+def _explain_several_sessions(refusal: SeveralSessions) -> Explanation:
     return Explanation(
         "several_sessions",
         "Several sessions are open here, and nothing says which one is meant",
-        f"Say which one: {', '.join(_told_apart(found) for found in refusal.candidates)}",
+        f"Say which one: {', '.join(_session_label(found) for found in refusal.candidates)}",
         tuple(found.session for found in refusal.candidates),
     )
 
 
-def _told_apart(found: OpenSession) -> str:
+def _session_label(found: OpenSession) -> str:
     task = f"task {found.task}" if found.task else ""
     said = [part for part in (found.mode, task, found.title, *found.hosts) if part]
     return f"{found.session} ({'; '.join(said)})" if said else found.session
 
 
-def _no_such_session(refusal: NoSuchSession) -> Explanation:
+def _explain_no_such_session(refusal: NoSuchSession) -> Explanation:
     if refusal.variable:
         return Explanation(
             "unknown_session",
-            f"The variable {refusal.variable} names the session `{refusal.asked}`, and"
+            f"The variable {refusal.variable} names the session `{refusal.requested}`, and"
             f" {'several begin so' if refusal.candidates else 'there is none'}",
             "Name another one in the call; the user can correct the variable.",
             refusal.candidates,
@@ -336,24 +338,28 @@ def _no_such_session(refusal: NoSuchSession) -> Explanation:
     if refusal.candidates:
         return Explanation(
             "unknown_session",
-            f"Several sessions begin with `{refusal.asked}`",
+            f"Several sessions begin with `{refusal.requested}`",
             f"Write more of the id: {', '.join(refusal.candidates)}",
             refusal.candidates,
         )
     return Explanation(
         "unknown_session",
-        f"No session `{refusal.asked}`" if refusal.asked else "No session was recorded here",
+        f"No session `{refusal.requested}`"
+        if refusal.requested
+        else "No session was recorded here",
         "`interlock session list` shows them all.",
     )
 
 
-_NEWEST = "Use the continueToken of the newest answer, copied whole."
+_USE_NEWEST_TOKEN = "Use the continueToken of the newest answer, copied whole."
 
 
-def _bad_token(fault: TokenFault) -> Explanation:
+def _explain_bad_token(fault: TokenFault) -> Explanation:
     match fault:
         case MangledToken():
-            return Explanation("token_mangled", f"The token was miscopied: {fault.reason}", _NEWEST)
+            return Explanation(
+                "token_mangled", f"The token was miscopied: {fault.reason}", _USE_NEWEST_TOKEN
+            )
         case ForeignStoreToken():
             return Explanation(
                 "token_other_store",
@@ -377,7 +383,7 @@ def _bad_token(fault: TokenFault) -> Explanation:
             return Explanation(
                 "token_forged",
                 "The token is well-formed but was not signed by this store",
-                _NEWEST,
+                _USE_NEWEST_TOKEN,
             )
         case _:
             assert_never(fault)

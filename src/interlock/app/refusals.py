@@ -14,7 +14,7 @@ from interlock.workspace.projects.catalogue import Broken
 
 class NoSuchWorkflow(msgspec.Struct, frozen=True):
     workflow: WorkflowId
-    known: tuple[WorkflowId, ...]
+    available: tuple[WorkflowId, ...]
     broken: tuple[Broken, ...]
     """Files that do not validate: the one asked for may be among them."""
 
@@ -28,18 +28,18 @@ class NodeGone(msgspec.Struct, frozen=True):
 
 
 class NoSuchNode(msgspec.Struct, frozen=True):
-    asked: str
+    requested: str
     """Empty where no node could be asked for, since there is no run."""
     session: SessionId
 
 
-class Unhealthy(msgspec.Struct, frozen=True):
+class UnhealthySession(msgspec.Struct, frozen=True):
     session: SessionId
     health: Health
 
 
 class NoSuchSession(msgspec.Struct, frozen=True):
-    asked: str
+    requested: str
     candidates: tuple[SessionId, ...]
     """Several sessions begin like that."""
     variable: str = ""
@@ -66,7 +66,7 @@ class GoalMissing(msgspec.Struct, frozen=True):
     """A run without a goal could not be found again."""
 
 
-class NotesWanted(msgspec.Struct, frozen=True):
+class NotesRequired(msgspec.Struct, frozen=True):
     """A checkpoint without a token is found again by its notes, so it needs some."""
 
 
@@ -75,7 +75,7 @@ class RequestReused(msgspec.Struct, frozen=True):
 
 
 class NoSuchRun(msgspec.Struct, frozen=True):
-    asked: str
+    requested: str
     candidates: tuple[RunId, ...]
 
 
@@ -89,7 +89,7 @@ class BundleBroken(msgspec.Struct, frozen=True):
 class NoSuchGap(msgspec.Struct, frozen=True):
     """No such gap is open."""
 
-    asked: str
+    requested: str
 
 
 class NothingToUnblock(msgspec.Struct, frozen=True):
@@ -99,7 +99,7 @@ class NothingToUnblock(msgspec.Struct, frozen=True):
 class NoSuchApproval(msgspec.Struct, frozen=True):
     """No approval waits under that id."""
 
-    asked: str
+    requested: str
     candidates: tuple[ApprovalId, ...]
 
 
@@ -111,7 +111,7 @@ class ApprovalAnswered(msgspec.Struct, frozen=True):
     by: str
 
 
-class NotOptedIn(msgspec.Struct, frozen=True):
+class ProjectNotOptedIn(msgspec.Struct, frozen=True):
     """No gate watches over this project."""
 
     path: str
@@ -125,12 +125,12 @@ Refusal: TypeAlias = (
     NoSuchWorkflow
     | BadToken
     | NodeGone
-    | Unhealthy
+    | UnhealthySession
     | NoSuchSession
     | SeveralSessions
     | GoalMissing
     | NoSuchDirectory
-    | NotesWanted
+    | NotesRequired
     | RequestReused
     | NoSuchRun
     | NoSuchGap
@@ -138,7 +138,7 @@ Refusal: TypeAlias = (
     | NothingToUnblock
     | NoSuchApproval
     | ApprovalAnswered
-    | NotOptedIn
+    | ProjectNotOptedIn
     | NoSuchNode
     | decide.RunRefusal
     | gated_session.AttendanceRefusal

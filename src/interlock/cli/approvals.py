@@ -25,7 +25,7 @@ def approvals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, as_json: bool) -> None:
     """List the approvals that wait for an answer"""
-    found = use.waiting(open_app(data_home()))
+    found = use.list_pending(open_app(data_home()))
     if as_json:
         print_json(found)
         return

@@ -11,7 +11,7 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
-from interlock.app.refusals import NotOptedIn
+from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
@@ -39,7 +39,7 @@ def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_js
     only_user("Opening a rule")
     root = root_of(project) if project else None
     if project and root is None:
-        refuse(explain(NotOptedIn(str(project.absolute()))), as_json=as_json)
+        refuse(explain(ProjectNotOptedIn(str(project.absolute()))), as_json=as_json)
     known: Rule = next(name for name in RULES if name == rule)
     now_ms = SystemClock().now_ms()
     made = use.add(data_home(), known, reason, root=root, days=days, at_ms=now_ms)

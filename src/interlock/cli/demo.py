@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from interlock.app.context import open_app
-from interlock.app.sessions.lookup import SessionView, run_view, show_session
+from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
 from interlock.cli.terminal import print_json
 from interlock.core.ids import RunId
 from interlock.core.views.text_tree import draw_tree
@@ -37,7 +37,7 @@ def demo(*, as_json: bool) -> None:
         end = _play(home, say)
         app = open_app(home)
         view = show_session(app, end["session"])
-        graph = run_view(app, RunId(end["run"]))
+        graph = load_run_graph(app, RunId(end["run"]))
         app.close()
     assert isinstance(view, SessionView), "the demo's session is there"
     assert view.health.state == "healthy", f"the demo's chain is {view.health}"

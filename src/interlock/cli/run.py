@@ -7,7 +7,7 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
-from interlock.app.sessions.lookup import run_view
+from interlock.app.sessions.lookup import load_run_graph
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
@@ -44,7 +44,7 @@ def unblock(run_id: str, *, as_json: bool) -> None:
 
 
 def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
-    graph = run_view(app, found.run)
+    graph = load_run_graph(app, found.run)
     if as_json:
         print_json({"head": found, "graph": graph})
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app.callers.caller import Caller, session_to_show
+from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explain import explain
@@ -106,7 +106,7 @@ def log(session_id: str | None) -> None:
 def export_command(session_id: str, output: Path | None, *, as_json: bool) -> None:
     """Write a session into one file that can be imported elsewhere"""
     exported = bundle.export(open_app(data_home()), session_id)
-    if not isinstance(exported, bundle.Exported):
+    if not isinstance(exported, bundle.SessionExport):
         refuse(explain(exported), as_json=as_json)
     path = output or Path(f"{exported.session}.json")
     _write_new(path, exported.document)
@@ -165,7 +165,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
     """Leave a session out of lists and of resuming, without losing it"""
-    done = user_actions.archive(open_app(data_home()), session_id, is_archived=not undo)
+    done = user_actions.set_archived(open_app(data_home()), session_id, is_archived=not undo)
     if isinstance(done, NoSuchSession):
         refuse(explain(done), as_json=as_json)
     if as_json:
@@ -243,7 +243,7 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
 
 
 def _found(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = session_to_show(app, Caller(Path.cwd(), session=asked))
+    found = session_to_show(app, CallerClues(Path.cwd(), session=asked))
     if not isinstance(found, str):
         refuse_caller(found, as_json=as_json, option="")
     return found

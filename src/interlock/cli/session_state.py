@@ -8,8 +8,8 @@ from typing import NoReturn, get_args
 
 import click
 
-from interlock.app.callers.agent_detection import agent_around
-from interlock.app.callers.caller import Caller, CallerUnknown, resolve_caller
+from interlock.app.callers.agent_detection import evidence_of_agent
+from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
 from interlock.app.context import App, SystemClock, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explain import explain
@@ -18,7 +18,7 @@ from interlock.app.gate import opt_in, tool_calls
 from interlock.app.gate.policy import remarks
 from interlock.app.gate.trust import trust
 from interlock.app.protocol import gated_sessions
-from interlock.app.refusals import NotOptedIn, SeveralSessions
+from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
@@ -36,12 +36,12 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 
 def caller() -> Actor:
     """Whether the user runs this command, or an agent does."""
-    return "agent" if agent_around(os.environ, os.getpid()) else "user"
+    return "agent" if evidence_of_agent(os.environ, os.getpid()) else "user"
 
 
 def only_user(what: str) -> None:
     """Stop here if an agent runs this command."""
-    if why := agent_around(os.environ, os.getpid()):
+    if why := evidence_of_agent(os.environ, os.getpid()):
         complain(f"{what} is the user's, and {why}", "Ask the user to run it in a terminal.")
         raise Stop(REFUSED)
 
@@ -190,7 +190,7 @@ def _show(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
 
 
 def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = resolve_caller(app, Caller(_root(as_json=as_json), session=asked))
+    found = resolve_caller(app, CallerClues(_root(as_json=as_json), session=asked))
     if not isinstance(found, str):
         refuse_caller(found, as_json=as_json)
     return found
@@ -209,5 +209,5 @@ def refuse_caller(
 def _root(*, as_json: bool) -> Path:
     root = opt_in.root_of(Path.cwd())
     if root is None:
-        refuse(explain(NotOptedIn(str(Path.cwd()))), as_json=as_json)
+        refuse(explain(ProjectNotOptedIn(str(Path.cwd()))), as_json=as_json)
     return root

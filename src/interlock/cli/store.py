@@ -31,10 +31,10 @@ def stats(*, as_json: bool) -> None:
     app = open_app(home)
     found = app.reader.stats()
     if as_json:
-        print_json({"home": str(home), "place": app.place, "stats": found})
+        print_json({"home": str(home), "place": app.store_label, "stats": found})
         return
     print(f"home      {home}")
-    print(f"store     {app.place}")
+    print(f"store     {app.store_label}")
     print(f"engine    {found.engine}, schema {found.schema}")
     print(f"sessions  {found.sessions}")
     print(f"events    {found.events}")

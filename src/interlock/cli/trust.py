@@ -9,7 +9,7 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
-from interlock.app.refusals import NotOptedIn
+from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import print_json, print_table, refuse
 
@@ -31,7 +31,7 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         raise click.UsageError("--show and --revoke do not go together.")
     root = root_of(Path.cwd())
     if root is None:
-        refuse(explain(NotOptedIn(str(Path.cwd()))), as_json=as_json)
+        refuse(explain(ProjectNotOptedIn(str(Path.cwd()))), as_json=as_json)
     home = data_home()
     if revoke:
         was = use.revoke(home, root)

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from interlock.agents.hosts.claude_code_hooks import Payload
-from interlock.app.callers.caller import Caller, remember_client, resolve_caller
+from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
 from interlock.app.gate.policy import remarks
@@ -79,5 +79,5 @@ def still_open(home: Path, host: Host, payload: Payload) -> str:
 
 def _session(app: App, host: Host, payload: Payload) -> SessionId | None:
     conversation = Conversation(host, payload.session_id)
-    found = resolve_caller(app, Caller(Path(payload.cwd), conversation=conversation))
+    found = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
     return found if isinstance(found, str) else None

@@ -218,5 +218,5 @@ INSPECT = Tool(
 
 def closest(refusal: NoSuchWorkflow) -> str:
     """The workflow that was probably meant."""
-    likely = (*explain(refusal).did_you_mean, *refusal.known)
+    likely = (*explain(refusal).did_you_mean, *refusal.available)
     return likely[0] if likely else "hello"

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from interlock.app.callers.request_key import Asked, asked
+from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes import neighbourhood
@@ -97,9 +97,9 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
     return refused(explain_note(refusal), call, next_calls=others)
 
 
-def _asked(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> Asked:
+def _asked(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
     # As text: what stands in metadata need not have a canonical form.
-    return asked(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
+    return request_key(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
 
 
 def _given(arguments: msgspec.Struct) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from msgspec import Meta
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.protocol import gated_sessions
-from interlock.app.runs.resume import Candidate, Wanted, find
+from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
 from interlock.mcp.arguments import Workspace, workspace_of
@@ -55,7 +55,7 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
-    wanted = Wanted(
+    wanted = ResumeQuery(
         workspace=workspace_of(arguments.workspace_path),
         query=arguments.query or "",
         session=arguments.session_id,
@@ -64,7 +64,7 @@ def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
     )
-    found = find(app.reader, app.keyring, app.entropy, wanted)
+    found = find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
     sessions = {candidate.row.session for candidate in found}
     named = arguments.session_id or arguments.run_id
     if named:
@@ -92,7 +92,7 @@ def _taken_up(app: App, workspace: Path, sessions: set[SessionId]) -> str:
     return f"{explain(taken).error}; this conversation stays in its session. {explain(taken).hint}"
 
 
-def _shown(candidate: Candidate, elsewhere: set[SessionId]) -> ResumeCandidate:
+def _shown(candidate: ResumableRun, elsewhere: set[SessionId]) -> ResumeCandidate:
     row = candidate.row
     params: dict[str, Json] = {"continueToken": candidate.token, "intent": "rehydrate"}
     call = Call("continue_workflow", params)
@@ -116,7 +116,7 @@ def _shown(candidate: Candidate, elsewhere: set[SessionId]) -> ResumeCandidate:
     )
 
 
-def _hint(found: list[Candidate], named: str | None) -> str:
+def _hint(found: list[ResumableRun], named: str | None) -> str:
     if not found and named:
         return f"There is no `{named}` here. Ask again without it to see what there is."
     if not found:

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NOBODYS, Caller, resolve_caller
+from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import bootstrap, summary
-from interlock.app.refusals import NoSuchDirectory, NotOptedIn
+from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
@@ -66,13 +66,13 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
     if arguments.action == "start":
         return _start(app, workspace, given, arguments.session_id)
     token = token_in(arguments.continue_token) if arguments.continue_token else None
-    session = resolve_caller(app, Caller(workspace, session=arguments.session_id, token=token))
-    if session == NOBODYS:
+    session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
+    if session == NO_SESSION:
         if root_of(workspace) is None:
-            return refused(explain(NotOptedIn(str(workspace))), None)
-        return refused(explain(NOBODYS), SESSION.corrected({"action": "start"}))
+            return refused(explain(ProjectNotOptedIn(str(workspace))), None)
+        return refused(explain(NO_SESSION), SESSION.corrected({"action": "start"}))
     if not isinstance(session, str):
-        if resolve_caller(app, Caller(workspace)) == NOBODYS:
+        if resolve_caller(app, CallerClues(workspace)) == NO_SESSION:
             return refused(explain(session), SESSION.corrected({"action": "start"}))
         return unknown_caller(session, SESSION, given)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
@@ -109,7 +109,7 @@ def _changed(
 def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | None) -> ToolResult:
     root = root_of(workspace)
     if root is None:
-        return refused(explain(NotOptedIn(str(workspace))), None)
+        return refused(explain(ProjectNotOptedIn(str(workspace))), None)
     begun = gated_sessions.start(app, root, session_id)
     if isinstance(begun, gated_sessions.Begun):
         said = _remarks(app, begun.state)

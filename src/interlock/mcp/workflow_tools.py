@@ -17,14 +17,14 @@ from interlock.app.refusals import (
     Refusal,
     RequestReused,
     SeveralSessions,
-    Unhealthy,
+    UnhealthySession,
 )
 from interlock.app.runs.advance import advance
-from interlock.app.runs.approvals import settle
+from interlock.app.runs.approvals import resolve_if_overdue
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
-from interlock.app.runs.submission import Output, Taken, take
+from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
+from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
@@ -86,7 +86,7 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
 def _start(app: App, arguments: StartArguments) -> ToolResult:
     outcome = start(
         app,
-        Start(
+        StartRequest(
             WorkflowId(arguments.workflow_id),
             goal=arguments.goal,
             workspace=workspace_of(arguments.workspace_path),
@@ -177,8 +177,8 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
         )
         return refused(conflict, _hand_in(token))
     if arguments.intent == "advance" or arguments.output is not None:
-        taken = take(arguments.output, arguments.context)
-        outcome = advance(app, token, taken) if isinstance(taken, Taken) else taken
+        taken = parse_submission(arguments.output, arguments.context)
+        outcome = advance(app, token, taken) if isinstance(taken, Submission) else taken
     else:
         outcome = _shown_again(app, token)
     if isinstance(outcome, RenderedAnswer):
@@ -186,16 +186,16 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
     return refused(explain(outcome), _way_on(outcome, token))
 
 
-def _shown_again(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
-    def look() -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
-        return rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+def _shown_again(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+    def look() -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+        return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
 
     shown = look()
     approval = shown.answer.approval if isinstance(shown, RenderedAnswer) else None
     if (
         approval
         and isinstance(shown, RenderedAnswer)
-        and settle(app, approval.id, shown.answer.session)
+        and resolve_if_overdue(app, approval.id, shown.answer.session)
     ):
         return look()  # the deadline had passed, and we are the first to see it
     return shown
@@ -242,7 +242,7 @@ class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
-    taken = take(Output(arguments.notes_markdown, arguments.artifacts), None)
+    taken = parse_submission(Output(arguments.notes_markdown, arguments.artifacts), None)
     if isinstance(taken, ContextRefused | ArtifactRefused):
         return refused(explain(taken), _mark(None))
     token = token_in(arguments.continue_token) if arguments.continue_token else None

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from interlock.app.failures import StoreFailure
 from interlock.app.sessions import store_changes
-from interlock.app.sessions.store_changes import News, Seen
+from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
 from interlock.core.ids import SessionId
 from interlock.server.listeners import Listener, Listeners, message
 from interlock.server.worker import Worker
@@ -25,30 +25,30 @@ class _Listener(Listener):
         super().__init__()
         self.session = SessionId(session) if session else None
         """None: all of them."""
-        self.seen = Seen()
+        self.seen = StoreCursor()
         """What it knew when it came, or was told of then."""
         self.is_gone = False
         """Its session is, and it was told so."""
 
-    def hear(self, news: News) -> None:
-        if news.seen.mark == self.seen.mark:
+    def hear(self, news: StoreChanges) -> None:
+        if news.cursor.marker == self.seen.marker:
             return
-        newest = news.seen.position
+        newest = news.cursor.position
         if self.session is not None:
             newest = news.sessions.get(self.session, 0)
-        is_gone = self.session in news.gone
+        is_gone = self.session in news.missing_sessions
         # Where the newest events were removed, nobody knows what else was.
-        is_removal = not news.sessions or news.seen.position < self.seen.position
+        is_removal = not news.sessions or news.cursor.position < self.seen.position
         if newest > self.seen.position or is_removal or (is_gone and not self.is_gone):
             self.woken.set()
-        self.seen, self.is_gone = news.seen, is_gone
+        self.seen, self.is_gone = news.cursor, is_gone
 
 
 class Live:
     def __init__(self, reader: Worker) -> None:
         self._reader = reader
         self._listeners = Listeners[_Listener]()
-        self._seen = Seen()
+        self._seen = StoreCursor()
         self._looking: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
@@ -73,18 +73,18 @@ class Live:
             await self._look_from_now_on()
             missed = await self._missed(listener, since)
             yield b": here\n\n"
-            if missed.is_any:
-                yield message(str(missed.seen.position))
+            if missed.has_changes:
+                yield message(str(missed.cursor.position))
             async for told in self._listeners.told(
                 listener, lambda: message(str(self._seen.position))
             ):
                 yield told
 
-    async def _missed(self, listener: _Listener, since: int | None) -> News:
+    async def _missed(self, listener: _Listener, since: int | None) -> StoreChanges:
         missed = await self._reader.run(
-            lambda app: store_changes.missed(app, listener.session, since)
+            lambda app: store_changes.missed_changes(app, listener.session, since)
         )
-        listener.seen = missed.seen
+        listener.seen = missed.cursor
         if self._listeners.has(listener):
             listener.woken.clear()  # by what it knows now
         return missed
@@ -92,7 +92,7 @@ class Live:
     async def _look_from_now_on(self) -> None:
         async with self._starting:
             if self._looking is None or self._looking.done():
-                self._seen = await self._reader.run(store_changes.seen)
+                self._seen = await self._reader.run(store_changes.current_cursor)
                 self._looking = asyncio.create_task(self._look())
 
     async def _look(self) -> None:
@@ -102,14 +102,14 @@ class Live:
             before, watched = self._seen, self._watched()
             try:
                 news = await self._reader.run(
-                    lambda app, before=before, watched=watched: store_changes.news(
+                    lambda app, before=before, watched=watched: store_changes.changes_since(
                         app, before, watched
                     )
                 )
             except StoreFailure:
                 continue  # whoever listens is told when the store can be read again
-            self._seen = news.seen
-            if news.is_any:
+            self._seen = news.cursor
+            if news.has_changes:
                 for listener in self._listeners:
                     listener.hear(news)
 

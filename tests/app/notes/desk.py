@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes.edit import Change, edit
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
@@ -35,7 +35,7 @@ class Desk:
         return target
 
     def write(self, title: str, content: str, **more: Any) -> Done | NoteRefusal:
-        call: Asked | None = more.pop("call", None)
+        call: RequestKey | None = more.pop("call", None)
         return write(self.app, self.notes, Draft(title, content, **more), self.root, call)
 
     def written(self, title: str, content: str, **more: Any) -> Done:
@@ -44,7 +44,7 @@ class Desk:
         return done
 
     def edit(
-        self, name: str, change: NoteEdit | None, call: Asked | None = None, **more: Any
+        self, name: str, change: NoteEdit | None, call: RequestKey | None = None, **more: Any
     ) -> Any:
         return edit(self.app, self.notes, name, Change(change, **more), call)
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app.callers.request_key import UNNAMED_VALID_MS, asked
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, request_key
 from interlock.app.notes.deletion import delete
 from interlock.app.notes.refusals import (
     NoteChanged,
@@ -27,11 +27,13 @@ def test_the_same_call_within_a_minute_is_carried_out_once(desk: Desk) -> None:
     clock = SettableClock()
     at = Desk(msgspec.structs.replace(desk.app, clock=clock), desk.root)
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n", "line"], None)
+    call = request_key("edit_note", "somebody", ["n", "line"], None)
 
     first = at.edit("n", edits.Append("line"), call)
     again = at.edit("n", edits.Append("line"), call)
-    other = at.edit("n", edits.Append("line"), asked("edit_note", "another", ["n", "line"], None))
+    other = at.edit(
+        "n", edits.Append("line"), request_key("edit_note", "another", ["n", "line"], None)
+    )
 
     assert first == again
     assert isinstance(other, Done)
@@ -44,7 +46,7 @@ def test_the_same_call_within_a_minute_is_carried_out_once(desk: Desk) -> None:
 def test_a_named_call_is_carried_out_once_for_ever_and_names_nothing_else(desk: Desk) -> None:
     clock = SettableClock()
     at = Desk(msgspec.structs.replace(desk.app, clock=clock), desk.root)
-    call = asked("write_note", "somebody", ["T", "text"], "request-1")
+    call = request_key("write_note", "somebody", ["T", "text"], "request-1")
     first = at.written("T", "text", call=call)
     at.edit("T", edits.Append("by another"))
     clock.at_ms += 10 * UNNAMED_VALID_MS
@@ -54,14 +56,14 @@ def test_a_named_call_is_carried_out_once_for_ever_and_names_nothing_else(desk: 
     assert (again.result, again.path) == (first.result, first.path)
     assert again.version == at.read("T").version
     assert "by another" in at.read("T").text
-    other = asked("write_note", "somebody", ["U", "text"], "request-1")
+    other = request_key("write_note", "somebody", ["U", "text"], "request-1")
     assert isinstance(at.write("U", "text", call=other), RequestReused)
 
 
 def test_a_call_that_was_noted_and_never_written_is_carried_out(desk: Desk) -> None:
     """Killed between the note of the call and the file: told by the file, which is as it was."""
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
+    call = request_key("edit_note", "somebody", ["n"], None)
     desk.edit("n", edits.Append("line"), call)
 
     path.write_text("text\n")
@@ -74,7 +76,7 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
+    call = request_key("edit_note", "somebody", ["n"], None)
     whole = atomic_file.replaced
 
     def an_editor_was_faster(*arguments: Any) -> Any:
@@ -91,7 +93,7 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
 
 def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], None)
+    call = request_key("edit_note", "somebody", ["n"], None)
     first = desk.edit("n", edits.Append("- x"), call)
     desk.edit("n", edits.FindReplace("- x", "- y"))
 
@@ -104,7 +106,7 @@ def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
 
 def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None:
     desk.file("a.md", "one")
-    call = asked("move_note", "somebody", ["a", "b"], None)
+    call = request_key("move_note", "somebody", ["a", "b"], None)
     assert isinstance(rename(desk.app, desk.notes, "a", "b.md", call), Done)
     assert isinstance(rename(desk.app, desk.notes, "b", "c.md", None), Done)
     desk.file("a.md", "two")
@@ -119,7 +121,7 @@ def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None
 def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk) -> None:
     """Though somebody else has changed the note meanwhile, so that it is not as it was."""
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], "request-1")
+    call = request_key("edit_note", "somebody", ["n"], "request-1")
 
     def fails(*_: object) -> Any:
         raise OSError(28, "No space left on device")
@@ -135,7 +137,7 @@ def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk
 
 def test_who_died_before_the_file_was_written_is_not_told_that_it_was(desk: Desk) -> None:
     path = desk.file("n.md", "text\n")
-    call = asked("edit_note", "somebody", ["n"], "request-1")
+    call = request_key("edit_note", "somebody", ["n"], "request-1")
 
     class Killed(BaseException):
         pass
@@ -157,7 +159,7 @@ def test_to_go_back_to_what_was_set_before_is_a_change(desk: Desk) -> None:
     path = desk.file("n.md", "---\nstatus: draft\n---\ntext\n")
 
     for status in ("open", "done", "open"):
-        call = asked("edit_note", "somebody", ["n", status], None)
+        call = request_key("edit_note", "somebody", ["n", status], None)
         done = desk.edit("n", None, call, metadata={"status": status})
         assert done.result == "changed"
         assert f"status: {status}" in path.read_text()
@@ -167,14 +169,14 @@ def test_a_note_that_is_moved_back_and_forth_is_where_it_is_said_to_be(desk: Des
     desk.file("n.md", "text")
 
     for folder in ("a/", "b/", "a/"):
-        call = asked("move_note", "somebody", ["n", folder], None)
+        call = request_key("move_note", "somebody", ["n", folder], None)
         done = rename(desk.app, desk.notes, "n", folder, call)
         assert isinstance(done, Done)
         assert [*desk.folder.rglob("n.md")] == [desk.folder / done.path]
 
 
 def _appends(desk: Desk) -> Any:
-    return desk.edit("n", edits.Append("line"), asked("edit_note", "a", ["n"], "r"))
+    return desk.edit("n", edits.Append("line"), request_key("edit_note", "a", ["n"], "r"))
 
 
 def _moves(desk: Desk) -> Any:

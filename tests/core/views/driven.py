@@ -9,7 +9,7 @@ from interlock.app.runs import approvals
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.start import Start, start
+from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
@@ -44,7 +44,7 @@ class Driven:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "driven.json").write_text(json.dumps(document))
         self.app = app
-        asked = Start(WorkflowId("driven"), goal="Drive it", workspace=workspace)
+        asked = StartRequest(WorkflowId("driven"), goal="Drive it", workspace=workspace)
         self._hold(start(app, asked))
 
     def hand_in(
@@ -70,7 +70,7 @@ class Driven:
     def shown(self) -> "Driven":
         app = self.app
         return self._hold(
-            rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=self.token)
+            rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=self.token)
         )
 
     def _hold(self, answered: object) -> "Driven":

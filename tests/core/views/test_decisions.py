@@ -58,7 +58,7 @@ def test_loops_are_not_merged_and_the_next_in_order_is_no_news() -> None:
 def test_titles_are_those_of_the_steps_and_loops_of_a_workflow(app: App, tmp_path: Path) -> None:
     run = planned(app, tmp_path)
 
-    assert titles_of(app.pinned(run.run.workflow_hash)) == {
+    assert titles_of(app.pinned_workflow(run.run.workflow_hash)) == {
         "plan": "Plan",
         "deep": "Deep",
         "deeper": "Deeper",

@@ -10,7 +10,7 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
-from interlock.app.sessions.bundle import Exported
+from interlock.app.sessions.bundle import SessionExport
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
@@ -19,7 +19,7 @@ from tests.core.views.driven import AGAIN, GAP, STOP, Driven, planned, step
 
 
 def steps_of(driven: Driven) -> tuple[PathStep, ...]:
-    titles = titles_of(driven.app.pinned(driven.run.workflow_hash))
+    titles = titles_of(driven.app.pinned_workflow(driven.run.workflow_hash))
     found = path_of(driven.run, driven.envelopes, next_intent=driven.told, titles=titles)
     assert found.tip == driven.tip
     return found.steps
@@ -285,7 +285,7 @@ def test_an_imported_session_has_the_same_path_under_other_names(
     run.hand_in("The plan again").decide("granted")
     run.hand_in("Yet another plan", token=token).decide("granted").hand_in("round", AGAIN)
     exported = bundle.export(run.app, run.session)
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
 
     session = bundle.import_as_new(elsewhere, exported.document)
 

@@ -113,11 +113,11 @@ def test_a_run_that_was_rewound_after_its_end_is_open_again(app: App, tmp_path: 
 
 
 def test_an_archived_session_is_archived_whatever_its_run_is(run: Driven) -> None:
-    user_actions.archive(run.app, run.session, is_archived=True)
+    user_actions.set_archived(run.app, run.session, is_archived=True)
     assert session_status(run.head, run.run).word == "archived"
     assert run_status(run.run).word == "open"
 
-    user_actions.archive(run.app, run.session, is_archived=False)
+    user_actions.set_archived(run.app, run.session, is_archived=False)
 
     assert session_status(run.head, run.run).word == "open"
 

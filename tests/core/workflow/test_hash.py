@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interlock.app.context import App
 from interlock.app.sessions import bundle
-from interlock.app.sessions.bundle import Exported
+from interlock.app.sessions.bundle import SessionExport
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import interpret, prompt
 from interlock.core.workflow.compiled import COMPILER_VERSION, decode_workflow
@@ -194,7 +194,7 @@ def test_it_is_the_same_whoever_tells_it(
         "start_workflow", workflowId=name, goal="Try it", context={"depth": "full"}, **where
     )
     exported = bundle.export(app, begun["session"])
-    assert isinstance(exported, Exported)
+    assert isinstance(exported, SessionExport)
     content = json.loads(exported.document)["content"]
     shown = agent.ok("inspect_workflow", workflowId=name, mode="compiled", **where)
     [listed] = agent.ok("list_workflows", query=name, **where)["workflows"]

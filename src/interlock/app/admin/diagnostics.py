@@ -65,7 +65,7 @@ def about(app: App) -> About:
         home=app.home,
         is_private=data_inventory.is_private(app.home),
         entries=tuple(data_inventory.entries(app.home)),
-        place=app.place,
+        place=app.store_label,
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
         chosen=_chosen(app.home / "config.toml"),

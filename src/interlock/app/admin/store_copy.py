@@ -23,7 +23,7 @@ from interlock.app.admin.store_copy_refusals import (
     TargetTaken,
 )
 from interlock.app.context import App
-from interlock.app.sessions.lookup import check_stream, checked
+from interlock.app.sessions.lookup import check_stream, check_streams
 from interlock.core.ids import BlobRef, RunId, SessionId
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope, blob_refs_of, decode_envelope
@@ -69,7 +69,7 @@ def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
     ours = app.reader.identity()  # before anything is made at the target: the source may be away
     with closing(open_target(to, app.entropy)) as target:
         if target.log.identity() == ours:
-            return SameStore(app.place)
+            return SameStore(app.store_label)
         known = target.log.all_sessions()
         refusal = _strange(app.reader, target, known) or _damaged(app.reader, tell)
         if refusal:
@@ -112,7 +112,7 @@ def _damaged(source: LogReader, tell: Tell) -> SourceDamaged | None:
     """Everything is looked at before anything is written."""
     sessions = source.all_sessions()
     unsound: list[tuple[SessionId, str]] = []
-    for number, (session, health) in enumerate(checked(source, sessions), start=1):
+    for number, (session, health) in enumerate(check_streams(source, sessions), start=1):
         tell("Checking", number, len(sessions))
         if health.state != "healthy":
             unsound.append((session, health.reason))
@@ -150,7 +150,7 @@ def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> 
         return unlike
     stats = target.log.stats()
     return Copied(
-        app.place,
+        app.store_label,
         target.place,
         len(ends),
         sum(version for version, _ in ends.values()),

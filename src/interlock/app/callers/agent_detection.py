@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 
-VARIABLES = (
+AGENT_VARIABLES = (
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
     "CODEX_SANDBOX",
@@ -16,23 +16,23 @@ VARIABLES = (
     "COPILOT_AGENT",
 )
 """What agent clients set for the commands that they run."""
-PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
-_BETWEEN = ("sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "uv", "uvx")
+AGENT_PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
+_LAUNCHERS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "uv", "uvx")
 """What may stand between a client and what it runs."""
-_FIRST = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
+_INIT_PROGRAMS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
 """What takes in the orphans of others."""
 
 
-def agent_around(environment: Mapping[str, str], process: int) -> str:
+def evidence_of_agent(environment: Mapping[str, str], process: int) -> str:
     """What shows that an agent runs this command; nothing if the user does.
 
     This binds an agent that errs, not one that attacks: a variable can be unset.
     """
-    for name in VARIABLES:
+    for name in AGENT_VARIABLES:
         if environment.get(name):
             return f"the variable {name} is set"
     for found in processes.ancestors(process):
-        if found.name in PROGRAMS:
+        if found.name in AGENT_PROGRAMS:
             return f"it was started by {found.name}"
     return ""
 
@@ -44,5 +44,5 @@ def client_among(ancestors: Sequence[Process]) -> Process | None:
     not taken, because other clients may have been started there too.
     """
     # A shell of a login has a dash before its name.
-    found = next((p for p in ancestors if p.name.lstrip("-") not in _BETWEEN), None)
-    return None if found is None or found.name in _FIRST else found
+    found = next((p for p in ancestors if p.name.lstrip("-") not in _LAUNCHERS), None)
+    return None if found is None or found.name in _INIT_PROGRAMS else found

@@ -9,7 +9,7 @@ from interlock.core.ids import BlobRef
 UNNAMED_VALID_MS = 60_000  # an identical call within a minute is taken for a repetition
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestKey(msgspec.Struct, frozen=True):
     """A call as it can be recognised."""
 
     key: BlobRef
@@ -18,7 +18,7 @@ class Asked(msgspec.Struct, frozen=True):
     is_named: bool
 
 
-def asked(tool: str, caller: str, arguments: Json, request_id: str | None) -> Asked:
+def request_key(tool: str, caller: str, arguments: Json, request_id: str | None) -> RequestKey:
     digest = canonical.blob_ref(canonical.encode(arguments))
     named: Json = [tool, "named", request_id] if request_id else [tool, "unnamed", caller, digest]
-    return Asked(canonical.blob_ref(canonical.encode(named)), digest, caller, bool(request_id))
+    return RequestKey(canonical.blob_ref(canonical.encode(named)), digest, caller, bool(request_id))

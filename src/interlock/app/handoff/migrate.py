@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from interlock.app.callers.caller import Caller, resolve_caller
+from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
@@ -173,7 +173,7 @@ def _session(app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run
     if not is_new:
         return _Session(None, "No session: the file was taken over before.")
     if is_dry_run:
-        here = resolve_caller(app, Caller(root))
+        here = resolve_caller(app, CallerClues(root))
         known = here if isinstance(here, str) else None
         return _Session(known, f"A session would go on with {_work(found)}.")
     begun = gated_sessions.start(app, root)

@@ -1,6 +1,6 @@
 """Delete a note that the caller has read."""
 
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.lookup import find_text
@@ -29,7 +29,7 @@ LINKS_SHOWN_MAX = 5
 
 @told
 def delete(
-    app: App, notes: OpenedNotes, asked: str, version: str, call: Asked | None = None
+    app: App, notes: OpenedNotes, asked: str, version: str, call: RequestKey | None = None
 ) -> Done | NoteRefusal:
     notes.refresh(app)
     with notes.lock.held():

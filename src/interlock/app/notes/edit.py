@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.lookup import find_text
@@ -78,7 +78,7 @@ def edit_of(asked: AskedEdit) -> NoteEdit | NotTaken | None:
 
 @told
 def edit(
-    app: App, notes: OpenedNotes, asked: str, change: Change, call: Asked | None = None
+    app: App, notes: OpenedNotes, asked: str, change: Change, call: RequestKey | None = None
 ) -> Done | NoteRefusal:
     """What is added goes to the note as it is; what replaces text needs the text it has seen."""
     notes.refresh(app)

@@ -6,7 +6,7 @@ only made from the path becomes another, since nobody's file is changed by movin
 
 from collections.abc import Mapping
 
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.lookup import find_text
@@ -33,7 +33,7 @@ LINKS_MAX = 20
 
 @told
 def rename(
-    app: App, notes: OpenedNotes, asked: str, to: str, call: Asked | None = None
+    app: App, notes: OpenedNotes, asked: str, to: str, call: RequestKey | None = None
 ) -> Done | NoteRefusal:
     """`to` is a path, or a folder if it ends with a slash."""
     notes.refresh(app)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, RequestKey
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import Done
@@ -14,7 +14,7 @@ from interlock.workspace.files.atomic_file import Found
 KEPT_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 
 
-def repeated(app: App, notes: OpenedNotes, call: Asked | None) -> Done | RequestReused | None:
+def repeated(app: App, notes: OpenedNotes, call: RequestKey | None) -> Done | RequestReused | None:
     """What the same call came to before; None where it is to be carried out."""
     before = notes.index.find_request(call.key) if call else None
     if call is None or before is None:
@@ -44,7 +44,7 @@ def _still_so(notes: OpenedNotes, before: NoteChangeRequest) -> Done | None:
 
 
 def remember(
-    app: App, notes: OpenedNotes, call: Asked | None, done: Done, *, path: str, before: str
+    app: App, notes: OpenedNotes, call: RequestKey | None, done: Done, *, path: str, before: str
 ) -> None:
     """`before` is the digest of the file at `path` that is about to be changed; empty for none."""
     if call is None:
@@ -60,13 +60,13 @@ def remember(
         notes.index.put_request(request)
 
 
-def finish(notes: OpenedNotes, call: Asked | None) -> None:
+def finish(notes: OpenedNotes, call: RequestKey | None) -> None:
     """The file was changed."""
     if call:
         notes.index.finish_request(call.key)
 
 
-def withdraw(notes: OpenedNotes, call: Asked | None) -> None:
+def withdraw(notes: OpenedNotes, call: RequestKey | None) -> None:
     """The call came to nothing: somebody else was faster, or the disk failed."""
     if call:
         notes.index.withdraw_request(call.key)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.callers.caller import Caller, resolve_caller
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.project_notes import OpenedNotes
@@ -83,7 +83,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 @told
 def write(
-    app: App, notes: OpenedNotes, draft: Draft, workspace: Path, call: Asked | None = None
+    app: App, notes: OpenedNotes, draft: Draft, workspace: Path, call: RequestKey | None = None
 ) -> Done | NoteRefusal:
     """
     Where a note of this name is there already, nothing is written unless the caller says so and
@@ -256,7 +256,7 @@ def _origin(app: App, workspace: Path) -> Metadata:
     A store that is away or cannot be used keeps nobody from writing a note: that is a file.
     """
     try:
-        session = resolve_caller(app, Caller(workspace))
+        session = resolve_caller(app, CallerClues(workspace))
         stream = app.reader.stream(session) if isinstance(session, str) else None
     except StoreFailure:
         return {}

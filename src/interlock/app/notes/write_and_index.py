@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.project_notes import OpenedNotes
@@ -60,7 +60,7 @@ def put(
     *,
     found: Found | None,
     result: Result,
-    call: Asked | None = None,
+    call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
 ) -> Done | NoteRefusal:
     """Write the file, if it still is what was `found`, and take it into the index.
@@ -86,7 +86,7 @@ def put(
 
 
 @contextmanager
-def withdrawn_if_it_fails(notes: OpenedNotes, call: Asked | None) -> Generator[None]:
+def withdrawn_if_it_fails(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
     """Around a change of the files, which are as they were if that is not possible."""
     try:
         yield
@@ -96,7 +96,7 @@ def withdrawn_if_it_fails(notes: OpenedNotes, call: Asked | None) -> Generator[N
 
 
 @contextmanager
-def settled(notes: OpenedNotes, call: Asked | None) -> Generator[None]:
+def settled(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
     """Around what the index is told of a file that was changed: that it was, and by which call.
 
     Whatever the index answers, the file is changed, and so is the answer to the caller. The next

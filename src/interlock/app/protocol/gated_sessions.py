@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.callers.caller import (
-    NOBODYS,
-    VARIABLE,
-    Caller,
+    NO_SESSION,
+    SESSION_VARIABLE,
+    CallerClues,
     CallerUnknown,
     own_conversation,
     resolve_caller,
@@ -19,7 +19,7 @@ from interlock.app.context import App
 from interlock.app.gate import policy as policies
 from interlock.app.gate.policy import Standing
 from interlock.app.refusals import SeveralSessions
-from interlock.app.runs.workspace_snapshot import seen_in
+from interlock.app.runs.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.gate.state import GateRow, Mode, Policy, Profile, mode_change_objection
 from interlock.core.ids import SessionId
@@ -57,14 +57,14 @@ def start(
     A conversation that is known and has no session gets one of its own, as from its hook.
     """
     conversation = own_conversation(app)
-    named = asked or app.environment.get(VARIABLE)
+    named = asked or app.environment.get(SESSION_VARIABLE)
     if conversation and not named:
         known = app.reader.of_host(conversation.host, conversation.id)
         attended = _attended(app, known) if known else None
         has_ended = attended is not None and attended.status == "ended"
         return _begin(app, root, conversation, None if has_ended else known)
-    found = resolve_caller(app, Caller(root, session=asked))
-    if isinstance(found, SeveralSessions) or found == NOBODYS:
+    found = resolve_caller(app, CallerClues(root, session=asked))
+    if isinstance(found, SeveralSessions) or found == NO_SESSION:
         return _begin(app, root, conversation, None)
     return join(app, root, conversation, found) if isinstance(found, str) else found
 
@@ -212,7 +212,7 @@ def _begin(
         is_new = stream is None
         if stream is None:
             stream = Stream(fresh)
-        seen = seen_in(root)
+        seen = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
             evidence = _evidence(app, root, stream.session, policy.profile, seen)
         planned = gated_session.begin(

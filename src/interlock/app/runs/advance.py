@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from interlock.app.append_loop import record
+from interlock.app.append_loop import decide_and_append
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, Unhealthy
+from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import token_target
-from interlock.app.runs.submission import Taken
-from interlock.app.runs.token_target import Place
-from interlock.app.runs.workspace_snapshot import changed_since
+from interlock.app.runs.submission import Submission
+from interlock.app.runs.token_target import TokenTarget
+from interlock.app.runs.workspace_snapshot import observe_change
 from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
@@ -23,32 +23,44 @@ from interlock.store.log import LogReader
 
 
 def advance(
-    app: App, token: str, taken: Taken
-) -> RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
+    app: App, token: str, submission: Submission
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | decide.RunRefusal:
     def attempt() -> (
-        decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal
+        decide.PlannedReply
+        | RenderedAnswer
+        | BadToken
+        | NodeGone
+        | UnhealthySession
+        | decide.RunRefusal
     ):
         with app.log.snapshot():
-            return _decide(app, token, taken)
+            return _decide(app, token, submission)
 
-    return record(app, attempt)
+    return decide_and_append(app, attempt)
 
 
 def _decide(
-    app: App, token: str, taken: Taken
-) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
-    place = token_target.find(app.log, token, app.keyring.keys())
-    if not isinstance(place, Place):
+    app: App, token: str, submission: Submission
+) -> (
+    decide.PlannedReply
+    | RenderedAnswer
+    | BadToken
+    | NodeGone
+    | UnhealthySession
+    | decide.RunRefusal
+):
+    place = token_target.find_token_target(app.log, token, app.keyring.keys())
+    if not isinstance(place, TokenTarget):
         return place
-    attempt, child = _outcome(app.log, place, taken.arguments)
+    attempt, child = _find_attempt(app.log, place, submission.arguments)
     if child:
         return replay(app, child)
     return decide.advance(
         place.stream,
         place.node,
-        app.pinned(place.run.workflow_hash),
-        Attempt(attempt, taken.arguments, taken.output, taken.context),
-        _around(app, place, taken),
+        app.pinned_workflow(place.run.workflow_hash),
+        Attempt(attempt, submission.arguments, submission.output, submission.context),
+        _advance_inputs(app, place, submission),
     )
 
 
@@ -66,23 +78,25 @@ def replay(app: App, child: NodeId) -> RenderedAnswer:
     )
 
 
-def _around(app: App, place: Place, taken: Taken) -> AdvanceInputs:
-    node = place.node
-    assert place.stream.head is not None, "a node lies in a session"
+def _advance_inputs(app: App, target: TokenTarget, submission: Submission) -> AdvanceInputs:
+    node = target.node
+    assert target.stream.head is not None, "a node lies in a session"
     return AdvanceInputs(
         context=context.decode(app.log.blob(node.created.context)),
         prompt=stored_node.prompt_of(app.log, node),
-        open_gaps=_open_gaps(app.log, place, taken),
-        other_branch=stored_node.other_branch(app.log, node),
-        observation=changed_since(place.stream.head, Path(place.stream.head.workspace)),
+        open_gaps=_open_gaps(app.log, target, submission),
+        other_branch=stored_node.describe_other_branch(app.log, node),
+        observation=observe_change(target.stream.head, Path(target.stream.head.workspace)),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )
 
 
-def _open_gaps(reader: LogReader, place: Place, taken: Taken) -> dict[GapId, GapRecorded]:
-    known, _ = artifacts.known_artifacts(taken.output.artifacts)
-    session = place.node.session
+def _open_gaps(
+    reader: LogReader, target: TokenTarget, submission: Submission
+) -> dict[GapId, GapRecorded]:
+    known, _ = artifacts.known_artifacts(submission.output.artifacts)
+    session = target.node.session
     found: dict[GapId, GapRecorded] = {}
     for artifact in known:
         if isinstance(artifact, GapResolutionArtifact):
@@ -90,30 +104,32 @@ def _open_gaps(reader: LogReader, place: Place, taken: Taken) -> dict[GapId, Gap
             recorded = reader.recorded(session, gap_key(gap))
             if recorded and not reader.recorded(session, gap_resolved_key(gap)):
                 assert isinstance(recorded.event, GapRecorded), "a gap key is taken by a gap"
-                if recorded.run == place.node.run:
+                if recorded.run == target.node.run:
                     found[gap] = recorded.event
     return found
 
 
-def _outcome(
-    reader: LogReader, place: Place, arguments: BlobRef
+def _find_attempt(
+    reader: LogReader, target: TokenTarget, arguments: BlobRef
 ) -> tuple[AttemptId, NodeId | None]:
     """The attempt that these arguments stand for at this place, and what it led to, if it was made.
 
     A spent token with other arguments is a rewind: it stands for an attempt of its own.
     """
-    recorded = _recorded(reader, place, place.attempt)
+    recorded = _recorded_advance(reader, target, target.attempt)
     if recorded is None:
-        return place.attempt, None
+        return target.attempt, None
     if recorded.arguments == arguments:
-        return place.attempt, recorded.to
-    rewound = ids.rewound_attempt(place.attempt, arguments)
-    again = _recorded(reader, place, rewound)
+        return target.attempt, recorded.to
+    rewound = ids.rewound_attempt(target.attempt, arguments)
+    again = _recorded_advance(reader, target, rewound)
     return rewound, again.to if again else None
 
 
-def _recorded(reader: LogReader, place: Place, attempt: AttemptId) -> AdvanceRecorded | None:
-    found = reader.recorded(place.node.session, advance_key(place.node.id, attempt))
+def _recorded_advance(
+    reader: LogReader, target: TokenTarget, attempt: AttemptId
+) -> AdvanceRecorded | None:
+    found = reader.recorded(target.node.session, advance_key(target.node.id, attempt))
     if found is None:
         return None
     assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"

@@ -20,7 +20,7 @@ from interlock.store.log import LogReader
 LISTED_MAX = 1_000
 
 
-class Waiting(msgspec.Struct, frozen=True, rename="camel"):
+class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     """An approval that nobody has answered."""
 
     approval: ApprovalId
@@ -41,7 +41,7 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     """The run has gone on elsewhere meanwhile; an answer moves nothing."""
 
 
-class Answered(msgspec.Struct, frozen=True, rename="camel"):
+class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
     approval: ApprovalId
     verdict: str
     run: RunId
@@ -49,7 +49,7 @@ class Answered(msgspec.Struct, frozen=True, rename="camel"):
     """The title of the step that is pending now; empty where the run is complete."""
 
 
-class _Open(msgspec.Struct, frozen=True):
+class _OpenApproval(msgspec.Struct, frozen=True):
     request: ApprovalRequested
     node: Node
     """Where the run waits."""
@@ -57,24 +57,26 @@ class _Open(msgspec.Struct, frozen=True):
     asked_ms: int
 
 
-def waiting(app: App) -> list[Waiting]:
+def list_pending(app: App) -> list[PendingApproval]:
     """Those that wait, oldest first. Those whose deadline has passed are decided now."""
-    found: list[Waiting] = []
-    for one in _open(app.reader):
+    found: list[PendingApproval] = []
+    for one in _open_approvals(app.reader):
         verdict = approve.timeout_verdict(one.request, at_ms=app.clock.now_ms())
         if verdict:
-            _record(app, one.node, verdict)
+            _record_verdict(app, one.node, verdict)
         else:
-            found.append(_waiting(app.reader, one))
+            found.append(_pending_approval(app.reader, one))
     return sorted(found, key=lambda one: one.asked_ms)
 
 
-def count(app: App) -> int:
+def count_pending(app: App) -> int:
     """How many wait, counting those whose deadline passed while nobody looked."""
     return app.reader.approvals_waiting()
 
 
-def find(app: App, session: str, approval: str) -> Waiting | ApprovalAnswered | NoSuchApproval:
+def find_approval(
+    app: App, session: str, approval: str
+) -> PendingApproval | ApprovalAnswered | NoSuchApproval:
     """The approval of that very name: as it waits now, or how it was answered."""
     place, name = SessionId(session), ApprovalId(approval)
     resolved = app.reader.recorded(place, approval_resolved_key(name))
@@ -87,26 +89,32 @@ def find(app: App, session: str, approval: str) -> Waiting | ApprovalAnswered | 
         return NoSuchApproval(approval, ())
     assert stream.head is not None, "a stored stream has a head"
     assert requested.run is not None, "an approval belongs to a run"
-    return _waiting(app.reader, _opened(app.reader, stream.head.run(requested.run), requested))
+    return _pending_approval(
+        app.reader, _load_open_approval(app.reader, stream.head.run(requested.run), requested)
+    )
 
 
 def answer(
-    app: App, asked: str, verdict: ApprovalVerdict
-) -> Answered | NoSuchApproval | ApprovalAnswered:
+    app: App, id_or_prefix: str, verdict: ApprovalVerdict
+) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
     """Grant or deny the approval whose id is `asked` or begins so."""
-    found = [one for one in _open(app.reader) if asked and one.request.approval.startswith(asked)]
+    found = [
+        one
+        for one in _open_approvals(app.reader)
+        if id_or_prefix and one.request.approval.startswith(id_or_prefix)
+    ]
     if len(found) != 1:
-        return NoSuchApproval(asked, tuple(one.request.approval for one in found))
+        return NoSuchApproval(id_or_prefix, tuple(one.request.approval for one in found))
     chosen, late = found[0], approve.timeout_verdict(found[0].request, at_ms=app.clock.now_ms())
     name = chosen.request.approval
-    resolved = _record(app, chosen.node, late or verdict)
+    resolved = _record_verdict(app, chosen.node, late or verdict)
     if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
         return ApprovalAnswered(name, resolved.verdict, resolved.by)
     title = stored_node.load_node(app.reader, resolved.to).created.step_title
-    return Answered(name, resolved.verdict, chosen.run.run, title or "")
+    return ApprovalAnswer(name, resolved.verdict, chosen.run.run, title or "")
 
 
-def settle(app: App, approval: ApprovalId, session: SessionId) -> bool:
+def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bool:
     """Decide an approval if its deadline has passed, and say whether that was so."""
     requested = app.reader.recorded(session, approval_key(approval))
     assert requested is not None, "it was shown a moment ago"
@@ -114,11 +122,11 @@ def settle(app: App, approval: ApprovalId, session: SessionId) -> bool:
     assert requested.node is not None, "an approval is waited for at a node"
     verdict = approve.timeout_verdict(requested.event, at_ms=app.clock.now_ms())
     if verdict:
-        _record(app, stored_node.load_node(app.reader, requested.node), verdict)
+        _record_verdict(app, stored_node.load_node(app.reader, requested.node), verdict)
     return verdict is not None
 
 
-def _record(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
+def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
     """The answer to the approval at `node`: this one, or the one that somebody gave before."""
     key = approval_resolved_key(ids.approval_id(node.id))
     while True:
@@ -130,10 +138,10 @@ def _record(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
             stream = app.log.stream(node.session)
             assert stream is not None, "a node lies in a session"
             assert stream.head is not None, "a stored stream has a head"
-            workflow = app.pinned(stream.head.run(node.run).workflow_hash)
+            workflow = app.pinned_workflow(stream.head.run(node.run).workflow_hash)
             decided = approve.resolve(
                 stream,
-                _asked(app.log, node),
+                _load_awaited_approval(app.log, node),
                 workflow,
                 verdict,
                 key=app.keyring.current(),
@@ -145,7 +153,7 @@ def _record(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
             continue
 
 
-def _asked(reader: LogReader, node: Node) -> AwaitedApproval:
+def _load_awaited_approval(reader: LogReader, node: Node) -> AwaitedApproval:
     request = stored_node.approval_at(reader, node)
     assert request is not None, "the node is an approval"
     assert node.created.parent is not None, "an approval comes after a step"
@@ -159,7 +167,7 @@ def _asked(reader: LogReader, node: Node) -> AwaitedApproval:
     )
 
 
-def _open(reader: LogReader) -> Iterator[_Open]:
+def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval]:
     for row in reader.with_approvals(limit=LISTED_MAX):
         stream = reader.stream(row.session)
         assert stream is not None, "it was listed a moment ago"
@@ -167,34 +175,34 @@ def _open(reader: LogReader) -> Iterator[_Open]:
         run = stream.head.run(row.run)
         keys = [approval_key(name) for name in run.approvals]
         for requested in reader.recorded_among(row.session, keys).values():
-            yield _opened(reader, run, requested)
+            yield _load_open_approval(reader, run, requested)
 
 
-def _opened(reader: LogReader, run: RunHead, requested: Envelope) -> _Open:
+def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) -> _OpenApproval:
     assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
     assert requested.node is not None, "an approval is waited for at a node"
-    return _Open(
+    return _OpenApproval(
         requested.event, stored_node.load_node(reader, requested.node), run, requested.at_ms
     )
 
 
-def _waiting(reader: LogReader, one: _Open) -> Waiting:
-    created, request = one.node.created, one.request
+def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingApproval:
+    created, request = approval.node.created, approval.request
     assert created.parent is not None, "an approval comes after a step"
     assert created.attempt is not None, "which was handed in"
     step = stored_node.load_node(reader, created.parent)
-    return Waiting(
+    return PendingApproval(
         request.approval,
-        one.node.session,
-        one.run.run,
-        one.node.id,
-        one.run.workflow_id,
-        one.run.goal,
+        approval.node.session,
+        approval.run.run,
+        approval.node.id,
+        approval.run.workflow_id,
+        approval.run.goal,
         request.step_id,
         request.question,
         stored_node.notes_at(reader, step, created.attempt),
-        one.asked_ms,
+        approval.asked_ms,
         request.deadline_ms,
         request.on_timeout,
-        one.run.tip != one.node.id,
+        approval.run.tip != approval.node.id,
     )

@@ -3,14 +3,20 @@
 import os
 from pathlib import Path
 
-from interlock.app.append_loop import record
+from interlock.app.append_loop import decide_and_append
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, NoSuchDirectory, NotesWanted, Unhealthy
+from interlock.app.refusals import (
+    BadToken,
+    NodeGone,
+    NoSuchDirectory,
+    NotesRequired,
+    UnhealthySession,
+)
 from interlock.app.runs import token_target
 from interlock.app.runs.advance import replay
-from interlock.app.runs.start import Start, StartRefusal, begin_run
-from interlock.app.runs.submission import Taken
-from interlock.app.runs.token_target import Place
+from interlock.app.runs.start import StartRefusal, StartRequest, begin_run
+from interlock.app.runs.submission import Submission
+from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
 from interlock.core.session import checkpoint as checkpoints
@@ -22,31 +28,38 @@ TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
 
 def checkpoint(
-    app: App, token: str, taken: Taken
-) -> RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
-    return record(app, lambda: _decide(app, token, taken))
+    app: App, token: str, submission: Submission
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | decide.RunRefusal:
+    return decide_and_append(app, lambda: _decide(app, token, submission))
 
 
 def _decide(
-    app: App, token: str, taken: Taken
-) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | Unhealthy | decide.RunRefusal:
-    place = token_target.find(app.log, token, app.keyring.keys())
-    if not isinstance(place, Place):
+    app: App, token: str, submission: Submission
+) -> (
+    decide.PlannedReply
+    | RenderedAnswer
+    | BadToken
+    | NodeGone
+    | UnhealthySession
+    | decide.RunRefusal
+):
+    place = token_target.find_token_target(app.log, token, app.keyring.keys())
+    if not isinstance(place, TokenTarget):
         return place
     # An approval that was answered is passed, unless the marker was set before that.
-    for found in (place, token_target.past_approval(app.log, place)):
-        handed = Attempt(found.attempt, taken.arguments, taken.output)
+    for found in (place, token_target.skip_answered_approval(app.log, place)):
+        handed = Attempt(found.attempt, submission.arguments, submission.output)
         marker = checkpoints.marker_of(found.node, handed)
         if app.log.locate(marker):
             return replay(app, marker)
         place = found
-    workflow = app.pinned(place.run.workflow_hash)
-    return decide.notes_refusal(taken.output) or checkpoints.set_checkpoint(
+    workflow = app.pinned_workflow(place.run.workflow_hash)
+    return decide.notes_refusal(submission.output) or checkpoints.set_checkpoint(
         place.stream,
         place.node,
         workflow,
-        Attempt(place.attempt, taken.arguments, taken.output),
-        confirms=token_target.confirms(app.log, place, workflow),
+        Attempt(place.attempt, submission.arguments, submission.output),
+        confirms=token_target.needs_confirmation(app.log, place, workflow),
         approval=stored_node.approval_at(app.log, place.node),
         prompt=stored_node.prompt_of(app.log, place.node),
         key=app.keyring.current(),
@@ -55,19 +68,24 @@ def _decide(
 
 
 def begin_with_checkpoint(
-    app: App, taken: Taken, *, workspace: Path, session: str | None, request_id: str | None
-) -> RenderedAnswer | StartRefusal | NotesWanted | BadToken | NodeGone | Unhealthy:
+    app: App,
+    submission: Submission,
+    *,
+    workspace: Path,
+    session: str | None,
+    request_id: str | None,
+) -> RenderedAnswer | StartRefusal | NotesRequired | BadToken | NodeGone | UnhealthySession:
     """For an agent that follows no workflow: a run with one open step, and the first marker."""
-    notes = taken.output.notes.strip()
+    notes = submission.output.notes.strip()
     if not notes:
-        return NotesWanted()
+        return NotesRequired()
     if not os.path.isdir(workspace):
         return NoSuchDirectory(str(workspace))
-    if refusal := decide.notes_refusal(taken.output):
+    if refusal := decide.notes_refusal(submission.output):
         return refusal
     begun = begin_run(
         app,
-        Start(
+        StartRequest(
             WorkflowId(checkpoints.checkpoints_workflow().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
             workspace=workspace,
@@ -80,4 +98,4 @@ def begin_with_checkpoint(
     if not isinstance(begun, RenderedAnswer):
         return begun
     # The token of a fresh run is derived, so a repeated call sets the same marker again.
-    return checkpoint(app, begun.answer.continue_token, taken)
+    return checkpoint(app, begun.answer.continue_token, submission)

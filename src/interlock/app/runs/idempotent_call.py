@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import msgspec
 
-from interlock.app.append_loop import record
-from interlock.app.callers.request_key import UNNAMED_VALID_MS, Asked
+from interlock.app.append_loop import decide_and_append
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, RequestKey
 from interlock.app.context import App
 from interlock.app.refusals import RequestReused
 from interlock.app.runs.advance import replay
@@ -18,33 +18,33 @@ from interlock.core.session.plan import RequestRecord
 Other = TypeVar("Other")
 
 
-def once(
-    app: App, call: Asked, make: Callable[[], PlannedReply | Other], node: NodeId
+def run_once(
+    app: App, key: RequestKey, decide: Callable[[], PlannedReply | Other], node: NodeId
 ) -> RenderedAnswer | RequestReused | Other:
     """Carry out `make`, which makes `node`, unless the same call was made before."""
-    valid_ms = None if call.is_named else UNNAMED_VALID_MS
+    valid_ms = None if key.is_named else UNNAMED_VALID_MS
 
     def attempt() -> PlannedReply | RenderedAnswer | RequestReused | Other:
         at_ms = app.clock.now_ms()
-        if before := _made_before(app, call, at_ms):
+        if before := _earlier_answer(app, key, at_ms):
             return before
-        decided = make()
+        decided = decide()
         if not isinstance(decided, PlannedReply):
             return decided
-        request = RequestRecord(call.key, call.arguments, node, at_ms, valid_ms)
+        request = RequestRecord(key.key, key.arguments, node, at_ms, valid_ms)
         plan = msgspec.structs.replace(decided.plan, request=request)
         return PlannedReply(plan, decided.reply)
 
-    return record(app, attempt)
+    return decide_and_append(app, attempt)
 
 
-def _made_before(app: App, call: Asked, at_ms: int) -> RenderedAnswer | RequestReused | None:
-    before = app.reader.repeated(call.key)
+def _earlier_answer(app: App, key: RequestKey, at_ms: int) -> RenderedAnswer | RequestReused | None:
+    before = app.reader.repeated(key.key)
     if before is None:
         return None
-    if not call.is_named and at_ms - before.at_ms > UNNAMED_VALID_MS:
+    if not key.is_named and at_ms - before.at_ms > UNNAMED_VALID_MS:
         return None
-    if before.arguments != call.arguments:
+    if before.arguments != key.arguments:
         return RequestReused()
     if app.reader.locate(before.node) is None:
         return None  # its session was deleted a moment ago

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.refusals import BadToken, NodeGone, Unhealthy
+from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import token_target
-from interlock.app.runs.token_target import Place
-from interlock.app.runs.workspace_snapshot import to_verify
+from interlock.app.runs.token_target import TokenTarget
+from interlock.app.runs.workspace_snapshot import changes_to_verify
 from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import SessionId, WorkflowHash
@@ -40,8 +40,8 @@ from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader
 
 NOTES_MAX = 20  # steps to look back; the budget in bytes is usually reached before
-BELOW_MAX = 10
-WALK_MAX = 100  # nodes to look through between here and the tip
+LATER_STEPS_MAX = 10
+WALKED_NODES_MAX = 100  # nodes to look through between here and the tip
 CHECKPOINTS_MAX = 5
 
 
@@ -49,34 +49,34 @@ def rehydrate(
     reader: LogReader,
     keyring: Keyring,
     entropy: Callable[[int], bytes],
-    pinned: Callable[[WorkflowHash], CompiledWorkflow],
+    pinned_workflow: Callable[[WorkflowHash], CompiledWorkflow],
     *,
     token: str,
-) -> RenderedAnswer | BadToken | NodeGone | Unhealthy:
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
     with reader.snapshot():
-        place = token_target.find(reader, token, keyring.keys())
-        if not isinstance(place, Place):
+        place = token_target.find_token_target(reader, token, keyring.keys())
+        if not isinstance(place, TokenTarget):
             return place
-        granted = _why_granted(reader, place)
-        place = token_target.past_approval(reader, place)
+        granted = _grant_warnings(reader, place)
+        place = token_target.skip_answered_approval(reader, place)
         node, run, head = place.node, place.run, place.stream.head
         assert head is not None, "a node lies in a session"
-        workflow, blockers = pinned(run.workflow_hash), _blockers(reader, node)
+        workflow, blockers = pinned_workflow(run.workflow_hash), _blockers(reader, node)
         now = situation(
             node_spec_of(node),
             run,
             workflow,
             blockers=blockers,
-            confirms=token_target.confirms(reader, place, workflow),
+            confirms=token_target.needs_confirmation(reader, place, workflow),
             approval=stored_node.approval_at(reader, node),
-            example_context=_wanted(reader, node, blockers),
+            example_context=_example_context(reader, node, blockers),
         )
         stored = answers.stored_answer(
             msgspec.structs.replace(
                 now,
                 warnings=granted,
-                verify=to_verify(head, Path(head.workspace)),
-                recap=_recap(reader, node, workflow) + _below(reader, place),
+                verify=changes_to_verify(head, Path(head.workspace)),
+                recap=_recap(reader, node, workflow) + _describe_later_work(reader, place),
             )
         )
         prompt = stored_node.prompt_of(reader, node)
@@ -93,15 +93,17 @@ def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
     return found.event.blockers
 
 
-def _why_granted(reader: LogReader, place: Place) -> tuple[str, ...]:
+def _grant_warnings(reader: LogReader, target: TokenTarget) -> tuple[str, ...]:
     """What the user had to say when granting; a denial says it as a blocker."""
-    answer = stored_node.answer_to(reader, place.node)
+    answer = stored_node.approval_answer_at(reader, target.node)
     if answer is None or answer.verdict == "denied" or not answer.reason:
         return ()
     return (f"The approval was granted: {answer.reason}",)
 
 
-def _wanted(reader: LogReader, node: Node, blockers: tuple[Blocker, ...]) -> contexts.Context:
+def _example_context(
+    reader: LogReader, node: Node, blockers: tuple[Blocker, ...]
+) -> contexts.Context:
     """The context that blockers ask for, as it could be sent."""
     missing = missing_context(blockers)
     if not missing:
@@ -112,16 +114,16 @@ def _wanted(reader: LogReader, node: Node, blockers: tuple[Blocker, ...]) -> con
 def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:
     """The notes on the line to `node`, of steps and of checkpoints beside them."""
     line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=NOTES_MAX + 1)]
-    steps = _steps(line)
+    steps = _accepted_steps(line)
     markers = reader.markers([found.id for found in line], limit=CHECKPOINTS_MAX)
     marked = [(found.seq, "Checkpoint", _marker_key(node_of(found))) for found in markers]
-    past = _past(reader, node.session, [*steps, *marked])
+    past = _past_steps(reader, node.session, [*steps, *marked])
     composed = recap.compose(past, older=max(0, node.created.depth - len(steps)))
     reminder = prompts.reminder(workflow) if node.created.depth else ""
     return f"{reminder}\n\n{composed}" if reminder else composed
 
 
-def _steps(line: list[Node]) -> list[tuple[int, str, str]]:
+def _accepted_steps(line: list[Node]) -> list[tuple[int, str, str]]:
     """For each accepted step between the nodes of a line: when, its title, where its notes are."""
     return [
         (child.seq, parent.created.step_title or "", output_key(parent.id, child.created.attempt))
@@ -137,38 +139,38 @@ def _marker_key(marker: Node) -> str:
     return output_key(marker.id, marker.created.attempt)
 
 
-def _past(
-    reader: LogReader, session: SessionId, found: list[tuple[int, str, str]]
+def _past_steps(
+    reader: LogReader, session: SessionId, entries: list[tuple[int, str, str]]
 ) -> list[PastNotes]:
     """Newest first."""
-    outputs = reader.recorded_among(session, [key for _, _, key in found])
+    outputs = reader.recorded_among(session, [key for _, _, key in entries])
     return [
-        PastNotes(title, _notes(outputs[key]))
-        for _, title, key in sorted(found, reverse=True)
+        PastNotes(title, _notes_of(outputs[key]))
+        for _, title, key in sorted(entries, reverse=True)
         if key in outputs
     ]
 
 
-def _notes(envelope: Envelope) -> str:
+def _notes_of(envelope: Envelope) -> str:
     assert isinstance(envelope.event, OutputAppended), "an output key is taken by an output"
     return envelope.event.notes or "(no notes)"
 
 
-def _below(reader: LogReader, place: Place) -> str:
+def _describe_later_work(reader: LogReader, target: TokenTarget) -> str:
     """What was done after this node on the way to the run's tip, where it is not the tip itself."""
-    tip, here = place.run.tip, place.node.id
+    tip, here = target.run.tip, target.node.id
     if tip is None or tip == here:
         return ""
-    line = [node_of(envelope) for envelope in reader.line_to(tip, steps=WALK_MAX)]
+    line = [node_of(envelope) for envelope in reader.line_to(tip, steps=WALKED_NODES_MAX)]
     way = [found.id for found in line]
     if here not in way:
-        return f"\n\nThe run's newest point is elsewhere ({tip}, {place.run.pending_title})."
-    done = _past(reader, place.node.session, _steps(line[: way.index(here) + 1]))
+        return f"\n\nThe run's newest point is elsewhere ({tip}, {target.run.pending_title})."
+    done = _past_steps(reader, target.node.session, _accepted_steps(line[: way.index(here) + 1]))
     if not done:
         return ""
     lines = [
         f"- {past.title}: {past.notes.strip().partition(chr(10))[0][:160]}"
-        for past in reversed(done[-BELOW_MAX:])
+        for past in reversed(done[-LATER_STEPS_MAX:])
     ]
     shown = "\n".join(lines)
     return f"\n\n### Done after this point already\n\nThe run went on from here to {tip}:\n{shown}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.runs.workspace_snapshot import seen_in, to_verify
+from interlock.app.runs.workspace_snapshot import changes_to_verify, observe_workspace
 from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking
@@ -18,7 +18,7 @@ from interlock.workspace.git import state
 POOL_MAX = 50  # sessions looked at for each way of finding them
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ResumeQuery(msgspec.Struct, frozen=True):
     workspace: Path
     query: str = ""
     session: str | None = None
@@ -28,7 +28,7 @@ class Wanted(msgspec.Struct, frozen=True):
     limit: int = 5
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class ResumableRun(msgspec.Struct, frozen=True):
     match: RankedMatch
     row: ResumeRow
     token: str
@@ -36,35 +36,37 @@ class Candidate(msgspec.Struct, frozen=True):
     """What is different in git since; only looked at for the first."""
 
 
-def find(
-    reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], wanted: Wanted
-) -> list[Candidate]:
-    seen = seen_in(wanted.workspace)
+def find_resumable_runs(
+    reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], request: ResumeQuery
+) -> list[ResumableRun]:
+    seen = observe_workspace(request.workspace)
     query = RankingQuery(
-        workspace=str(wanted.workspace),
-        words=resume_ranking.words_of(wanted.query),
-        session=wanted.session,
-        run=wanted.run,
-        git_branch=wanted.git_branch or (seen.git_branch if seen else None),
-        git_head=wanted.git_head or (seen.git_head if seen else None),
+        workspace=str(request.workspace),
+        words=resume_ranking.words_of(request.query),
+        session=request.session,
+        run=request.run,
+        git_branch=request.git_branch or (seen.git_branch if seen else None),
+        git_head=request.git_head or (seen.git_head if seen else None),
     )
-    rows = {row.run: row for row in _pool(reader, query) if row.tip}
-    matches = resume_ranking.rank(query, [_known(row) for row in rows.values()])[: wanted.limit]
+    rows = {row.run: row for row in _candidate_rows(reader, query) if row.tip}
+    matches = resume_ranking.rank(query, [_session_candidate(row) for row in rows.values()])[
+        : request.limit
+    ]
     return [
         _candidate(reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0)
         for index, match in enumerate(matches)
     ]
 
 
-def _pool(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
+def _candidate_rows(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
     if query.session or query.run:
         # Named and not there is nothing found, and never something else.
-        return _named(reader, query.session, query.run)
+        return _rows_named(reader, query.session, query.run)
     # A query may be an id, typed where the words go.
     for word in query.words:
-        if word.startswith("ses_") and (rows := _named(reader, word, None)):
+        if word.startswith("ses_") and (rows := _rows_named(reader, word, None)):
             return rows
-        if word.startswith("run_") and (rows := _named(reader, None, word)):
+        if word.startswith("run_") and (rows := _rows_named(reader, None, word)):
             return rows
     return [
         *reader.with_words(query.words, all_of=True, limit=POOL_MAX),
@@ -74,7 +76,7 @@ def _pool(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
     ]
 
 
-def _named(reader: LogReader, session: str | None, run: str | None) -> list[ResumeRow]:
+def _rows_named(reader: LogReader, session: str | None, run: str | None) -> list[ResumeRow]:
     sessions: list[SessionId] = reader.find_session(session) if session else []
     runs = reader.find_run(run) if run else []
     rows = reader.rows([*sessions, *(found for _, found in runs)])
@@ -82,7 +84,7 @@ def _named(reader: LogReader, session: str | None, run: str | None) -> list[Resu
     return [row for row in rows if row.session in sessions or row.run in wanted]
 
 
-def _known(row: ResumeRow) -> SessionCandidate:
+def _session_candidate(row: ResumeRow) -> SessionCandidate:
     return SessionCandidate(
         row.session,
         RunId(row.run),
@@ -106,12 +108,15 @@ def _candidate(
     row: ResumeRow,
     *,
     is_first: bool,
-) -> Candidate:
+) -> ResumableRun:
     attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
     token = mint(Token(row.tip, attempt), keyring.current())
     changes: tuple[str, ...] = ()
     stream = reader.stream(row.session)
     if is_first and stream and stream.head and row.git_head:
         workspace = Path(row.workspace)
-        changes = (*to_verify(stream.head, workspace), *state.since(workspace, row.git_head))
-    return Candidate(match, row, token, changes)
+        changes = (
+            *changes_to_verify(stream.head, workspace),
+            *state.since(workspace, row.git_head),
+        )
+    return ResumableRun(match, row, token, changes)

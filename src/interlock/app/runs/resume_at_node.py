@@ -1,10 +1,10 @@
 """Go on from a node that somebody points at: a token for it, or a marker beside it."""
 
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesWanted, Unhealthy
+from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesRequired, UnhealthySession
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.submission import Output, Taken, take
+from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
@@ -15,48 +15,56 @@ from interlock.store.log import LogReader
 
 
 def pick_up(
-    app: App, session: SessionId, asked: str
-) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | Unhealthy:
+    app: App, session: SessionId, requested_node: str
+) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession:
     """What an agent would be shown there, with a token of its own. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
     """
-    node = _node(app.reader, session, asked)
+    node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):
         return node
     attempt = ids.attempt_id(app.entropy(ids.ATTEMPT_BYTES))
-    token = _token(app, node, attempt)
-    return rehydrate(app.reader, app.keyring, app.entropy, app.pinned, token=token)
+    token = _mint_token(app, node, attempt)
+    return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
 
 
-def mark(
-    app: App, session: SessionId, asked: str, notes: str
+def add_checkpoint(
+    app: App, session: SessionId, requested_node: str, notes: str
 ) -> (
-    RenderedAnswer | NoSuchNode | NotesWanted | BadToken | NodeGone | Unhealthy | decide.RunRefusal
+    RenderedAnswer
+    | NoSuchNode
+    | NotesRequired
+    | BadToken
+    | NodeGone
+    | UnhealthySession
+    | decide.RunRefusal
 ):
     """A checkpoint beside that node, with notes."""
-    node = _node(app.reader, session, asked)
+    node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):
         return node
-    taken = take(Output(notes.strip()), None)
-    assert isinstance(taken, Taken), "notes alone are always taken"
+    taken = parse_submission(Output(notes.strip()), None)
+    assert isinstance(taken, Submission), "notes alone are always taken"
     if not taken.output.notes:
-        return NotesWanted()
+        return NotesRequired()
     # Not an attempt of its own: the same notes again, from a second click, set the same marker.
-    return checkpoint(app, _token(app, node, ids.first_attempt(node)), taken)
+    return checkpoint(app, _mint_token(app, node, ids.first_attempt(node)), taken)
 
 
-def _node(reader: LogReader, session: SessionId, asked: str) -> NodeId | NoSuchNode:
+def _continuation_node(
+    reader: LogReader, session: SessionId, requested_node: str
+) -> NodeId | NoSuchNode:
     """Where work goes on from the node of that name: a checkpoint hangs beside its parent."""
-    located = reader.locate(NodeId(asked)) if ids.is_node_id(asked) else None
+    located = reader.locate(NodeId(requested_node)) if ids.is_node_id(requested_node) else None
     if located is None or located.stream.session != session:
-        return NoSuchNode(asked, session)
-    node = stored_node.load_node(reader, NodeId(asked))
+        return NoSuchNode(requested_node, session)
+    node = stored_node.load_node(reader, NodeId(requested_node))
     if node.created.node_kind != "checkpoint":
         return node.id
     assert node.created.parent is not None, "a checkpoint hangs beside a node"
     return node.created.parent
 
 
-def _token(app: App, node: NodeId, attempt: AttemptId) -> str:
+def _mint_token(app: App, node: NodeId, attempt: AttemptId) -> str:
     return mint(Token(node, attempt), app.keyring.current())

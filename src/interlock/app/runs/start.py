@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.callers import request_key
-from interlock.app.callers.caller import NOBODYS, Caller, CallerUnknown, resolve_caller
-from interlock.app.callers.request_key import Asked
+from interlock.app.callers.caller import NO_SESSION, CallerClues, CallerUnknown, resolve_caller
+from interlock.app.callers.request_key import RequestKey
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
 from interlock.app.refusals import (
@@ -17,8 +17,8 @@ from interlock.app.refusals import (
     RequestReused,
     SeveralSessions,
 )
-from interlock.app.runs.idempotent_call import once
-from interlock.app.runs.workspace_snapshot import seen_in
+from interlock.app.runs.idempotent_call import run_once
+from interlock.app.runs.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
@@ -36,7 +36,7 @@ from interlock.workspace.projects.settings import preferences_in
 GOAL_CHARS_MAX = 2_000  # it is a sentence; what is longer belongs into the context
 
 
-class Start(msgspec.Struct, frozen=True):
+class StartRequest(msgspec.Struct, frozen=True):
     """What is asked for."""
 
     workflow: WorkflowId
@@ -58,55 +58,57 @@ StartRefusal = (
 )
 
 
-def start(app: App, asked: Start) -> RenderedAnswer | StartRefusal:
-    if not asked.goal.strip():
+def start(app: App, request: StartRequest) -> RenderedAnswer | StartRefusal:
+    if not request.goal.strip():
         return GoalMissing()
-    if not os.path.isdir(asked.workspace):
-        return NoSuchDirectory(str(asked.workspace))
-    entry = find_workflow(app, asked.workspace, asked.workflow)
+    if not os.path.isdir(request.workspace):
+        return NoSuchDirectory(str(request.workspace))
+    entry = find_workflow(app, request.workspace, request.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
     resolved = references.resolve(
         entry.pinned.workflow.references,
-        workspace=asked.workspace,
+        workspace=request.workspace,
         package=entry.place.path.parent,
     )
-    return begin_run(app, asked, entry.pinned, tool="start_workflow", resolved=resolved)
+    return begin_run(
+        app, request, entry.pinned, tool="start_workflow", resolved_references=resolved
+    )
 
 
 def begin_run(
     app: App,
-    asked: Start,
+    request: StartRequest,
     pinned: PinnedWorkflow,
     *,
     tool: str,
-    resolved: tuple[Resolved, ...] = (),
+    resolved_references: tuple[Resolved, ...] = (),
 ) -> RenderedAnswer | StartRefusal:
-    if len(asked.goal) > GOAL_CHARS_MAX:
+    if len(request.goal) > GOAL_CHARS_MAX:
         return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
-    session = _session_for(app, asked)
+    session = _session_for(app, request)
     if session is not None and not isinstance(session, str):
         return session
     root = ids.node_id(app.entropy(ids.NODE_BYTES))
     try:
-        call = _call(app, asked, tool)
+        call = _request_key(app, request, tool)
     except NotCanonical as refused:  # of all that is sent, only the context can be foreign
         return ContextRefused(refused.pointer, refused.reason)
 
     def attempt() -> decide.PlannedReply | decide.RunRefusal:
         stream = app.log.stream(session) if session else None
-        beginning = _beginning(app, asked, stream, root, resolved)
+        beginning = _new_run(app, request, stream, root, resolved_references)
         return start_run.start(
             beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms()
         )
 
-    return once(app, call, attempt, root)
+    return run_once(app, call, attempt, root)
 
 
-def _session_for(app: App, asked: Start) -> SessionId | CallerUnknown | None:
+def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
     """The caller's session; None where none was named and nothing says which: then a new one."""
-    found = resolve_caller(app, Caller(asked.workspace, session=asked.session))
-    return None if isinstance(found, SeveralSessions) or found == NOBODYS else found
+    found = resolve_caller(app, CallerClues(request.workspace, session=request.session))
+    return None if isinstance(found, SeveralSessions) or found == NO_SESSION else found
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:
@@ -121,12 +123,12 @@ def default_preferences(app: App, workspace: Path) -> Preferences:
     )
 
 
-def _beginning(
+def _new_run(
     app: App,
-    asked: Start,
+    request: StartRequest,
     stream: Stream | None,
     root: NodeId,
-    resolved: tuple[Resolved, ...],
+    resolved_references: tuple[Resolved, ...],
 ) -> NewRun:
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
@@ -134,22 +136,24 @@ def _beginning(
         stream=stream,
         run=ids.run_id(app.entropy(ids.RANDOM_BYTES)),
         root=root,
-        goal=asked.goal.strip(),
-        workspace=str(asked.workspace),
-        context=asked.context,
-        preferences=apply_wish(default_preferences(app, asked.workspace), asked.preferences),
-        observation=seen_in(Path(stream.head.workspace) if stream.head else asked.workspace),
-        references=resolved,
+        goal=request.goal.strip(),
+        workspace=str(request.workspace),
+        context=request.context,
+        preferences=apply_wish(default_preferences(app, request.workspace), request.preferences),
+        observation=observe_workspace(
+            Path(stream.head.workspace) if stream.head else request.workspace
+        ),
+        references=resolved_references,
     )
 
 
-def _call(app: App, asked: Start, tool: str) -> Asked:
+def _request_key(app: App, request: StartRequest, tool: str) -> RequestKey:
     arguments: Json = {
-        "workflow": asked.workflow,
-        "goal": asked.goal,
-        "workspace": str(asked.workspace),
-        "session": asked.session,
-        "context": asked.context,
-        "preferences": [asked.preferences.autonomy, asked.preferences.risk_policy],
+        "workflow": request.workflow,
+        "goal": request.goal,
+        "workspace": str(request.workspace),
+        "session": request.session,
+        "context": request.context,
+        "preferences": [request.preferences.autonomy, request.preferences.risk_policy],
     }
-    return request_key.asked(tool, app.caller, arguments, asked.request_id)
+    return request_key.request_key(tool, app.caller, arguments, request.request_id)

@@ -24,16 +24,16 @@ class _Arguments(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     context: msgspec.Raw | None = None
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Submission(msgspec.Struct, frozen=True):
     output: StepOutput
     context: Context | None
     arguments: BlobRef
     """The same for the same output and context, however they were written."""
 
 
-def take(
+def parse_submission(
     output: Output | None, context: dict[str, Json] | None
-) -> Taken | ArtifactRefused | ContextRefused:
+) -> Submission | ArtifactRefused | ContextRefused:
     notes = (output and output.notes_markdown) or ""
     taken = artifacts.parse_artifacts((output and output.artifacts) or ())
     if isinstance(taken, ArtifactRefused):
@@ -51,4 +51,4 @@ def take(
             msgspec.Raw(canonical_context) if canonical_context else None,
         )
     )
-    return Taken(StepOutput(notes, taken), context or None, canonical.blob_ref(arguments))
+    return Submission(StepOutput(notes, taken), context or None, canonical.blob_ref(arguments))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.app.refusals import BadToken, NodeGone, Unhealthy
-from interlock.app.sessions.stored_node import answer_to, load_node
+from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
+from interlock.app.sessions.stored_node import approval_answer_at, load_node
 from interlock.core import ids, tokens
 from interlock.core.ids import AttemptId
 from interlock.core.session import chain, context
@@ -20,7 +20,7 @@ from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.log import LogReader
 
 
-class Place(msgspec.Struct, frozen=True):
+class TokenTarget(msgspec.Struct, frozen=True):
     """A node, the attempt that was named at it, and where its stream ended at that moment."""
 
     node: Node
@@ -33,9 +33,9 @@ class Place(msgspec.Struct, frozen=True):
         return self.stream.head.run(self.node.run)
 
 
-def find(
+def find_token_target(
     reader: LogReader, token: str, keys: Mapping[int, SigningKey]
-) -> Place | BadToken | NodeGone | Unhealthy:
+) -> TokenTarget | BadToken | NodeGone | UnhealthySession:
     named = tokens.read_token(token, keys)
     if isinstance(named, TokenFault):
         return BadToken(named)
@@ -48,24 +48,24 @@ def find(
     if health.state == "healthy":
         health = chain.verify_tail(reader.tail(stream), version=stream.version, end=stream.end)
     if health.state != "healthy":
-        return Unhealthy(stream.session, health)
-    return Place(node_of(decode_envelope(located.link.body)), named.attempt, stream)
+        return UnhealthySession(stream.session, health)
+    return TokenTarget(node_of(decode_envelope(located.link.body)), named.attempt, stream)
 
 
-def past_approval(reader: LogReader, place: Place) -> Place:
+def skip_answered_approval(reader: LogReader, target: TokenTarget) -> TokenTarget:
     """Where the run went on, if the place is an approval that was answered."""
-    answer = answer_to(reader, place.node)
+    answer = approval_answer_at(reader, target.node)
     if answer is None:
-        return place
+        return target
     attempt = ids.first_attempt(answer.to)
-    return msgspec.structs.replace(place, node=load_node(reader, answer.to), attempt=attempt)
+    return msgspec.structs.replace(target, node=load_node(reader, answer.to), attempt=attempt)
 
 
-def confirms(reader: LogReader, place: Place, workflow: CompiledWorkflow) -> bool:
+def needs_confirmation(reader: LogReader, target: TokenTarget, workflow: CompiledWorkflow) -> bool:
     """Whether the step that is pending at a place wants the user's yes."""
-    created = place.node.created
+    created = target.node.created
     step = interpret.step_at(workflow, created.position) if created.step_id else None
     if step is None or not step.confirms:
         return False
     known = context.decode(reader.blob(created.context))
-    return prompts.confirms_at(workflow, created.position, known, place.run.preferences)
+    return prompts.confirms_at(workflow, created.position, known, target.run.preferences)

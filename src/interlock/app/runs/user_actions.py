@@ -25,19 +25,19 @@ from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 
 
-class OpenGap(msgspec.Struct, frozen=True):
+class UnresolvedGap(msgspec.Struct, frozen=True):
     session: SessionId
     run: RunId
     gap: GapRecorded
     at_ms: int
 
 
-def find_run(reader: LogReader, asked: str) -> tuple[RunHead, Stream] | NoSuchRun:
+def find_run(reader: LogReader, run_prefix: str) -> tuple[RunHead, Stream] | NoSuchRun:
     """The run whose id is `asked` or begins so."""
-    found = reader.find_run(asked) if asked else []
-    exact = [pair for pair in found if pair[0] == asked] or found
+    found = reader.find_run(run_prefix) if run_prefix else []
+    exact = [pair for pair in found if pair[0] == run_prefix] or found
     if len(exact) != 1:
-        return NoSuchRun(asked, tuple(run for run, _ in exact))
+        return NoSuchRun(run_prefix, tuple(run for run, _ in exact))
     run, session = exact[0]
     stream = reader.stream(session)
     assert stream is not None, "a run lies in a session"
@@ -45,31 +45,31 @@ def find_run(reader: LogReader, asked: str) -> tuple[RunHead, Stream] | NoSuchRu
     return stream.head.run(run), stream
 
 
-def set_preferences(app: App, asked: str, wish: Wish) -> Preferences | NoSuchRun:
+def set_preferences(app: App, run_prefix: str, wish: Wish) -> Preferences | NoSuchRun:
     """From the next node on. What is already so is not recorded again."""
-    found = find_run(app.log, asked)
+    found = find_run(app.log, run_prefix)
     if isinstance(found, NoSuchRun):
         return found
     run, stream = found
     preferences = apply_wish(run.preferences, wish)
     if preferences != run.preferences:
         event = PreferencesChanged("user", preferences)
-        _record(app, stream.session, f"preferences:{run.run}", event, run.run)
+        _append_event(app, stream.session, f"preferences:{run.run}", event, run.run)
     return preferences
 
 
-def unblock(app: App, asked: str) -> RunHead | NoSuchRun | NothingToUnblock:
-    found = find_run(app.log, asked)
+def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | NothingToUnblock:
+    found = find_run(app.log, run_prefix)
     if isinstance(found, NoSuchRun):
         return found
     run, stream = found
     if not run.is_waiting:
         return NothingToUnblock(run.run)
-    _record(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
+    _append_event(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
     return run
 
 
-def open_gaps(app: App, session: SessionId) -> Iterator[OpenGap]:
+def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
     """The gaps of a session that nobody has closed, oldest first."""
     envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
     closed = {e.event.gap for e in envelopes if isinstance(e.event, GapResolved)}
@@ -77,7 +77,7 @@ def open_gaps(app: App, session: SessionId) -> Iterator[OpenGap]:
         event = envelope.event
         if isinstance(event, GapRecorded) and event.gap not in closed:
             assert envelope.run is not None, "a gap belongs to a run"
-            yield OpenGap(session, envelope.run, event, envelope.at_ms)
+            yield UnresolvedGap(session, envelope.run, event, envelope.at_ms)
 
 
 def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecorded | NoSuchGap:
@@ -86,24 +86,24 @@ def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecord
         return NoSuchGap(gap)
     assert isinstance(found.event, GapRecorded), "a gap key is taken by a gap"
     event = GapResolved(gap, found.event.severity, how, "user")
-    _record(app, session, gap_resolved_key(gap), event, found.run, is_unique=True)
+    _append_event(app, session, gap_resolved_key(gap), event, found.run, is_unique=True)
     return found.event
 
 
-def archive(app: App, asked: str, *, is_archived: bool) -> SessionId | NoSuchSession:
+def set_archived(app: App, session_prefix: str, *, is_archived: bool) -> SessionId | NoSuchSession:
     """What is already so is not recorded again."""
-    session = find_session(app.reader, asked)
+    session = find_session(app.reader, session_prefix)
     if isinstance(session, NoSuchSession):
         return session
     stream = app.log.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
     if stream.head.is_archived is not is_archived:
-        _record(app, session, "archived", SessionArchived(is_archived), None)
+        _append_event(app, session, "archived", SessionArchived(is_archived), None)
     return session
 
 
-def _record(
+def _append_event(
     app: App,
     session: SessionId,
     key: str,

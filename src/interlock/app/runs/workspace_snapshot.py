@@ -7,22 +7,22 @@ from interlock.core.session.head import Head
 from interlock.workspace.git import state
 
 
-def seen_in(workspace: Path) -> ObservationRecorded | None:
+def observe_workspace(workspace: Path) -> ObservationRecorded | None:
     seen = state.observe(workspace)
     return ObservationRecorded(seen.branch, seen.head) if seen else None
 
 
-def changed_since(head: Head, workspace: Path) -> ObservationRecorded | None:
+def observe_change(head: Head, workspace: Path) -> ObservationRecorded | None:
     """What is seen now, if it is not what was seen last."""
-    seen = seen_in(workspace)
+    seen = observe_workspace(workspace)
     if seen is None or (seen.git_branch, seen.git_head) == (head.git_branch, head.git_head):
         return None
     return seen
 
 
-def to_verify(head: Head, workspace: Path) -> tuple[str, ...]:
+def changes_to_verify(head: Head, workspace: Path) -> tuple[str, ...]:
     """What to check before going on after a break."""
-    seen = seen_in(workspace)
+    seen = observe_workspace(workspace)
     if seen is None or (head.git_branch is None and head.git_head is None):
         return ()
     lines: list[str] = []

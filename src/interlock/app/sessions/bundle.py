@@ -6,7 +6,7 @@ import msgspec
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.app.refusals import BundleBroken, NoSuchSession, Unhealthy
+from interlock.app.refusals import BundleBroken, NoSuchSession, UnhealthySession
 from interlock.app.sessions.lookup import check_stream, find_session
 from interlock.core import ids
 from interlock.core.canonical import CanonicalBytes
@@ -18,7 +18,7 @@ from interlock.core.session.head import Head, apply_event
 from interlock.core.session.secrets import SuspectedSecret
 
 
-class Exported(msgspec.Struct, frozen=True):
+class SessionExport(msgspec.Struct, frozen=True):
     session: SessionId
     document: CanonicalBytes
     events: int
@@ -26,7 +26,7 @@ class Exported(msgspec.Struct, frozen=True):
     """What looks like a secret. The bundle has it as it is."""
 
 
-class Checked(msgspec.Struct, frozen=True):
+class ImportPreview(msgspec.Struct, frozen=True):
     """A bundle that is sound: what it says of itself, and what would come of it."""
 
     session: SessionId
@@ -39,13 +39,13 @@ class Checked(msgspec.Struct, frozen=True):
     suspects: tuple[SuspectedSecret, ...]
 
 
-def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
-    session = find_session(app.reader, asked)
+def export(app: App, id_or_prefix: str) -> SessionExport | NoSuchSession | UnhealthySession:
+    session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
     health = check_stream(app.reader, session)
     if health.state != "healthy":
-        return Unhealthy(session, health)
+        return UnhealthySession(session, health)
     stream = app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     links = [link for link in app.reader.links(session) if link.seq < stream.version]
@@ -59,7 +59,7 @@ def export(app: App, asked: str) -> Exported | NoSuchSession | Unhealthy:
         [link.body.decode() for link in links],
         {ref: content.decode() for ref, content in blobs.items()},
     )
-    return Exported(session, document, len(links), found)
+    return SessionExport(session, document, len(links), found)
 
 
 def verify(document: bytes) -> BundleContent | BundleBroken:
@@ -69,7 +69,7 @@ def verify(document: bytes) -> BundleContent | BundleBroken:
     return content
 
 
-def check(document: bytes) -> Checked | BundleBroken:
+def preview_import(document: bytes) -> ImportPreview | BundleBroken:
     """What importing would bring. Nothing is recorded."""
     content = verify(document)
     if isinstance(content, BundleBroken):
@@ -79,7 +79,7 @@ def check(document: bytes) -> Checked | BundleBroken:
         head = apply_event(head, decode_envelope(event.body))
     assert head is not None, "a sound bundle has events"
     said = bundle.label(document)
-    return Checked(
+    return ImportPreview(
         content.session,
         said.producer,
         said.exported_at_ms,

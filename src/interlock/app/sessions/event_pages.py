@@ -6,14 +6,14 @@ from typing import TypeVar
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.refusals import Unhealthy
+from interlock.app.refusals import UnhealthySession
 from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import GENESIS
 from interlock.core.session.events import Envelope, decode_envelope
 
-LOOKED_THROUGH_MAX = 5_000  # events that a filter may pass over before a page comes back
+SCANNED_EVENTS_MAX = 5_000  # events that a filter may pass over before a page comes back
 CHUNK = 500
 
 T = TypeVar("T")
@@ -28,23 +28,23 @@ class EventPage(msgspec.Struct, frozen=True):
 
 def events(
     app: App, session: SessionId, *, before: int | None, limit: int, kind: str | None
-) -> EventPage | Unhealthy:
+) -> EventPage | UnhealthySession:
     """Each event is checked against the digest before it, and only sound ones are shown."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     at = stream.version if before is None else min(before, stream.version)
     found: list[Envelope] = []
     looked = 0
-    while at > 0 and len(found) < limit and looked < LOOKED_THROUGH_MAX:
+    while at > 0 and len(found) < limit and looked < SCANNED_EVENTS_MAX:
         # One more than is looked at: the last one is checked against its digest.
         links = app.reader.links_before(session, at, limit=CHUNK + 1)
         if not links or links[0].seq != at - 1:
-            return Unhealthy(session, check_stream(app.reader, session))
+            return UnhealthySession(session, check_stream(app.reader, session))
         for link, older in zip(links[:CHUNK], [*links[1:], None], strict=False):
             digest = older.digest if older else GENESIS
             health = chain.verify_one(session, link, before=digest)
             if health.state != "healthy":
-                return Unhealthy(session, health)
+                return UnhealthySession(session, health)
             envelope = decode_envelope(link.body)
             at, looked = link.seq, looked + 1
             if kind is None or type(envelope.event).__struct_config__.tag == kind:
@@ -54,12 +54,12 @@ def events(
     return EventPage(tuple(found), at or None)
 
 
-def readable(app: App, session: SessionId, look: Callable[[], T]) -> T | Unhealthy:
+def read_if_sound(app: App, session: SessionId, read: Callable[[], T]) -> T | UnhealthySession:
     """What `look` finds in the events of a session, if they can be read."""
     try:
-        return look()
+        return read()
     except msgspec.DecodeError:
         health = check_stream(app.reader, session)
         if health.state == "healthy":
             raise
-        return Unhealthy(session, health)
+        return UnhealthySession(session, health)

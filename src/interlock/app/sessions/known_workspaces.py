@@ -17,13 +17,13 @@ def known_workspaces(app: App) -> tuple[str, ...]:
     return tuple(workspace for workspace in found if os.path.isdir(workspace))
 
 
-def known_workspace(app: App, asked: str) -> Path | Explanation:
+def known_workspace(app: App, directory: str) -> Path | Explanation:
     """One of them. Others are not looked into, and nobody is told whether they exist."""
-    if asked in app.reader.workspaces(limit=_ALL) and os.path.isdir(asked):
-        return Path(asked)
+    if directory in app.reader.workspaces(limit=_ALL) and os.path.isdir(directory):
+        return Path(directory)
     return Explanation(
         "unknown_session",
-        f"No session has worked in `{asked}`, or it is no longer there",
+        f"No session has worked in `{directory}`, or it is no longer there",
         "Choose one of the projects that are listed. Others become known when an agent starts"
         " work there.",
     )

@@ -17,10 +17,10 @@ from interlock.core.views.status import session_status
 from interlock.store.failures import StoreFailure
 from interlock.store.log import LogReader, Stats, Wanted
 
-_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
+_CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
-class Summary(msgspec.Struct, frozen=True):
+class SessionSummary(msgspec.Struct, frozen=True):
     session: SessionId
     head: Head
 
@@ -59,8 +59,8 @@ class SessionRow(msgspec.Struct, frozen=True):
 def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
     """Those that a list shows, newest first; archived ones too if asked for."""
     wanted = Wanted(is_archived=None if archived else False)
-    page = listed_sessions(app, wanted, after="", limit=limit)
-    return [_row(one.session, one.head) for one in page.sessions]
+    page = session_page(app, wanted, after="", limit=limit)
+    return [_session_row(one.session, one.head) for one in page.sessions]
 
 
 def title_of(head: Head) -> str:
@@ -71,7 +71,7 @@ def title_of(head: Head) -> str:
     return run.goal or run.workflow_id
 
 
-def _row(session: SessionId, head: Head) -> SessionRow:
+def _session_row(session: SessionId, head: Head) -> SessionRow:
     run = head.runs[-1] if head.runs else None
     return SessionRow(
         session,
@@ -92,23 +92,23 @@ def _row(session: SessionId, head: Head) -> SessionRow:
     )
 
 
-class Page(msgspec.Struct, frozen=True):
-    sessions: tuple[Summary, ...]
+class SessionPage(msgspec.Struct, frozen=True):
+    sessions: tuple[SessionSummary, ...]
     next: str
     """Where the next page begins; empty on the last one."""
 
 
-def listed_sessions(app: App, wanted: Wanted, *, after: str, limit: int) -> Page:
+def session_page(app: App, session_filter: Wanted, *, after: str, limit: int) -> SessionPage:
     """Sessions that fit, with or without runs, newest first, from behind the place `after`."""
-    place = _PLACE.fullmatch(after)
+    place = _CURSOR.fullmatch(after)
     before = (int(place[1]), int(place[2])) if place else None
-    found = app.reader.listed(wanted, before=before, limit=limit + 1)
-    summaries: list[Summary] = []
+    found = app.reader.listed(session_filter, before=before, limit=limit + 1)
+    summaries: list[SessionSummary] = []
     for one in found[:limit]:
         assert one.stream.head is not None, "a stored stream has a head"
-        summaries.append(Summary(one.stream.session, one.stream.head))
+        summaries.append(SessionSummary(one.stream.session, one.stream.head))
     last = found[limit - 1].place if len(found) > limit else None
-    return Page(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
+    return SessionPage(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
 
 
 def is_workspace(app: App, directory: str) -> bool:
@@ -121,9 +121,9 @@ def stats(app: App) -> Stats:
     return app.reader.stats()
 
 
-def show_session(app: App, asked: str) -> SessionView | NoSuchSession:
+def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
     """The session whose id is `asked` or begins so."""
-    session = find_session(app.reader, asked)
+    session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
     stream = app.reader.stream(session)
@@ -135,20 +135,22 @@ def show_session(app: App, asked: str) -> SessionView | NoSuchSession:
     return SessionView(session, stream.head, health, events)
 
 
-def find_session(reader: LogReader, asked: str) -> SessionId | NoSuchSession:
+def find_session(reader: LogReader, id_or_prefix: str) -> SessionId | NoSuchSession:
     """The session whose id is `asked`, or the only one whose id begins so."""
-    found = reader.find_session(asked) if asked else []
-    if asked in found:
-        return SessionId(asked)
-    return found[0] if len(found) == 1 else NoSuchSession(asked, tuple(found))
+    found = reader.find_session(id_or_prefix) if id_or_prefix else []
+    if id_or_prefix in found:
+        return SessionId(id_or_prefix)
+    return found[0] if len(found) == 1 else NoSuchSession(id_or_prefix, tuple(found))
 
 
 def verify_all(app: App) -> Iterator[tuple[SessionId, Health]]:
     """Every session with its health, one by one, so that a caller can show how far it is."""
-    yield from checked(app.reader, app.reader.all_sessions())
+    yield from check_streams(app.reader, app.reader.all_sessions())
 
 
-def checked(reader: LogReader, sessions: Iterable[SessionId]) -> Iterator[tuple[SessionId, Health]]:
+def check_streams(
+    reader: LogReader, sessions: Iterable[SessionId]
+) -> Iterator[tuple[SessionId, Health]]:
     for session in sessions:
         # One moment for each: an agent may be working in it.
         with reader.snapshot():
@@ -169,12 +171,12 @@ def check_stream(reader: LogReader, session: SessionId) -> Health:
         return health
     for link in reader.links(session):
         envelope = decode_envelope(link.body)
-        if reason := _missing(reader, envelope.event):
+        if reason := _missing_blob(reader, envelope.event):
             return Health("corrupt_tail" if link.seq else "corrupt_head", link.seq, reason)
     return health
 
 
-def _missing(reader: LogReader, event: SessionEvent) -> str:
+def _missing_blob(reader: LogReader, event: SessionEvent) -> str:
     for ref in blob_refs_of(event):
         try:
             reader.blob(ref)
@@ -183,7 +185,7 @@ def _missing(reader: LogReader, event: SessionEvent) -> str:
     return ""
 
 
-def run_view(app: App, run: RunId) -> RunGraph:
+def load_run_graph(app: App, run: RunId) -> RunGraph:
     """The graph of a run that is known to be there."""
     session = next(session for found, session in app.reader.find_run(run) if found == run)
     return run_graph(run, (decode_envelope(link.body) for link in app.reader.links(session)))

@@ -24,11 +24,11 @@ from interlock.core.views.path import Path, path_of
 from interlock.core.views.status import Status, session_status
 from interlock.store.failures import StoreFailure
 
-LOOKED_THROUGH_MAX = 20_000  # events that a filter may pass over before a page comes back
+SCANNED_EVENTS_MAX = 20_000  # events that a filter may pass over before a page comes back
 CHUNK = 500
 
 
-class Viewed(msgspec.Struct, frozen=True):
+class ViewedSession(msgspec.Struct, frozen=True):
     """A session as it stands, with one of its runs."""
 
     session: SessionId
@@ -39,14 +39,16 @@ class Viewed(msgspec.Struct, frozen=True):
     status: Status
 
 
-class EventPage(msgspec.Struct, frozen=True):
+class EventRowPage(msgspec.Struct, frozen=True):
     rows: tuple[EventRow, ...]
     next: int | None
     """The next page begins before this one."""
 
 
-def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuchRun:
-    session = find_session(app.reader, asked)
+def view_session(
+    app: App, id_or_prefix: str, run: str = ""
+) -> ViewedSession | NoSuchSession | NoSuchRun:
+    session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
     stream = app.reader.stream(session)
@@ -57,8 +59,8 @@ def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuch
     if run and chosen is None:
         return NoSuchRun(run, tuple(one.run for one in head.runs))
     chosen = chosen or (head.runs[-1] if head.runs else None)
-    told = _told(app, chosen)
-    return Viewed(
+    told = _next_intent(app, chosen)
+    return ViewedSession(
         session,
         head,
         stream.version,
@@ -67,41 +69,49 @@ def view(app: App, asked: str, run: str = "") -> Viewed | NoSuchSession | NoSuch
     )
 
 
-def history(app: App, viewed: Viewed) -> Sequence[Envelope]:
+def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
     """All that happened in the session: what the views below are made of, read once for a page."""
     return [decode_envelope(link.body) for link in app.reader.links(viewed.session)]
 
 
 def path(app: App, run: RunHead, envelopes: Sequence[Envelope]) -> Path:
-    return path_of(run, envelopes, next_intent=_told(app, run), titles=_titles(app, run))
+    return path_of(
+        run, envelopes, next_intent=_next_intent(app, run), titles=_step_titles(app, run)
+    )
 
 
 def node(
-    app: App, viewed: Viewed, asked: str, envelopes: Sequence[Envelope]
+    app: App, viewed: ViewedSession, node_id: str, envelopes: Sequence[Envelope]
 ) -> NodePanel | NoSuchNode:
     """A node of any run of the session, with everything that was given and handed in there."""
-    made = next((e for e in envelopes if e.node == asked and e.run is not None), None)
+    made = next((e for e in envelopes if e.node == node_id and e.run is not None), None)
     if made is None or made.run is None:
-        return NoSuchNode(asked, viewed.session)
-    around = node_panel.node_surroundings(made.run, envelopes, NodeId(asked))
+        return NoSuchNode(node_id, viewed.session)
+    around = node_panel.node_surroundings(made.run, envelopes, NodeId(node_id))
     if around is None:
-        return NoSuchNode(asked, viewed.session)
+        return NoSuchNode(node_id, viewed.session)
     blobs: dict[BlobRef, bytes] = {}
     for ref in around.blob_refs:
         try:
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
             continue  # shown as not there, which is what is so
-    return node_panel.panel(around, blobs, titles=_titles(app, viewed.head.run(made.run)))
+    return node_panel.panel(around, blobs, titles=_step_titles(app, viewed.head.run(made.run)))
 
 
 def events(
-    app: App, viewed: Viewed, *, before: int | None, limit: int, only_failures: bool, words: str
-) -> EventPage:
+    app: App,
+    viewed: ViewedSession,
+    *,
+    before: int | None,
+    limit: int,
+    only_failures: bool,
+    words: str,
+) -> EventRowPage:
     """A page of events, newest first. A filter may give fewer than `limit` and still go on."""
     at = viewed.version if before is None else before
     wanted, rows, looked = words.casefold(), list[EventRow](), 0
-    while at > 0 and len(rows) < limit and looked < LOOKED_THROUGH_MAX:
+    while at > 0 and len(rows) < limit and looked < SCANNED_EVENTS_MAX:
         links = app.reader.links_before(viewed.session, at, limit=CHUNK)
         for link in links:
             at = link.seq
@@ -115,16 +125,16 @@ def events(
                 break
         if not links:
             break
-    return EventPage(tuple(rows), at if at > 0 else None)
+    return EventRowPage(tuple(rows), at if at > 0 else None)
 
 
-def event(app: App, viewed: Viewed, seq: int) -> Json:
+def event(app: App, viewed: ViewedSession, seq: int) -> Json:
     """One event as it is recorded; None where there is no such."""
     links = app.reader.links_before(viewed.session, seq + 1, limit=1)
     return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
 
 
-def _told(app: App, run: RunHead | None) -> NextIntent | None:
+def _next_intent(app: App, run: RunHead | None) -> NextIntent | None:
     """What the agent was told at the tip to do next."""
     if run is None or run.tip is None or run.status != "open":
         return None
@@ -135,9 +145,9 @@ def _told(app: App, run: RunHead | None) -> NextIntent | None:
         return None
 
 
-def _titles(app: App, run: RunHead) -> dict[str, str]:
+def _step_titles(app: App, run: RunHead) -> dict[str, str]:
     try:
-        workflow = app.pinned(run.workflow_hash)
+        workflow = app.pinned_workflow(run.workflow_hash)
     except StoreFailure:
         return {}
     return titles_of(workflow)

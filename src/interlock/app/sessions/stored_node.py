@@ -34,7 +34,7 @@ def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
     return found.event
 
 
-def answer_to(reader: LogReader, node: Node) -> ApprovalResolved | None:
+def approval_answer_at(reader: LogReader, node: Node) -> ApprovalResolved | None:
     """How the approval at `node` was answered, if it is one and was."""
     if node.created.node_kind != "approval":
         return None
@@ -51,7 +51,7 @@ def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
     return found.event.notes if found and isinstance(found.event, OutputAppended) else ""
 
 
-def other_branch(reader: LogReader, node: Node) -> str:
+def describe_other_branch(reader: LogReader, node: Node) -> str:
     """In words, where the step of `node` was handed in before; or nothing."""
     child = reader.newest_step(node.id)
     if child is None:

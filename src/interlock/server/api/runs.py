@@ -16,14 +16,14 @@ from interlock.app.refusals import (
     NoSuchSession,
     NothingToUnblock,
     Refusal,
-    Unhealthy,
+    UnhealthySession,
 )
 from interlock.app.runs import approvals, user_actions
-from interlock.app.runs.approvals import Answered as ApprovalAnswer
-from interlock.app.runs.approvals import Waiting
-from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
+from interlock.app.runs.approvals import ApprovalAnswer as ApprovalAnswer
+from interlock.app.runs.approvals import PendingApproval
+from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions import event_pages
-from interlock.app.sessions.lookup import Wanted, find_session, listed_sessions, run_view
+from interlock.app.sessions.lookup import Wanted, find_session, load_run_graph, session_page
 from interlock.core.canonical import Json
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
@@ -124,7 +124,7 @@ class Unblocked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Approvals(msgspec.Struct, frozen=True):
-    approvals: tuple[Waiting, ...]
+    approvals: tuple[PendingApproval, ...]
 
 
 class OneApproval(Parameters, frozen=True):
@@ -144,7 +144,7 @@ class Denying(Body, frozen=True):
 
 
 def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explanation:
-    asked = Start(
+    asked = StartRequest(
         WorkflowId(wanted.workflow),
         goal=wanted.goal,
         workspace=Path(wanted.workspace),
@@ -157,13 +157,13 @@ def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explan
     return outcome.answer if isinstance(outcome, RenderedAnswer) else outcome
 
 
-def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | Unhealthy:
+def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | UnhealthySession:
     found = user_actions.find_run(app.reader, at.run)
     if isinstance(found, NoSuchRun):
         return found
     head, stream = found
-    graph = event_pages.readable(app, stream.session, lambda: run_view(app, head.run))
-    return graph if isinstance(graph, Unhealthy) else RunShown(stream.session, head, graph)
+    graph = event_pages.read_if_sound(app, stream.session, lambda: load_run_graph(app, head.run))
+    return graph if isinstance(graph, UnhealthySession) else RunShown(stream.session, head, graph)
 
 
 def _set_preferences(app: App, at: OneRun, wish: Wish) -> Preferences | NoSuchRun:
@@ -175,7 +175,7 @@ def _unblock(app: App, at: OneRun, _: None) -> Unblocked | NoSuchRun | NothingTo
     return Unblocked(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
 
 
-def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | Unhealthy:
+def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | UnhealthySession:
     sessions: list[SessionId] = []
     if at.session:
         session = find_session(app.reader, at.session)
@@ -183,16 +183,16 @@ def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | Unhealthy:
             return session
         sessions.append(session)
     else:
-        page = listed_sessions(app, Wanted(), after="", limit=SESSIONS_MAX)
+        page = session_page(app, Wanted(), after="", limit=SESSIONS_MAX)
         sessions += [
             one.session for one in page.sessions if any(run.gaps_open for run in one.head.runs)
         ]
     found: list[OpenGap] = []
     for session in sessions:
-        gaps = event_pages.readable(
+        gaps = event_pages.read_if_sound(
             app, session, lambda s=session: list(user_actions.open_gaps(app, s))
         )
-        if isinstance(gaps, Unhealthy):
+        if isinstance(gaps, UnhealthySession):
             return gaps
         found += [OpenGap(one.session, one.run, one.at_ms, one.gap) for one in gaps]
     return GapList(tuple(found))
@@ -207,7 +207,7 @@ def _close_gap(app: App, at: OneGap, closing: GapClosing) -> Closed | NoSuchSess
 
 
 def _waiting(app: App, _: Nothing) -> Approvals:
-    return Approvals(tuple(approvals.waiting(app)))
+    return Approvals(tuple(approvals.list_pending(app)))
 
 
 def _grant(

@@ -8,12 +8,24 @@ from msgspec import UNSET, Meta, UnsetType
 
 from interlock.app.context import App
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, Refusal, Unhealthy
+from interlock.app.refusals import (
+    BundleBroken,
+    NoSuchNode,
+    NoSuchSession,
+    Refusal,
+    UnhealthySession,
+)
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
 from interlock.app.sessions.event_pages import EventPage
-from interlock.app.sessions.lookup import Page, Wanted, check_stream, find_session, listed_sessions
-from interlock.app.sessions.session_views import Viewed
+from interlock.app.sessions.lookup import (
+    SessionPage,
+    Wanted,
+    check_stream,
+    find_session,
+    session_page,
+)
+from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
@@ -135,12 +147,12 @@ def of_session(
         session = find_session(app.reader, at.session)
         if isinstance(session, NoSuchSession):
             return session
-        return event_pages.readable(app, session, lambda: look(app, session, at))
+        return event_pages.read_if_sound(app, session, lambda: look(app, session, at))
 
     return looked
 
 
-def _listed(app: App, at: SessionsAsked) -> Page:
+def _listed(app: App, at: SessionsAsked) -> SessionPage:
     wanted = Wanted(
         words=tuple(at.q.split())[:WORDS_MAX],
         statuses=(at.status,) if at.status else (),
@@ -148,7 +160,7 @@ def _listed(app: App, at: SessionsAsked) -> Page:
         workspace=at.workspace,
         is_archived=at.archived,
     )
-    return listed_sessions(app, wanted, after=at.after or "", limit=at.limit)
+    return session_page(app, wanted, after=at.after or "", limit=at.limit)
 
 
 def _shown(app: App, session: SessionId, _: OneSession) -> SessionShown:
@@ -158,15 +170,15 @@ def _shown(app: App, session: SessionId, _: OneSession) -> SessionShown:
     return SessionShown(session, stream.head, check_stream(app.reader, session))
 
 
-def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | Unhealthy:
+def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | UnhealthySession:
     before = None if at.before is UNSET else at.before
     kind = None if at.kind is UNSET else at.kind
     return event_pages.events(app, session, before=before, limit=at.limit, kind=kind)
 
 
 def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
-    viewed = session_views.view(app, session)
-    assert isinstance(viewed, Viewed), "it was found in the same moment"
+    viewed = session_views.view_session(app, session)
+    assert isinstance(viewed, ViewedSession), "it was found in the same moment"
     return session_views.node(app, viewed, at.node, session_views.history(app, viewed))
 
 
@@ -174,9 +186,9 @@ def _state(app: App, session: SessionId, _: OneSession) -> SessionState | Sessio
     return gated_sessions.state_of(app, session)
 
 
-def _exported(app: App, at: OneSession) -> Download | NoSuchSession | Unhealthy:
+def _exported(app: App, at: OneSession) -> Download | NoSuchSession | UnhealthySession:
     found = bundle.export(app, at.session)
-    if not isinstance(found, bundle.Exported):
+    if not isinstance(found, bundle.SessionExport):
         return found
     return Download(f"{found.session}.json", found.document)
 
@@ -187,12 +199,12 @@ def _imported(app: App, _: Nothing, document: bytes) -> Imported | BundleBroken:
 
 
 def _archive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
-    done = user_actions.archive(app, at.session, is_archived=True)
+    done = user_actions.set_archived(app, at.session, is_archived=True)
     return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=True)
 
 
 def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
-    done = user_actions.archive(app, at.session, is_archived=False)
+    done = user_actions.set_archived(app, at.session, is_archived=False)
     return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=False)
 
 
@@ -228,7 +240,7 @@ OPERATIONS = (
         "List sessions, newest first",
         _listed,
         parameters=SessionsAsked,
-        answer=Page,
+        answer=SessionPage,
     ),
     reading(
         "/sessions/{session}",

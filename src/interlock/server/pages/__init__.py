@@ -2,7 +2,7 @@
 
 from starlette.routing import Route
 
-from interlock.app.runs.approvals import count as approvals_waiting
+from interlock.app.runs.approvals import count_pending as approvals_waiting
 from interlock.server.console import Console, Nav
 from interlock.server.pages import (
     absent,

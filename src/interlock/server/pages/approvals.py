@@ -6,13 +6,13 @@ from starlette.routing import Route
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.runs import approvals as use
-from interlock.app.runs.approvals import Answered, Waiting
+from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.server.console import Asked, Console, GoTo, Shown
 
 
 class Card(msgspec.Struct, frozen=True):
-    waiting: Waiting
+    waiting: PendingApproval
     shown: str
     """Signs all of the card: the answer must be to this."""
 
@@ -38,8 +38,8 @@ def approvals(asked: Asked) -> Shown:
 
 
 def answer(asked: Asked) -> GoTo | Shown | Explanation:
-    found = use.find(asked.app, asked.word("session"), asked.params["approval"])
-    if not isinstance(found, Waiting):
+    found = use.find_approval(asked.app, asked.word("session"), asked.params["approval"])
+    if not isinstance(found, PendingApproval):
         return explain(found)
     reason, verdict = asked.word("reason").strip(), asked.word("verdict")
     if not asked.secret.is_shown(asked.word("shown"), "approval", _content(found)):
@@ -56,17 +56,17 @@ def answer(asked: Asked) -> GoTo | Shown | Explanation:
         case _:
             why = "Choose one of the buttons. Nothing was answered."
             return _shown(asked, Again(found.approval, why, reason), status=400)
-    return GoTo("/approvals", verdict) if isinstance(done, Answered) else explain(done)
+    return GoTo("/approvals", verdict) if isinstance(done, ApprovalAnswer) else explain(done)
 
 
 def _shown(asked: Asked, again: Again | None, *, status: int = 200) -> Shown:
-    waiting = use.waiting(asked.app)
+    waiting = use.list_pending(asked.app)
     cards = [Card(one, asked.secret.shown("approval", _content(one))) for one in waiting]
     facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
     # What came of a form is not asked for again by itself: it would be another request.
     return Shown("approvals.html", "Approvals", facts, live=None if again else "", status=status)
 
 
-def _content(one: Waiting) -> str:
+def _content(one: PendingApproval) -> str:
     """Everything on the card."""
     return msgspec.json.encode(one).decode()

@@ -10,7 +10,7 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import BundleBroken
 from interlock.app.sessions import bundle as use
-from interlock.app.sessions.bundle import Checked, Exported
+from interlock.app.sessions.bundle import ImportPreview, SessionExport
 from interlock.server.console import Asked, Console, Download, GoTo, Shown
 from interlock.server.guard import BODY_BYTES_MAX
 from interlock.server.http_refusals import status_of
@@ -79,7 +79,7 @@ def check(shelf: Shelf, asked: Asked) -> Shown:
     if not isinstance(document, bytes) or not document:
         hint = "Choose a file that was made by an export."
         return _refused(Explanation("invalid_arguments", "No file was sent", hint))
-    checked = use.check(document)
+    checked = use.preview_import(document)
     if isinstance(checked, BundleBroken):
         return _refused(explain(checked))
     name = shelf.put(document, now_ms=asked.app.clock.now_ms())
@@ -100,7 +100,7 @@ def import_as_new(shelf: Shelf, asked: Asked) -> GoTo | Shown:
 
 def export(asked: Asked) -> Shown | Explanation:
     exported = use.export(asked.app, asked.params["session"])
-    if not isinstance(exported, Exported):
+    if not isinstance(exported, SessionExport):
         return explain(exported)
     facts = {
         "session": exported.session,
@@ -114,7 +114,7 @@ def export(asked: Asked) -> Shown | Explanation:
 
 def download(asked: Asked) -> Download | Explanation:
     exported = use.export(asked.app, asked.params["session"])
-    if not isinstance(exported, Exported):
+    if not isinstance(exported, SessionExport):
         return explain(exported)
     return Download(f"{exported.session}.json", exported.document)
 
@@ -125,7 +125,7 @@ def _refused(why: Explanation) -> Shown:
 
 def _page(
     *,
-    checked: Checked | None = None,
+    checked: ImportPreview | None = None,
     name: str = "",
     size: int = 0,
     refused: Explanation | None = None,

@@ -12,7 +12,7 @@ from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
 from interlock.app.sessions import session_views
-from interlock.app.sessions.session_views import Viewed
+from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
@@ -139,14 +139,14 @@ def node(asked: Asked) -> Shown | Explanation:
     return Shown("session_node.html", found.title or "Node", facts, live=viewed.session)
 
 
-def _viewed(asked: Asked) -> Viewed | Explanation:
-    found = session_views.view(asked.app, asked.params["session"], asked.word("run"))
-    return found if isinstance(found, Viewed) else explain(found)
+def _viewed(asked: Asked) -> ViewedSession | Explanation:
+    found = session_views.view_session(asked.app, asked.params["session"], asked.word("run"))
+    return found if isinstance(found, ViewedSession) else explain(found)
 
 
 def _shown(
     asked: Asked,
-    viewed: Viewed,
+    viewed: ViewedSession,
     template: str,
     tab: str,
     facts: dict[str, Any],
@@ -190,7 +190,7 @@ def _shown(
     return Shown(template, title, whole | facts, live=viewed.session)
 
 
-def _tabs(viewed: Viewed, asked: Asked) -> Iterator[tuple[str, str, str]]:
+def _tabs(viewed: ViewedSession, asked: Asked) -> Iterator[tuple[str, str, str]]:
     run = f"?run={viewed.run.run}" if asked.word("run") and viewed.run else ""
     for key, name, path in (
         ("path", "Path", ""),

@@ -10,7 +10,7 @@ from starlette.routing import Route
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesWanted
+from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesRequired
 from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import MODES, mode_named
@@ -72,12 +72,12 @@ def routes(console: Console) -> list[Route]:
 
 
 def archive(asked: Asked, found: Found) -> GoTo:
-    user_actions.archive(asked.app, found.session, is_archived=True)
+    user_actions.set_archived(asked.app, found.session, is_archived=True)
     return GoTo(found.path, "archived")
 
 
 def unarchive(asked: Asked, found: Found) -> GoTo:
-    user_actions.archive(asked.app, found.session, is_archived=False)
+    user_actions.set_archived(asked.app, found.session, is_archived=False)
     return GoTo(found.path, "unarchived")
 
 
@@ -149,8 +149,8 @@ def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
     if isinstance(run, Explanation):
         return run
     tip = found.head.run(run).tip if run else None
-    done = resume_at_node.mark(asked.app, found.session, tip or "", asked.word("notes"))
-    if isinstance(done, NotesWanted):
+    done = resume_at_node.add_checkpoint(asked.app, found.session, tip or "", asked.word("notes"))
+    if isinstance(done, NotesRequired):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
     return GoTo(found.path, "checkpoint") if isinstance(done, RenderedAnswer) else explain(done)

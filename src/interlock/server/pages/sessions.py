@@ -3,7 +3,7 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.sessions.lookup import Wanted, listed_sessions, title_of
+from interlock.app.sessions.lookup import Wanted, session_page, title_of
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views.status import Status, session_status
 from interlock.server.console import Asked, Console, Shown
@@ -36,7 +36,7 @@ def sessions(asked: Asked) -> Shown:
         workspace=asked.word("project"),
         is_archived=status == "archived",
     )
-    page = listed_sessions(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+    page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
     rows = [_row(one.session, one.head) for one in page.sessions]
     return Shown(
         "sessions.html",

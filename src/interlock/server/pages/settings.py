@@ -30,7 +30,7 @@ def settings(asked: Asked) -> Shown:
 
 def data(asked: Asked) -> Shown:
     home = asked.app.home
-    found, installs = kept(home, asked.app.place), elsewhere(home)
+    found, installs = kept(home, asked.app.store_label), elsewhere(home)
     facts = {
         "home": home,
         "quoted": shlex.quote(str(home)),
@@ -40,7 +40,7 @@ def data(asked: Asked) -> Shown:
         "installs": [] if isinstance(installs, str) else installs,
         "unknown": installs if isinstance(installs, str) else "",
         "forget_all": forget_all(home, () if isinstance(installs, str) else installs),
-        "place": asked.app.place if is_shared(asked.app.place) else "",
+        "place": asked.app.store_label if is_shared(asked.app.store_label) else "",
         "cookie_days": COOKIE_MS // 86_400_000,
     }
     return Shown("data.html", "What is stored about me", facts)

@@ -21,7 +21,7 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions.known_workspaces import known_workspaces
-from interlock.app.sessions.lookup import Wanted, listed_sessions
+from interlock.app.sessions.lookup import Wanted, session_page
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
@@ -140,7 +140,7 @@ def missing(asked: Asked, refusal: NoSuchWorkflow) -> Shown:
             ],
             "used": used.sessions + used.archived if used else 0,
             "workflow": refusal.workflow,
-            "count": len(refusal.known),
+            "count": len(refusal.available),
         },
         status=404,
     )
@@ -299,7 +299,7 @@ def _used(asked: Asked, found: WorkflowFile) -> Facts:
     assert found.workflow is not None, "it has this tab"
     is_archived = asked.word("status") == "archived"
     wanted = Wanted(workflow=found.workflow, is_archived=is_archived)
-    page = listed_sessions(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+    page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
     rows = [
         UsedRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
         for one in page.sessions

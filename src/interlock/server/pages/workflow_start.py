@@ -13,9 +13,9 @@ from interlock.app.catalogue.workflow_files import WorkflowFile, look_up
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.runs.resume import Candidate, find
-from interlock.app.runs.resume import Wanted as Sought
-from interlock.app.runs.start import GOAL_CHARS_MAX, Start, start
+from interlock.app.runs.resume import ResumableRun, find_resumable_runs
+from interlock.app.runs.resume import ResumeQuery as Sought
+from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
 from interlock.core.session.answer import RenderedAnswer
@@ -67,7 +67,7 @@ def begin(asked: Asked) -> GoTo | Shown | Explanation:
     app = msgspec.structs.replace(asked.app, environment={})
     answered = start(
         app,
-        Start(
+        StartRequest(
             found.workflow,
             goal=asked.word("goal"),
             workspace=project,
@@ -86,7 +86,7 @@ def started(asked: Asked) -> Shown | Explanation:
     """The run as it stands, and the words with which an agent takes it up."""
     app, workflow = asked.app, asked.params["id"]
     sought = Sought(app.home, session=asked.word("session") or "-")
-    candidates = find(app.reader, app.keyring, app.entropy, sought)
+    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, sought)
     chosen = next((one for one in candidates if one.row.workflow == workflow), None)
     if chosen is None:
         error = f"No run of `{workflow}` was started in session `{asked.word('session')}`"
@@ -185,7 +185,7 @@ def _starting(arguments: dict[str, Json]) -> str:
     )
 
 
-def _taking_up(chosen: Candidate, arguments: dict[str, Json]) -> str:
+def _taking_up(chosen: ResumableRun, arguments: dict[str, Json]) -> str:
     return (
         f"Take up the Interlock session `{chosen.row.session}` ({chosen.row.title}): call the tool"
         " `continue_workflow` with exactly these arguments. It shows the pending step. Do only"
