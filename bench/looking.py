@@ -8,7 +8,7 @@ from playwright.sync_api import sync_playwright
 from bench.measure import Row
 from bench.runs import advance_in, begin, prepared
 from bench.serving import serving
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import open_app
 
 STEPS, FORKS = 200, 4
@@ -26,7 +26,7 @@ def looking(base: Path) -> list[Row]:
     first, graph = Row("sessions page in Chromium, visible"), Row("graph of 1,000 nodes, visible")
     with serving(home, workspace) as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=QUIET)
-        bearer = {"authorization": f"Bearer {secret_in(home).bearer}"}
+        bearer = {"authorization": f"Bearer {load_secret(home).bearer}"}
         page = browser.new_page(extra_http_headers=bearer)
         for _ in range(LOOKS):
             for row, path, shown in (

@@ -14,8 +14,8 @@ import msgspec
 from bench.agents import Played
 from bench.measure import Row
 from bench.runs import prepared
-from interlock.app.admin.access import secret_in
-from interlock.app.admin.server_process import Running, running
+from interlock.app.admin.access import load_secret
+from interlock.app.admin.server_process import RunningServer, find_server
 
 STARTS = 5
 AGENTS = ((1, 300), (8, 100), (32, 100))
@@ -34,7 +34,7 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
     with serving(base / "served-home", workspace) as port:
         for agents, calls in AGENTS:
             command = [sys.executable, "-m", "bench.agents", str(port)]
-            command += [secret_in(base / "served-home").bearer, str(agents), str(calls)]
+            command += [load_secret(base / "served-home").bearer, str(agents), str(calls)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
             played = msgspec.json.decode(done.stdout, type=Played)
             row = Row(f"advance over HTTP, {agents} agents", against=rows[1] if rows[1:] else None)
@@ -53,7 +53,7 @@ def sessions_page(home: Path, *, sessions: int) -> Row:
     row = Row(f"sessions page, {sessions} sessions")
     with serving(home, home) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        bearer = {"authorization": f"Bearer {secret_in(home).bearer}"}
+        bearer = {"authorization": f"Bearer {load_secret(home).bearer}"}
 
         def show() -> None:
             connection.request("GET", "/sessions", headers=bearer)
@@ -72,8 +72,8 @@ def sessions_page(home: Path, *, sessions: int) -> Row:
 def serving(home: Path, workspace: Path) -> Generator[int]:
     """The port of a server that runs."""
     server = _spawned(home, workspace)
-    found = running(home)
-    assert isinstance(found, Running), "it tells of itself before it says that it is ready"
+    found = find_server(home)
+    assert isinstance(found, RunningServer), "it tells of itself before it says that it is ready"
     try:
         yield int(found.url.rpartition(":")[2])
     finally:

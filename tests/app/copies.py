@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.app.admin.store_copy import Copied, copy
+from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.core.session.events import HostBound, blob_refs_of, decode_envelope
 from interlock.store.log import Wanted
@@ -70,7 +70,7 @@ def to(target: Place) -> str:
     return target.url or str(target.home)
 
 
-def copied(app: App, where: str) -> Copied:
+def copied(app: App, where: str) -> CopyReport:
     done = copy(app, where, quiet)
-    assert isinstance(done, Copied), done
+    assert isinstance(done, CopyReport), done
     return done

@@ -23,7 +23,7 @@ from interlock.app.explain import explain
 from interlock.app.gate import tool_calls
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
-from interlock.app.protocol.gated_sessions import Begun
+from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
@@ -205,7 +205,7 @@ def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -
 
     assert resolve_caller(app, CallerClues(root)) == NO_SESSION
     fresh = gated_sessions.start(app, root)
-    assert isinstance(fresh, Begun)
+    assert isinstance(fresh, StartedSession)
     assert fresh.is_new
     assert app.reader.of_host("claude-code", "held") == fresh.session, "the gate knows it again"
 
@@ -306,4 +306,4 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     state = gated_sessions.state_of(app, session)
     assert not isinstance(state, SessionNotAttended)
     assert state.current_mode == "analysis"
-    assert tool_calls.journaled(home) == []
+    assert tool_calls.journal_lines(home) == []

@@ -7,11 +7,11 @@ import msgspec
 from interlock.app.catalogue.workflow_files import (
     WorkflowFile,
     find_workflow,
-    handle,
+    find_workflow_file,
     list_workflows,
-    look_up,
-    pinned_form,
-    usage,
+    pinned_workflow,
+    usage_by_workflow,
+    workflow_handle,
 )
 from interlock.app.context import App
 from interlock.app.explain import explain
@@ -110,22 +110,25 @@ def test_a_file_is_found_by_its_id_or_its_handle_whatever_is_wrong_with_it(
     repeated = msgspec.structs.replace(linear(2, "twice"), steps=linear(1).steps * 2)
     install(app, tmp_path, repeated)
     (tmp_path / ".interlock" / "workflows" / "oops.json").write_text("{}")
-    valid = look_up(app, tmp_path, "line")
+    valid = find_workflow_file(app, tmp_path, "line")
     assert isinstance(valid, WorkflowFile)
     (shadow,) = valid.shadows
-    hidden = look_up(app, tmp_path, handle(shadow))
-    twice, oops = look_up(app, tmp_path, "twice"), look_up(app, tmp_path, "oops")
+    hidden = find_workflow_file(app, tmp_path, workflow_handle(shadow))
+    twice, oops = (
+        find_workflow_file(app, tmp_path, "twice"),
+        find_workflow_file(app, tmp_path, "oops"),
+    )
 
     assert (valid.can_start, valid.place.origin) == (True, "project")
-    assert look_up(app, tmp_path, handle(valid.place)) == valid
+    assert find_workflow_file(app, tmp_path, workflow_handle(valid.place)) == valid
     assert isinstance(hidden, WorkflowFile)
     assert (hidden.can_start, hidden.hidden_by, hidden.place) == (False, valid.place, shadow)
     assert isinstance(twice, WorkflowFile)
     assert (twice.workflow, twice.can_start, twice.problems[0].rule) == ("twice", False, "id")
     assert isinstance(oops, WorkflowFile)
     assert (oops.workflow, oops.can_start) == (None, False)
-    assert isinstance(look_up(app, tmp_path, "~0000000000000000"), NoSuchWorkflow)
-    assert isinstance(look_up(app, None, "twice"), NoSuchWorkflow)
+    assert isinstance(find_workflow_file(app, tmp_path, "~0000000000000000"), NoSuchWorkflow)
+    assert isinstance(find_workflow_file(app, None, "twice"), NoSuchWorkflow)
 
 
 def test_a_valid_file_names_the_broken_one_that_was_meant_for_its_id(
@@ -137,7 +140,7 @@ def test_a_valid_file_names_the_broken_one_that_was_meant_for_its_id(
     broken.parent.mkdir(parents=True)
     broken.write_text("{")
 
-    found = look_up(app, tmp_path, "line")
+    found = find_workflow_file(app, tmp_path, "line")
 
     assert isinstance(found, WorkflowFile)
     assert (found.place.origin, [place.path for place in found.broken]) == ("user", [broken])
@@ -151,8 +154,8 @@ def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
         place.mkdir()
     first, second = (started(app, place).answer for place in places)
     set_archived(app, first.session, is_archived=True)
-    used = usage(app)["line"]
-    pinned = pinned_form(app, "line", app.reader.usage()[0].workflow)
+    used = usage_by_workflow(app)["line"]
+    pinned = pinned_workflow(app, "line", app.reader.usage()[0].workflow)
 
     assert (used.sessions, used.archived) == (1, 1)
     assert used.updated_ms > 0
@@ -174,12 +177,12 @@ def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_p
     assert stream.head is not None
     name = stream.head.runs[0].workflow_hash
 
-    pinned = pinned_form(app, "line", name)
+    pinned = pinned_workflow(app, "line", name)
 
     assert pinned is not None
     assert (pinned.hash, pinned.workflow.id) == (name, "line")
     assert canonical.blob_ref(pinned.content) == name
-    assert pinned_form(app, "hello", name) is None
+    assert pinned_workflow(app, "hello", name) is None
 
 
 def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
@@ -190,4 +193,7 @@ def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_pat
     for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):
         page = session_page(app, Wanted(workflow=name), after="", limit=10)
         assert [one.session for one in page.sessions] == found
-    assert {name: used.sessions for name, used in usage(app).items()} == {"line": 1, "hello": 1}
+    assert {name: used.sessions for name, used in usage_by_workflow(app).items()} == {
+        "line": 1,
+        "hello": 1,
+    }

@@ -8,7 +8,7 @@ import pytest
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import Refused
+from interlock.app.hosts.install import InstallRefusal
 from interlock.workspace.machine import install_manifest
 from tests.app.configurations import REFUSED, SERVERS, SETTINGS
 from tests.app.test_install import CONFIG, program, put, read, root, settings_of, take, tree, write
@@ -100,7 +100,7 @@ def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
 
     refused = use.install(home, "project", root, program, at_ms=1)
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InstallRefusal)
     assert refused.what.startswith(f"`{path}` ")
     assert refused.hint == "Nothing was written. Correct the file or move it away, and repeat."
     assert tree(root) == before
@@ -117,7 +117,7 @@ def test_servers_that_cannot_be_operated_on_are_refused_before_the_settings_are_
     refused = use.install(home, "project", root, program, at_ms=1)
 
     what = f"`{root}/.mcp.json` has an array at `mcpServers`, where an object was expected"
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InstallRefusal)
     assert refused.what == what
     assert tree(root) == before
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.store_copy import Copied, copy
+from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.admin.store_copy_refusals import (
-    CopyUnlike,
+    CopyMismatch,
+    ForeignSession,
     NoTarget,
     SameStore,
     SourceDamaged,
-    Strange,
-    TargetTaken,
+    TargetNotEmpty,
 )
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
@@ -48,7 +48,7 @@ def test_a_damaged_source_is_refused_before_anything_is_written(
     refused = copy(app, str(tmp_path / "there"), quiet)
 
     assert isinstance(refused, SourceDamaged)
-    assert answers[1].answer.session in [session for session, _ in refused.unsound]
+    assert answers[1].answer.session in [session for session, _ in refused.damaged_sessions]
     with closing(open_app(tmp_path / "there")) as there:
         assert there.reader.all_sessions() == []
 
@@ -63,7 +63,7 @@ def test_a_head_that_does_not_follow_from_the_events_is_noticed(
 
     refused = copy(app, to(target), quiet)
 
-    assert isinstance(refused, CopyUnlike)
+    assert isinstance(refused, CopyMismatch)
     assert refused.session == begun.answer.session
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
@@ -93,7 +93,7 @@ def test_what_did_not_arrive_is_named_and_the_target_is_not_used(
 
     refused = copy(app, to(target), altered_in(target, sql))
 
-    assert isinstance(refused, CopyUnlike)
+    assert isinstance(refused, CopyMismatch)
     assert refused.session == answers[2].answer.session
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
@@ -109,8 +109,8 @@ def test_a_target_with_sessions_of_its_own_is_refused_and_left_alone(
 
     refused = copy(app, to(target), quiet)
 
-    assert isinstance(refused, Strange)
-    assert (refused.session, "not in the store" in refused.why) == (begun.answer.session, True)
+    assert isinstance(refused, ForeignSession)
+    assert (refused.session, "not in the store" in refused.reason) == (begun.answer.session, True)
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
@@ -127,8 +127,8 @@ def test_a_session_that_went_on_in_the_target_is_not_overwritten(
         if notes:
             begun = handed_in(app, begun, notes)
         refused = copy(app, to(target), quiet)
-        assert isinstance(refused, Strange)
-        assert "went on differently" in refused.why
+        assert isinstance(refused, ForeignSession)
+        assert "went on differently" in refused.reason
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
@@ -150,7 +150,7 @@ def test_a_session_that_somebody_began_in_the_target_meanwhile_is_not_deleted(
 
         refused = copy(app, to(target), meddle)
 
-        assert isinstance(refused, CopyUnlike)
+        assert isinstance(refused, CopyMismatch)
         assert refused.session == begun[0]
         assert {begun[0], gone} < set(there.log.all_sessions())
 
@@ -167,7 +167,7 @@ def test_a_store_is_not_copied_to_itself_whatever_it_is_called(
         for name in (url, f"{url}&application_name=other"):
             assert isinstance(copy(shared, name, quiet), SameStore)
         other_schema = f"{url}&options=-csearch_path%3Dtheirs"
-        assert isinstance(copy(shared, other_schema, quiet), Copied)
+        assert isinstance(copy(shared, other_schema, quiet), CopyReport)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(
     monkeypatch.chdir(checkout)
 
     for name in (str(checkout), "."):
-        assert copy(app, name, quiet) == TargetTaken(str(checkout))
+        assert copy(app, name, quiet) == TargetNotEmpty(str(checkout))
 
     assert [file.name for file in checkout.iterdir()] == [there]
 

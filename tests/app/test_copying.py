@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.admin.store_copy import Copied, copy
+from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
 from interlock.app.protocol import deletion, gated_sessions
@@ -324,7 +324,7 @@ def test_what_happens_between_two_sessions_is_brought_as_well(
 
     done = copy(app, to(target), meddle)
 
-    assert isinstance(done, Copied)
+    assert isinstance(done, CopyReport)
     was = contents(app)
     assert len(was["order"]) == done.sessions == 3
     assert contents_at(monkeypatch, target.home, target.url) == was

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.store_copy import Copied, copy
+from interlock.app.admin.store_copy import CopyReport, copy
 from tests.app.copies import contents, contents_at, opened
 from tests.postgres import Cluster, connected
 from tests.scenes import handed_in, started
@@ -44,7 +44,7 @@ def test_a_slow_target_does_not_cost_the_source_its_moment(
         impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D{IDLE_MS}"
         with closing(opened(monkeypatch, home, impatient)) as source:
             done = copy(source, slow, go_on)
-            assert isinstance(done, Copied), done
+            assert isinstance(done, CopyReport), done
             assert done.sessions == 2
             was = contents(source)
 

@@ -18,7 +18,7 @@ from interlock.app.context import SystemClock, open_app
 from interlock.app.gate import tool_calls
 from interlock.app.hosts import doctor
 from interlock.app.hosts.doctor import Check
-from interlock.app.hosts.install import Done, install
+from interlock.app.hosts.install import InstallReport, install
 from interlock.workspace.machine import install_manifest
 from tests.scenes import started
 
@@ -50,7 +50,7 @@ class Scene:
         self.servers = self.root / ".mcp.json"
         program = Program(str(self.interpreter), ("-I",), str(home))
         done = install(home, "project", self.root, program, at_ms=SystemClock().now_ms() - 1000)
-        assert isinstance(done, Done)
+        assert isinstance(done, InstallReport)
 
     def answers(self, script: str) -> None:
         self.interpreter.write_text(script, encoding="utf-8")
@@ -196,9 +196,9 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: s.answers((STAND_IN % DENIED).replace("""*'"Write"'*)""", "*)")),
         {"pass"},
     ),
-    "a gate that was switched off": (lambda s: tool_calls.break_glass(s.home), {"gate"}),
+    "a gate that was switched off": (lambda s: tool_calls.start_override(s.home), {"gate"}),
     "a gate that was switched off in no way that is known": (
-        lambda s: (s.home / tool_calls.GLASS).write_text("off"),
+        lambda s: (s.home / tool_calls.OVERRIDE_FILE).write_text("off"),
         {"gate"},
     ),
     "a config that nobody has trusted": (
@@ -241,7 +241,7 @@ def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
 
 
 def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:
-    tool_calls.break_glass(scene.home)
+    tool_calls.start_override(scene.home)
     scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":"))
 
     problems = scene.problems()
@@ -280,10 +280,12 @@ def test_work_without_a_word_from_the_hooks_is_found(scene: Scene) -> None:
         "heard": "1 sessions went on here, and no hook of Claude Code was heard of"
     }
     # What a doctor asks is not what a client says.
-    tool_calls.note(scene.home, "claude-code", "post-tool", f"{doctor.ASKING}1", "Write")
-    tool_calls.note(scene.home, "codex", "post-tool", "other", "Write")
+    tool_calls.journal_event(
+        scene.home, "claude-code", "post-tool", f"{doctor.PROBE_SESSION_PREFIX}1", "Write"
+    )
+    tool_calls.journal_event(scene.home, "codex", "post-tool", "other", "Write")
     assert "heard" in scene.problems()
-    tool_calls.note(scene.home, "claude-code", "post-tool", "theirs", "Write")
+    tool_calls.journal_event(scene.home, "claude-code", "post-tool", "theirs", "Write")
     assert scene.problems() == {}
 
 
@@ -294,7 +296,9 @@ def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Pat
     app.close()
     program = Program(f"{scene.interpreter}", ("-P",), str(scene.home))
     later = SystemClock().now_ms() + 1
-    assert isinstance(install(scene.home, "project", scene.root, program, at_ms=later), Done)
+    assert isinstance(
+        install(scene.home, "project", scene.root, program, at_ms=later), InstallReport
+    )
 
     assert scene.problems() == {}
 
@@ -318,7 +322,7 @@ def test_bytecode_that_is_missing_or_of_another_time_is_found_and_an_install_men
     root.mkdir()
 
     def put() -> None:
-        assert isinstance(install(home, "project", root, program, at_ms=1), Done)
+        assert isinstance(install(home, "project", root, program, at_ms=1), InstallReport)
 
     def found() -> list[str]:
         checks = doctor.examine(home, root, os.environ, SystemClock())
@@ -350,12 +354,12 @@ def test_an_install_compiles_whatever_the_variables_say(
 
     done = install(home, "project", tmp_path, program, at_ms=1)
 
-    assert isinstance(done, Done)
+    assert isinstance(done, InstallReport)
     assert done.notes == ()
     assert list((tmp_path / "__pycache__").glob("fast.*.pyc"))
     (tmp_path / "fast.py").write_text("x =\n")
     done = install(home, "project", tmp_path, program, at_ms=1)
-    assert isinstance(done, Done)
+    assert isinstance(done, InstallReport)
     assert "cannot be compiled now" in done.notes[0]
 
 

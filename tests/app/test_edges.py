@@ -175,7 +175,7 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
     )
 
     for session in (gone.answer.session, damaged.answer.session):
-        assert deletion.delete(app, session) == deletion.Deleted(session)
+        assert deletion.delete(app, session) == deletion.SessionDeletion(session)
     assert app.reader.stats().sessions == 0
 
 

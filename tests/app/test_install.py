@@ -11,7 +11,7 @@ import pytest
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import Done, InstallFailed, Refused
+from interlock.app.hosts.install import InstallFailed, InstallRefusal, InstallReport
 from interlock.workspace.machine import install_manifest
 from tests.app.configurations import SERVERS, SETTINGS
 
@@ -47,15 +47,15 @@ def tree(root: Path) -> dict[str, object]:
 
 def put(
     home: Path, root: Path, program: Program, scope: Scope = "project", *, is_dry: bool = False
-) -> Done:
+) -> InstallReport:
     done = use.install(home, scope, root, program, at_ms=1, is_dry=is_dry)
-    assert isinstance(done, Done), done
+    assert isinstance(done, InstallReport), done
     return done
 
 
-def take(home: Path, root: Path, scope: Scope = "project") -> Done:
+def take(home: Path, root: Path, scope: Scope = "project") -> InstallReport:
     done = use.uninstall(home, scope, root)
-    assert isinstance(done, Done), done
+    assert isinstance(done, InstallReport), done
     return done
 
 
@@ -297,7 +297,7 @@ def test_a_file_that_cannot_be_replaced_is_refused(
 
     refused = use.install(home, "project", root, program, at_ms=1)
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InstallRefusal)
     assert str(root / ".claude") in refused.what
     assert tree(root) == before
 
@@ -311,7 +311,7 @@ def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
 
     refused = use.uninstall(home, "project", root)
 
-    assert refused == Refused(
+    assert refused == InstallRefusal(
         f"`{settings_of(root)}` is read-only",
         "Nothing was written. Correct the file or move it away, and repeat.",
     )

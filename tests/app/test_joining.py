@@ -7,7 +7,7 @@ import pytest
 from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.gated_sessions import Begun
+from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.core.gate.state import GateRow, Mode
 from interlock.core.protocol.gated_session import ChangeNotAllowed
 from interlock.store import gate_rows as rows
@@ -26,21 +26,21 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 ) -> None:
     old, new = begun(app, root, "before", "planning"), begun(app, root, "now")
     app = in_client(app, child, "now")
-    assert gated_sessions.moves(app, root, (old, new)) == {old}
+    assert gated_sessions.sessions_to_move_to(app, root, (old, new)) == {old}
 
-    taken = gated_sessions.take_up(app, root, old)
+    taken = gated_sessions.move_conversation(app, root, old)
 
-    assert isinstance(taken, Begun)
+    assert isinstance(taken, StartedSession)
     assert mode_at_gate(home, "now") == f"{old} planning"
     assert resolve_caller(app, CallerClues(root)) == old
     gated_sessions.change_mode(app, new, "coding", by="user")
     assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
     gated_sessions.change_mode(app, old, "analysis", by="user")
     assert mode_at_gate(home, "now") == f"{old} analysis"
-    assert gated_sessions.take_up(app, root, old) is None, "it is there already"
-    assert isinstance(gated_sessions.take_up(app, root, new), ChangeNotAllowed)
+    assert gated_sessions.move_conversation(app, root, old) is None, "it is there already"
+    assert isinstance(gated_sessions.move_conversation(app, root, new), ChangeNotAllowed)
     gated_sessions.change_mode(app, new, "analysis", by="user")
-    assert isinstance(gated_sessions.take_up(app, root, new), Begun)
+    assert isinstance(gated_sessions.move_conversation(app, root, new), StartedSession)
     assert mode_at_gate(home, "now") == f"{new} analysis", "and back again"
 
 
@@ -75,12 +75,14 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
     new = begun(app, root, "now", before)
     app = in_client(app, child, "now")
 
-    taken = gated_sessions.take_up(app, root, old)
+    taken = gated_sessions.move_conversation(app, root, old)
 
-    assert isinstance(taken, Begun if may else ChangeNotAllowed)
+    assert isinstance(taken, StartedSession if may else ChangeNotAllowed)
     assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
     started_there = gated_sessions.start(app, root, old)
-    assert isinstance(started_there, Begun if may else ChangeNotAllowed), "nor does starting it"
+    assert isinstance(started_there, StartedSession if may else ChangeNotAllowed), (
+        "nor does starting it"
+    )
 
 
 def test_a_session_of_another_project_is_not_joined(
@@ -90,8 +92,8 @@ def test_a_session_of_another_project_is_not_joined(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert gated_sessions.moves(app, root, (elsewhere,)) == set()
-    assert gated_sessions.take_up(app, root, elsewhere) is None
+    assert gated_sessions.sessions_to_move_to(app, root, (elsewhere,)) == set()
+    assert gated_sessions.move_conversation(app, root, elsewhere) is None
     refused = gated_sessions.start(app, root, elsewhere)
     assert isinstance(refused, ChangeNotAllowed)
     assert str(tmp_path / "elsewhere") in refused.reason
@@ -104,6 +106,6 @@ def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert isinstance(gated_sessions.take_up(app, root, old), Begun)
+    assert isinstance(gated_sessions.move_conversation(app, root, old), StartedSession)
 
     assert mode_at_gate(home, "now") == f"{old} analysis"

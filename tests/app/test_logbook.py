@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.gate.trust import trust
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol import logbook
 from interlock.core.protocol.gated_session import Conversation
@@ -48,7 +48,7 @@ def test_going_on_opens_none_and_another_session_has_the_next_number(
 
 def test_the_light_profile_has_none(app: App, home: Path, tmp_path: Path) -> None:
     opt_in(tmp_path, "light")
-    trust(home, tmp_path, at_ms=app.clock.now_ms())
+    trust_checkout(home, tmp_path, at_ms=app.clock.now_ms())
     begun(app, tmp_path)
 
     assert not (tmp_path / ".agents").exists()

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.handoff.export import hand_off
-from interlock.app.handoff.migrate import Migrated, migrate
+from interlock.app.handoff.export import session_handoff
+from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
 from interlock.app.notes.check import check
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
 from interlock.app.notes.results import Checked
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.bootstrap import bootstrap
+from interlock.app.protocol.bootstrap import assemble_bootstrap
 from interlock.core.handoff.page import handoff_page
 from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
@@ -35,16 +35,16 @@ SMALL = (
 
 def taken_over(
     app: App, root: Path, text: str | bytes = SMALL, *, is_dry_run: bool = False
-) -> Migrated:
+) -> MigrationReport:
     done = outcome(app, root, text, is_dry_run=is_dry_run)
-    assert isinstance(done, Migrated), done
+    assert isinstance(done, MigrationReport), done
     return done
 
 
 def outcome(app: App, root: Path, text: str | bytes, *, is_dry_run: bool = False) -> object:
     path = root / "HANDOFF.md"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = migrate(app, opened(app, root), path, is_dry_run=is_dry_run)
+    found = migrate_handoff(app, opened(app, root), path, is_dry_run=is_dry_run)
     assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
     return found
 
@@ -199,7 +199,7 @@ def test_a_session_goes_on_with_the_work(app: App, root: Path) -> None:
     found = state(app, done.session)
     assert (found.active_feature, found.active_task) == ("Dark mode", "Ask design")
     assert note(root, done.notes[0].path).front.values["session"] == done.session
-    told = bootstrap(app, found).text
+    told = assemble_bootstrap(app, found).text
     for said in (
         "Feature: Dark mode. Task: Ask design.",
         "- Dark mode [planning/FEATURE-001-dark-mode.md]",
@@ -244,9 +244,9 @@ def test_a_file_elsewhere_is_called_by_its_name_alone(app: App, root: Path, tmp_
     path.parent.mkdir()
     path.write_text(SMALL)
 
-    done = migrate(app, opened(app, root), path, is_dry_run=False)
+    done = migrate_handoff(app, opened(app, root), path, is_dry_run=False)
 
-    assert isinstance(done, Migrated)
+    assert isinstance(done, MigrationReport)
     assert done.source == "HAND.md"
     assert not any(b"private" in content for content in files(root).values())
 
@@ -269,7 +269,7 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
     os.mkfifo(tmp_path / "pipe")
 
     refusals = [
-        migrate(app, notes, tmp_path / name, is_dry_run=False)
+        migrate_handoff(app, notes, tmp_path / name, is_dry_run=False)
         for name in ("none", "", "large", "utf16", "pipe", "a\0b")
     ]
 
@@ -345,7 +345,7 @@ def test_what_was_taken_over_is_in_the_next_hand_off(app: App, root: Path) -> No
     session = taken_over(app, root, text).session
     assert session is not None
 
-    handoff = hand_off(app, SessionId(session))
+    handoff = session_handoff(app, SessionId(session))
 
     assert handoff.feature == "Dark mode"
     assert handoff.progress == (
@@ -365,10 +365,10 @@ def test_a_session_whose_notes_cannot_be_used_is_handed_over_without_them(
 ) -> None:
     session = taken_over(app, root).session
     assert session is not None
-    assert hand_off(app, SessionId(session)).decisions
+    assert session_handoff(app, SessionId(session)).decisions
 
     with (root / ".interlock" / "config.toml").open("a") as config:
         config.write('\n[notes]\nfolder = "nobody-trusts-this"\n')
 
-    handoff = hand_off(app, SessionId(session))
+    handoff = session_handoff(app, SessionId(session))
     assert (handoff.feature, handoff.decisions) == ("Dark mode", ())

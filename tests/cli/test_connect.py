@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts.mcp_config import SECRET, http_config
-from interlock.app.admin.access import publish_agent_bearer, secret_in
+from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.core.gate.tools import HOSTS, Host
 from tests.cli.conftest import Terminal
 from tests.server.process import Process
@@ -73,7 +73,7 @@ def test_what_a_shell_runs_sends_the_secret(typed: Terminal, server: Process) ->
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "cursor"])
 def test_the_variable_holds_the_secret(tmp_path: Path, host: Host) -> None:
     directory = tmp_path / "with a space"
-    secret = secret_in(directory)
+    secret = load_secret(directory)
     publish_agent_bearer(directory, secret)
     config = http_config(host, "http://127.0.0.1:3100", directory / "agent-secret")
     (export,) = re.findall(rf"export {SECRET}=.*$", config, re.MULTILINE)

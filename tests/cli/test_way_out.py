@@ -119,7 +119,7 @@ def test_the_user_gets_on_and_an_agent_does_not(
         agent.setenv("CLAUDECODE", "1")
         assert typed("mode", "disabled", "--force").code == 1
         assert mode == "disabled" or typed("mode", "disabled").code == 1
-    assert not (desk.home / tool_calls.GLASS).exists()
+    assert not (desk.home / tool_calls.OVERRIDE_FILE).exists()
 
     to_coding = typed("mode", "coding", "--task", "T-1")
     if harm is store_corrupt:

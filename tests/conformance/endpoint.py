@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import App, SystemClock, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, Protocol, RpcError
 from interlock.server.guard import Guard
@@ -106,7 +106,7 @@ def product(home: Path) -> Generator[str]:
     """All that the server answers, as it is."""
     with _listening() as listening:
         port = listening.getsockname()[1]
-        secret, clock = secret_in(home), SystemClock()
+        secret, clock = load_secret(home), SystemClock()
         built = site(home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom)
         with _serving(_signed_in(built.answer, secret.bearer), listening) as url:
             yield url
@@ -117,7 +117,7 @@ def fixture(home: Path) -> Generator[str]:
     """The guard and the endpoint alone, with the tools of the suite."""
     worker = Worker("fixture", partial(open_app, home))
     with _listening() as listening:
-        secret = secret_in(home)
+        secret = load_secret(home)
         mcp = Mcp(worker, worker, os.urandom, Fixture)
         guard = Guard(
             Starlette(routes=[Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"])]),

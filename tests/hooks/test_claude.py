@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.admin.access import publish_agent_bearer, secret_in
+from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
@@ -148,13 +148,13 @@ def test_a_denial_names_the_way_out_and_is_kept(hook: Hook, home: Path, project:
     reason = json.loads(outcome.out)["hookSpecificOutput"]["permissionDecisionReason"]
     assert "interlock session start" in reason
     assert "interlock mode disabled --force" in reason
-    (line,) = tool_calls.journaled(home)
+    (line,) = tool_calls.journal_lines(home)
     assert line.id in reason
     assert (line.rule, line.mode) == ("state.unknown", "unknown")
 
 
 def test_the_user_can_always_switch_the_gate_off(hook: Hook, home: Path, project: Path) -> None:
-    tool_calls.break_glass(home)
+    tool_calls.start_override(home)
 
     assert answer(hook(tool("Write", project, file_path="a"))) == "allow"
 
@@ -269,7 +269,7 @@ def test_an_agent_reads_no_secret_of_the_server(
     app: App, hook: Hook, home: Path, project: Path, kept_in: str
 ) -> None:
     session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
-    publish_agent_bearer(home, secret_in(home))
+    publish_agent_bearer(home, load_secret(home))
     for mode in ("analysis", "planning", "coding"):
         gated_sessions.change_mode(app, session, mode, by="user", task="T")
         for file in (home / "secret", home / "agent-secret", home / "keyring"):

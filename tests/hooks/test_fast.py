@@ -151,13 +151,13 @@ CONDITIONS: dict[str, Callable[[Scene], object]] = {
     "a strict project": lambda s: s.asks('[project]\nprofile = "strict"\n'),
     "a project with rules of its own": lambda s: s.asks('[gate]\nprotected = ["a.py"]\n'),
     "a project that lists tools": lambda s: s.asks('[gate]\nreading_tools = ["Brandnew"]\n'),
-    "the gate is off": lambda s: tool_calls.break_glass(s.home),
-    "the gate was off": lambda s: (s.home / tool_calls.GLASS).write_text(
+    "the gate is off": lambda s: tool_calls.start_override(s.home),
+    "the gate was off": lambda s: (s.home / tool_calls.OVERRIDE_FILE).write_text(
         '{"who": "", "untilMs": 1}'
     ),
-    "the gate is off in no way that is known": lambda s: (s.home / tool_calls.GLASS).write_text(
-        "off"
-    ),
+    "the gate is off in no way that is known": lambda s: (
+        s.home / tool_calls.OVERRIDE_FILE
+    ).write_text("off"),
     "the config says more by now": lambda s: s.config.write_text('[gate]\nprotected = ["a.py"]\n'),
     "the config is broken by now": lambda s: s.config.write_text("[project\n"),
     "the config leads nowhere": lambda s: (s.config.unlink(), s.config.symlink_to("gone")),

@@ -37,8 +37,8 @@ def desk(home: Path, tmp_path: Path) -> Desk:
     return found
 
 
-def trusted(desk: Desk) -> trust.Trust:
-    return trust.trust(desk.home, desk.project, at_ms=SystemClock().now_ms())
+def trusted(desk: Desk) -> trust.TrustStatus:
+    return trust.trust_checkout(desk.home, desk.project, at_ms=SystemClock().now_ms())
 
 
 @pytest.mark.invariant("project-only-tightens")
@@ -212,7 +212,7 @@ def test_a_bypass_lets_pass_and_each_time_is_kept_with_its_name(plain: Desk) -> 
 
     assert plain.tool("Write", file_path="a") == ("allow", "")
     assert plain.tool("Read", file_path="a").answer == "allow"
-    denied, let_through = tool_calls.journaled(plain.home)
+    denied, let_through = tool_calls.journal_lines(plain.home)
     assert (denied.answer, denied.opened) == ("deny", "")
     assert (let_through.answer, let_through.rule) == ("allow", "mode.analysis")
     assert let_through.opened == f"{made.id}: a good reason"
@@ -231,7 +231,7 @@ def test_a_bypass_holds_in_its_project_and_for_its_time(plain: Desk, tmp_path: P
     here = opened_up(plain, "mode.analysis", root=plain.project, days=1)
 
     assert plain.tool("Write", file_path="a").answer == "allow"
-    assert {known.project for known in bypasses.listed(plain.home)} == {
+    assert {known.project for known in bypasses.all_bypasses(plain.home)} == {
         str(elsewhere),
         here.project,
     }, "what was over is gone"
@@ -261,7 +261,7 @@ def test_what_is_broken_of_the_users_opens_nothing_and_is_told(
 
     assert plain.tool("Write", file_path="a").answer == "deny"
     assert plain.tool("Read", file_path="a").answer == "allow"
-    (remark,) = policy.remarks(plain.home, plain.project, at_ms=SystemClock().now_ms())
+    (remark,) = policy.policy_remarks(plain.home, plain.project, at_ms=SystemClock().now_ms())
     assert remark.startswith(f"`{plain.home / name}` cannot be used: ")
     assert remark.endswith("nothing counts that the user has opened.")
     assert remark in plain.begin()["systemMessage"]
@@ -274,7 +274,7 @@ def test_a_rule_that_the_user_made_advisory_tells_and_is_kept(plain: Desk) -> No
 
     assert written.answer == "allow"
     assert "in which nothing is edited (`Write`)" in written.text
-    (line,) = tool_calls.journaled(plain.home)
+    (line,) = tool_calls.journal_lines(plain.home)
     assert (line.answer, line.opened) == ("allow", "advisory")
     assert line.id in written.text
 
@@ -282,4 +282,4 @@ def test_a_rule_that_the_user_made_advisory_tells_and_is_kept(plain: Desk) -> No
 def test_other_sections_of_the_users_config_are_left_to_others(plain: Desk) -> None:
     (plain.home / "config.toml").write_text('store = "x"\n[mcp]\ntoolsets = []\n')
 
-    assert policy.remarks(plain.home, plain.project, at_ms=0) == ()
+    assert policy.policy_remarks(plain.home, plain.project, at_ms=0) == ()

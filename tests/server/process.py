@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from interlock.app.admin.access import Secret, secret_in
+from interlock.app.admin.access import Secret, load_secret
 from interlock.app.context import SystemClock
 from tests.server.serving import Answer, Server
 
@@ -29,7 +29,7 @@ class Process(Server):
 
     @property
     def secret(self) -> Secret:
-        return secret_in(self.home)
+        return load_secret(self.home)
 
     @property
     def log(self) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import SystemClock
 
 START_SECONDS = 30
@@ -58,7 +58,7 @@ class Server:
 
     @property
     def bearer(self) -> str:
-        return secret_in(self.home).bearer
+        return load_secret(self.home).bearer
 
     def start(self) -> None:
         command = [sys.executable, "-m", "interlock", "up", "--port", str(self.port), "--json"]
@@ -118,7 +118,7 @@ class Server:
 
     def login_address(self) -> str:
         """What `interlock console` would open."""
-        code = secret_in(self.home).login_code(now_ms=SystemClock().now_ms())
+        code = load_secret(self.home).login_code(now_ms=SystemClock().now_ms())
         return f"{self.url}/auth#code={code}"
 
     def browser_headers(self) -> dict[str, str]:
@@ -138,7 +138,7 @@ class Server:
         """A form as a browser sends it; its token is right unless another one is given."""
         headers = self.browser_headers()
         value = headers["cookie"].partition("=")[2]
-        token = secret_in(self.home).csrf(value) if csrf is None else csrf
+        token = load_secret(self.home).csrf(value) if csrf is None else csrf
         body = urlencode({"csrf": token, **fields}).encode()
         return self.ask("POST", path, body=body, headers=FORM | headers, is_signed=False)
 

@@ -11,11 +11,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import SystemClock, open_app
 from interlock.app.notes.results import Done
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.publish import file_of, publish_session
+from interlock.app.protocol.publish import publish_session, published_file
 from interlock.app.runs.user_actions import open_gaps
 from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
 from interlock.core.ids import RunId, SessionId
@@ -85,7 +85,7 @@ def changing_routes(home: Path) -> list[str]:
         home,
         names=("localhost",),
         port=1,
-        secret=secret_in(home),
+        secret=load_secret(home),
         clock=SystemClock(),
         entropy=os.urandom,
     )
@@ -153,7 +153,7 @@ def test_a_note_that_stays_when_its_session_is_deleted_is_named(
     session = SessionId(here.agent.start("hello", "Delete me too")["session"])
     done = publish_session(here.app, session)
     assert isinstance(done, Done)
-    note = file_of(here.app, session, done)
+    note = published_file(here.app, session, done)
     note.write_text(note.read_text() + "\nmine\n")
 
     path = f"/sessions/{session}/delete"

@@ -17,7 +17,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import App, open_app
 from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
 from interlock.core.session.plan import Plan
@@ -272,7 +272,7 @@ def test_what_changes_while_a_page_is_made_is_told_to_it(home: Path) -> None:
         app.log.append(opening(random_session()))
         before = app.reader.position()
     worker = Worker("reader", partial(open_app, home))
-    console = Console(worker, worker, secret_in(home), (), errands=worker)
+    console = Console(worker, worker, load_secret(home), (), errands=worker)
 
     def view(asked: Asked) -> Shown:
         asked.app.log.append(opening(random_session()))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.access import CODE_MS, COOKIE_MS, Secret, secret_in
+from interlock.app.admin.access import COOKIE_MS, LOGIN_CODE_MS, Secret, load_secret
 from interlock.app.context import SystemClock
 from interlock.app.failures import StoreFailure
 from interlock.server.guard import CONTENT_POLICY
@@ -265,7 +265,7 @@ def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
     for code in (
         "",
         "code",
-        server.secret.login_code(now_ms=now_ms() - CODE_MS - 1),
+        server.secret.login_code(now_ms=now_ms() - LOGIN_CODE_MS - 1),
         Secret(bytes(32)).login_code(now_ms=now_ms()),
         f"{int(until) + 1}.{signature}",
         good[:-1],
@@ -311,13 +311,13 @@ def test_what_lets_in_is_in_no_log_and_in_no_address(server: Process) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
 def test_a_secret_that_others_can_read_is_not_used(tmp_path: Path, mode: int) -> None:
-    secret_in(tmp_path)
+    load_secret(tmp_path)
     path = tmp_path / "secret"
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(mode)
 
     with pytest.raises(StoreFailure, match="can be read by others"):
-        secret_in(tmp_path)
+        load_secret(tmp_path)
 
 
 # What every answer says to a browser.

@@ -13,7 +13,7 @@ import pytest
 
 from interlock.agents.hosts.claude_code import Program
 from interlock.app.admin import data_inventory
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
@@ -60,7 +60,7 @@ def test_settings_say_what_runs_where_and_what_it_holds(served: SignedIn, home: 
 
 def test_no_secret_is_on_any_of_these_pages(served: SignedIn, home: Path) -> None:
     keys = json.loads((home / "keyring").read_text())["keys"]
-    secrets = [secret_in(home).bearer, *(key["secret"] for key in keys)]
+    secrets = [load_secret(home).bearer, *(key["secret"] for key in keys)]
     pages = [served.get(path).text for path in ("/settings", "/settings/data")]
 
     assert [key["state"] for key in keys] == ["retired", "current"]
@@ -100,7 +100,7 @@ def test_preferences_are_shown_with_where_they_are_set(served: SignedIn, home: P
 
 def test_a_gate_that_is_switched_off_is_said(served: SignedIn, home: Path) -> None:
     before = served.get("/settings").text
-    tool_calls.break_glass(home)
+    tool_calls.start_override(home)
     after = served.get("/settings").text
 
     assert "switched off everywhere" not in before
@@ -118,7 +118,7 @@ def test_every_kind_of_thing_is_told_with_its_place_and_its_end(
     page = served.get("/settings/data").text
 
     assert "Nothing is sent anywhere" in page
-    for kind in data_inventory.KINDS:
+    for kind in data_inventory.DATA_KINDS:
         assert kind.name in page
         assert html.escape(kind.holds, quote=False)[:40] in page.replace("&#39;", "'")
     assert "2.0 KB" in page
@@ -132,10 +132,10 @@ def test_every_kind_of_thing_is_told_with_its_place_and_its_end(
 def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     served: SignedIn, home: Path, tmp_path: Path
 ) -> None:
-    tool_calls.break_glass(home)
-    tool_calls.note(home, "claude-code", "stop", "talk", "")
+    tool_calls.start_override(home)
+    tool_calls.journal_event(home, "claude-code", "stop", "talk", "")
     opt_in(tmp_path, "light")
-    trust.trust(home, tmp_path, at_ms=1)
+    trust.trust_checkout(home, tmp_path, at_ms=1)
     install.install(home, "project", tmp_path, Program(sys.executable, (), str(home)), at_ms=1)
     app = open_app(home)
     gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk"))
@@ -144,8 +144,8 @@ def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
 
     assert {
         entry.name
-        for entry in data_inventory.entries(home)
-        if entry.kind == data_inventory.OTHER.name
+        for entry in data_inventory.home_entries(home)
+        if entry.kind == data_inventory.OTHER_FILES.name
     } == set()
 
 
@@ -153,7 +153,7 @@ def test_a_command_is_right_for_a_home_with_a_space_in_it(tmp_path: Path) -> Non
     home = tmp_path / "Application Support"
     home.mkdir()
     (home / "logs").mkdir()
-    (log,) = [one for one in data_inventory.kept(home, "") if one.kind.name == "Logs"]
+    (log,) = [one for one in data_inventory.list_stored_data(home, "") if one.kind.name == "Logs"]
 
     subprocess.run(["/bin/sh", "-c", log.command], check=True)
 
@@ -171,9 +171,9 @@ def test_what_was_put_into_a_client_is_named_and_the_command_takes_all_of_it_awa
     assert settings.exists()
     with Server(home) as server:
         page = html.unescape(SignedIn(server).get("/settings/data").text)
-        found = data_inventory.elsewhere(home)
+        found = data_inventory.client_installs(home)
         assert isinstance(found, list)
-        command = data_inventory.forget_all(home, found)
+        command = data_inventory.forget_all_command(home, found)
         assert str(settings) in page
         assert command in page
         # The name of a command is what differs between here and a user's shell.

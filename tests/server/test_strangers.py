@@ -3,14 +3,14 @@
 import json
 from stat import S_IMODE
 
-from interlock.app.admin.access import secret_in
+from interlock.app.admin.access import load_secret
 from tests.server.serving import Server
 
 
 def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(
     empty_server: Server,
 ) -> None:
-    server, secret = empty_server, secret_in(empty_server.home)
+    server, secret = empty_server, load_secret(empty_server.home)
     agent = {"authorization": f"Bearer {secret.agent_bearer}"}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
     called = server.ask("POST", "/mcp", body=body, headers=agent, is_signed=False)
@@ -34,7 +34,7 @@ def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(
 
 def test_a_batch_has_a_bound(empty_server: Server) -> None:
     """Twenty thousand questions of fifty bytes would be answered with half a gigabyte."""
-    agent = {"authorization": f"Bearer {secret_in(empty_server.home).agent_bearer}"}
+    agent = {"authorization": f"Bearer {load_secret(empty_server.home).agent_bearer}"}
     one = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     body = json.dumps([one] * 51).encode()
 

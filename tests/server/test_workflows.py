@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from interlock.app.catalogue.workflow_files import handle, list_workflows
+from interlock.app.catalogue.workflow_files import list_workflows, workflow_handle
 from interlock.app.context import App
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.workflow import operators, packs
@@ -141,7 +141,7 @@ def test_a_hidden_file_can_be_looked_at_but_not_started(
     server: Server, flows: Flows, store: App
 ) -> None:
     [entry] = list_workflows(store, flows.shop, query="A line").entries
-    name = handle(entry.shadows[0])
+    name = workflow_handle(entry.shadows[0])
     page = server.get(at(f"/workflows/{name}", project=flows.shop))
 
     assert "My own line" in page.text

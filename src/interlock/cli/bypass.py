@@ -57,7 +57,7 @@ def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_js
 def list_command(*, as_json: bool) -> None:
     """List the rules that were opened"""
     only_user("Looking at what was opened")
-    found = use.listed(data_home())
+    found = use.all_bypasses(data_home())
     if as_json:
         print_json(found)
         return
@@ -90,7 +90,7 @@ def _until(found: Bypass, now_ms: int) -> str:
     if found.until_ms is None:
         return "until it is removed"
     day = datetime.fromtimestamp(found.until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"over since {day}" if use.is_over(found, now_ms) else f"until {day}"
+    return f"over since {day}" if use.is_expired(found, now_ms) else f"until {day}"
 
 
 def _refuse(refusal: use.BypassRefusal, *, as_json: bool) -> NoReturn:

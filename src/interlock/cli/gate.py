@@ -11,7 +11,7 @@ from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
 from interlock.app.gate.opt_in import root_of
-from interlock.app.gate.policy import remarks
+from interlock.app.gate.policy import policy_remarks
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 from interlock.core.gate.tool_call import parse_tool_call
@@ -31,7 +31,7 @@ gate.add_command(bypass)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def log_command(limit: int, *, as_json: bool) -> None:
     """List what was denied, asked about or let through, newest last"""
-    found = [line for line in use.journaled(data_home()) if line.event == "pre-tool"][-limit:]
+    found = [line for line in use.journal_lines(data_home()) if line.event == "pre-tool"][-limit:]
     if as_json:
         print_json(found)
         return
@@ -50,7 +50,7 @@ def log_command(limit: int, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def explain(gate_id: str, *, as_json: bool) -> None:
     """Say why a call was denied or let through; GATE_ID stands in the denial and in the log"""
-    found = [line for line in use.journaled(data_home()) if line.id.startswith(gate_id)]
+    found = [line for line in use.journal_lines(data_home()) if line.id.startswith(gate_id)]
     if not found:
         complain(f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were.")
         raise Stop(REFUSED)
@@ -66,7 +66,7 @@ def explain(gate_id: str, *, as_json: bool) -> None:
     if line.notice:
         print(f"notice: {line.notice}")
     root = root_of(Path.cwd())
-    for remark in remarks(data_home(), root, at_ms=SystemClock().now_ms()) if root else ():
+    for remark in policy_remarks(data_home(), root, at_ms=SystemClock().now_ms()) if root else ():
         print(f"note: {remark}")
 
 
@@ -83,7 +83,7 @@ def test(host: str, *, as_json: bool) -> None:
         return
     call = parse_tool_call(known, payload.tool_name, payload.tool_input, payload.cwd)
     judged = use.judge(data_home(), root, call, payload.session_id, call_id="test")
-    said = remarks(data_home(), root, at_ms=SystemClock().now_ms())
+    said = policy_remarks(data_home(), root, at_ms=SystemClock().now_ms())
     if as_json:
         found = {"class": call.kind, "decision": judged.decision, "state": judged.state}
         print_json({**found, "remarks": said})

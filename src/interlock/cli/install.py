@@ -13,7 +13,13 @@ from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import Change, Done, InstallFailed, Refused, Scope
+from interlock.app.hosts.install import (
+    FileChange,
+    InstallFailed,
+    InstallRefusal,
+    InstallReport,
+    Scope,
+)
 from interlock.cli.session_state import only_user
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
 
@@ -76,7 +82,7 @@ def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
     with _failing(as_json=as_json):
         root = use.root_for(scope, Path.cwd())
         done = use.uninstall(data_home(), scope, root, is_dry=dry_run)
-    if isinstance(done, Done) and not done.changes and not done.notes and not as_json:
+    if isinstance(done, InstallReport) and not done.changes and not done.notes and not as_json:
         print(f"Nothing of Interlock is in {host}'s files of {root}.")
         return
     _told(done, "", is_dry=dry_run, as_json=as_json)
@@ -105,9 +111,11 @@ def doctor(host: str, *, as_json: bool) -> None:
         raise Stop(REFUSED)
 
 
-def _told(done: Done | Refused, note: str, *, is_dry: bool, as_json: bool) -> Done | None:
+def _told(
+    done: InstallReport | InstallRefusal, note: str, *, is_dry: bool, as_json: bool
+) -> InstallReport | None:
     """Say what was done; gives it if something was and more can be said."""
-    if isinstance(done, Refused):
+    if isinstance(done, InstallRefusal):
         _end(done.what, done.hint, as_json=as_json)
     notes = [*done.notes, *([note] if note and done.changes else [])]
     if as_json:
@@ -144,7 +152,7 @@ def _shown(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
-def _diff(change: Change) -> str:
+def _diff(change: FileChange) -> str:
     before, after = _lines(change.before), _lines(change.after)
     old = "/dev/null" if change.before is None else str(change.path)
     new = "/dev/null" if change.after is None else str(change.path)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.hosts.toolsets import toolsets_wanted
+from interlock.app.hosts.toolsets import configured_toolsets
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, complain
 from interlock.mcp.stdio import serve as serve_stdio
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
@@ -21,7 +21,7 @@ def serve(toolsets: str | None = None) -> int:
         signal.signal(number, signal.SIG_DFL)  # die at once: an append is whole or not at all
     home = data_home()
     try:
-        tools = tools_named(named(toolsets) if toolsets is not None else toolsets_wanted(home))
+        tools = tools_named(named(toolsets) if toolsets is not None else configured_toolsets(home))
         if tools is None:
             return MISUSE
         app = open_app(home)

@@ -3,8 +3,8 @@
 import click
 
 from interlock.agents.hosts import mcp_config
-from interlock.app.admin.access import agent_file
-from interlock.app.admin.server_process import Running, running
+from interlock.app.admin.access import agent_secret_file
+from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.data_home import data_home
 from interlock.cli.mcp import named, serve, tools_named
 from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
@@ -45,11 +45,11 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
 
 def _print_http(host: Host, *, as_json: bool) -> None:
     home = data_home()
-    found = running(home)
-    if not isinstance(found, Running):
+    found = find_server(home)
+    if not isinstance(found, RunningServer):
         complain("No server runs, so there is none to connect to", "`interlock up` starts one.")
         raise Stop(REFUSED)
-    config = mcp_config.http_config(host, found.url, agent_file(home))
+    config = mcp_config.http_config(host, found.url, agent_secret_file(home))
     if as_json:
         print_json({"host": host, "url": f"{found.url}/mcp", "config": config})
     else:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from interlock.app.handoff.migrate import Migrated
-from interlock.app.handoff.migrate import migrate as take_over
+from interlock.app.handoff.migrate import MigrationReport
+from interlock.app.handoff.migrate import migrate_handoff as take_over
 from interlock.cli.note import as_json_option, done_or_stop, opened
 from interlock.cli.terminal import print_json
 
@@ -36,7 +36,7 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
         _say(done)
 
 
-def _say(done: Migrated) -> None:
+def _say(done: MigrationReport) -> None:
     words = _FORESEEN if done.is_dry_run else _DONE
     for one in done.notes:
         print(f"{words[one.result]}: {one.path}")

@@ -13,8 +13,13 @@ from typing import NoReturn
 import click
 
 from interlock.agents.hosts.mcp_config import claude_command
-from interlock.app.admin.access import agent_file, secret_in
-from interlock.app.admin.server_process import PORT, Running, Starting, running
+from interlock.app.admin.access import agent_secret_file, load_secret
+from interlock.app.admin.server_process import (
+    DEFAULT_PORT,
+    RunningServer,
+    StartingServer,
+    find_server,
+)
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import only_user
@@ -27,14 +32,14 @@ _UP = "`interlock up` starts one."
 
 
 @click.command()
-@click.option("--port", default=PORT, show_default=True, help="0 takes any that is free")
+@click.option("--port", default=DEFAULT_PORT, show_default=True, help="0 takes any that is free")
 @click.option("--background", is_flag=True, help="Go on in the background, and return when ready")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON when ready")
 def up(port: int, *, background: bool, as_json: bool) -> None:
     """Start the server: the console, MCP over HTTP, REST"""
     home = data_home()
     if background:
-        if other := running(home):
+        if other := find_server(home):
             _is_there(other)
         _ready(_in_background(home, port), home, as_json=as_json)
         return
@@ -42,7 +47,7 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
 
     outcome = serve(home, port=port, on_ready=lambda r: _ready(r, home, as_json=as_json))
     match outcome:
-        case Running() | Starting():
+        case RunningServer() | StartingServer():
             _is_there(outcome)
         case PortTaken():
             complain(
@@ -54,9 +59,9 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
             return
 
 
-def _is_there(other: Running | Starting) -> NoReturn:
+def _is_there(other: RunningServer | StartingServer) -> NoReturn:
     """There is one server for a home."""
-    if isinstance(other, Running):
+    if isinstance(other, RunningServer):
         complain(
             f"A server runs already at {other.url} (process {other.pid})",
             "`interlock console` opens it; `interlock stop` ends it.",
@@ -70,17 +75,17 @@ def _is_there(other: Running | Starting) -> NoReturn:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def status(*, as_json: bool) -> None:
     """Say whether the server runs, and where"""
-    found = running(data_home())
+    found = find_server(data_home())
     if as_json:
-        print_json(found if isinstance(found, Running) else None)
-    elif isinstance(found, Running):
+        print_json(found if isinstance(found, RunningServer) else None)
+    elif isinstance(found, RunningServer):
         since = time_ago(found.started_ms, SystemClock().now_ms())
         print(f"Interlock {found.version} runs at {found.url} (process {found.pid}, {since})")
     elif found is None:
         print("No server runs. The agents do not need one; the console does: `interlock up`.")
     else:
         print("A server is just starting.")
-    if not isinstance(found, Running):
+    if not isinstance(found, RunningServer):
         raise Stop(REFUSED)
 
 
@@ -88,13 +93,13 @@ def status(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def stop(*, as_json: bool) -> None:
     """End the server. What was recorded stays; agents over stdio go on"""
-    found = running(data_home())
-    if not isinstance(found, Running):
+    found = find_server(data_home())
+    if not isinstance(found, RunningServer):
         complain("No server runs", _UP)
         raise Stop(REFUSED)
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while running(data_home()) is not None:
+    while find_server(data_home()) is not None:
         if time.monotonic() > deadline:
             complain(f"Process {found.pid} does not end", f"`kill -9 {found.pid}` loses nothing.")
             raise Stop(REFUSED)
@@ -112,13 +117,13 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     """Open the console in the browser, signed in"""
     only_user("Signing in to the console")
     home = data_home()
-    found = running(home)
+    found = find_server(home)
     if found is None:
-        found = _in_background(home, PORT)
-    elif not isinstance(found, Running):
+        found = _in_background(home, DEFAULT_PORT)
+    elif not isinstance(found, RunningServer):
         found = _expect(home)
     # The code is in the fragment, which no browser sends and no log has.
-    code = secret_in(home).login_code(now_ms=SystemClock().now_ms())
+    code = load_secret(home).login_code(now_ms=SystemClock().now_ms())
     address = f"{found.url}/auth#code={code}"
     if as_json:
         print_json({"address": address})
@@ -126,7 +131,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
         print(address)
 
 
-def _in_background(home: Path, port: int) -> Running:
+def _in_background(home: Path, port: int) -> RunningServer:
     logs = home / "logs"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents of `logs` would be for everybody
     logs.mkdir(mode=0o700, exist_ok=True)
@@ -138,11 +143,11 @@ def _in_background(home: Path, port: int) -> Running:
     return _expect(home, started)
 
 
-def _expect(home: Path, started: "subprocess.Popen[bytes] | None" = None) -> Running:
+def _expect(home: Path, started: "subprocess.Popen[bytes] | None" = None) -> RunningServer:
     """The server, as soon as it is ready; `started`, if we did so, is given up when it ends."""
     logs = home / "logs"
     deadline = time.monotonic() + START_SECONDS
-    while not isinstance(found := running(home), Running):
+    while not isinstance(found := find_server(home), RunningServer):
         if started and started.poll() is not None:
             complain(
                 f"The server did not start (exit code {started.returncode})",
@@ -156,7 +161,7 @@ def _expect(home: Path, started: "subprocess.Popen[bytes] | None" = None) -> Run
     return found
 
 
-def _ready(found: Running, home: Path, *, as_json: bool) -> None:
+def _ready(found: RunningServer, home: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         sys.stdout.flush()
@@ -167,7 +172,7 @@ def _ready(found: Running, home: Path, *, as_json: bool) -> None:
     print(f"  REST     {found.url}/api/v2   (/api/v2/openapi.json)")
     print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
     print("Over HTTP instead:")
-    print(f"  {claude_command(found.url, agent_file(home))}")
+    print(f"  {claude_command(found.url, agent_secret_file(home))}")
     print("  other clients: `interlock mcp --print-config HOST --http`")
     sys.stdout.flush()
 

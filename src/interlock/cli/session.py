@@ -10,7 +10,7 @@ from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explain import explain
-from interlock.app.handoff.export import hand_off
+from interlock.app.handoff.export import session_handoff
 from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
@@ -192,10 +192,10 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
     if isinstance(done, NoSuchSession):
         refuse(explain(done), as_json=as_json)
     if as_json:
-        print_json({"deleted": done.session, "left": done.left})
+        print_json({"deleted": done.session, "left": done.leftovers})
         return
     print(f"Deleted {done.session}")
-    for left in done.left:
+    for left in done.leftovers:
         print(f"But {left}", file=sys.stderr)
 
 
@@ -207,14 +207,14 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     # Here and not above: the notes cost more to import than all the rest of this.
     from interlock.app.notes.explain import explain_note  # noqa: PLC0415
     from interlock.app.notes.results import Done  # noqa: PLC0415
-    from interlock.app.protocol.publish import file_of, publish_session  # noqa: PLC0415
+    from interlock.app.protocol.publish import publish_session, published_file  # noqa: PLC0415
 
     app = open_app(data_home())
     found = _found(app, session_id, as_json=as_json)
     done = publish_session(app, found)
     if not isinstance(done, Done):
         refuse(explain_note(done), as_json=as_json)
-    path = str(file_of(app, found, done))
+    path = str(published_file(app, found, done))
     if as_json:
         print_json({"session": found, "result": done.result, "path": path})
     else:
@@ -229,7 +229,7 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
     """Print where a session stands as a HANDOFF.md"""
     app = open_app(data_home())
     found = _found(app, session_id, as_json=as_json)
-    handoff = hand_off(app, found)
+    handoff = session_handoff(app, found)
     text = handoff_page(handoff)
     if to is not None:
         _write_new(to, text.encode("utf-8", "surrogateescape"), "--to")

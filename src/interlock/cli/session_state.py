@@ -15,8 +15,8 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.gate import opt_in, tool_calls
-from interlock.app.gate.policy import remarks
-from interlock.app.gate.trust import trust
+from interlock.app.gate.policy import policy_remarks
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
 from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
@@ -55,13 +55,13 @@ def init(profile: str, *, as_json: bool) -> None:
     made = opt_in.opt_in(Path.cwd(), profile)
     if made.is_new:
         # The user has just chosen it; a config that came with the project is another matter.
-        trust(data_home(), made.root, at_ms=SystemClock().now_ms())
+        trust_checkout(data_home(), made.root, at_ms=SystemClock().now_ms())
     if as_json:
         print_json({"root": str(made.root), "profile": made.profile, "isNew": made.is_new})
         return
     if not made.is_new:
         print(f"{made.root} has opted in already (profile {made.profile}).")
-        for remark in remarks(data_home(), made.root, at_ms=SystemClock().now_ms()):
+        for remark in policy_remarks(data_home(), made.root, at_ms=SystemClock().now_ms()):
             print(f"note: {remark}")
         return
     print(f"Opted in: {made.root} (profile {made.profile}, in .interlock/config.toml).")
@@ -80,7 +80,7 @@ def mode(
     """Show or change what the agent may do here"""
     if force:
         only_user("Switching the gate off")
-        tool_calls.break_glass(data_home())
+        tool_calls.start_override(data_home())
         print("The gate is off for an hour, in every project.", file=sys.stderr)
         if wanted is None:
             return
@@ -149,7 +149,7 @@ def start(*, as_json: bool) -> None:
     app = open_app(data_home())
     root = _root(as_json=as_json)
     begun = gated_sessions.start(app, root)
-    if not isinstance(begun, gated_sessions.Begun):
+    if not isinstance(begun, gated_sessions.StartedSession):
         refuse_caller(begun, as_json=as_json)
     _show(begun.state, as_json=as_json)
 

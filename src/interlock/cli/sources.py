@@ -8,12 +8,12 @@ import click
 
 from interlock.app.catalogue.sources import (
     NoSuchSource,
-    Outcome,
-    Row,
     SourceFailure,
     SourceRefusal,
+    SourceRow,
+    SyncOutcome,
     add_source,
-    explain,
+    explain_source_refusal,
     list_sources,
     remove_source,
     sync_sources,
@@ -65,7 +65,7 @@ def add(
         added = add_source(
             data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
         )
-    if not isinstance(added, Row):
+    if not isinstance(added, SourceRow):
         _refuse(added, as_json=as_json)
     if as_json:
         print_json(added)
@@ -118,7 +118,7 @@ def remove(name: str, *, as_json: bool) -> None:
         print(f"Removed {removed.name}: {removed.location}")
 
 
-def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
+def _cells(row: SourceRow, now_ms: int) -> tuple[str, ...]:
     return (
         row.name,
         row.kind,
@@ -130,7 +130,7 @@ def _cells(row: Row, now_ms: int) -> tuple[str, ...]:
     )
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: SyncOutcome) -> None:
     if outcome.error:
         kept = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
         complain(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{kept}")
@@ -152,7 +152,7 @@ def _failing(*, as_json: bool) -> Generator[None]:
 
 
 def _refuse(refusal: SourceRefusal, *, as_json: bool) -> NoReturn:
-    words = explain(refusal)
+    words = explain_source_refusal(refusal)
     _end(words.code, words.error, words.hint, as_json=as_json)
 
 

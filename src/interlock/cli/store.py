@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app.admin.store_copy import Copied
+from interlock.app.admin.store_copy import CopyReport
 from interlock.app.admin.store_copy import copy as copy_store
 from interlock.app.admin.store_copy_refusals import explain_copy
 from interlock.app.context import open_app
@@ -92,7 +92,7 @@ def copy(to: str, *, as_json: bool) -> None:
     finally:
         _wipe()
         app.close()
-    if not isinstance(copied, Copied):
+    if not isinstance(copied, CopyReport):
         refuse(explain_copy(copied), as_json=as_json)
     if as_json:
         print_json(copied)
@@ -109,7 +109,7 @@ def copy(to: str, *, as_json: bool) -> None:
     )
 
 
-def _way(copied: Copied, to: str, home: Path) -> str:
+def _way(copied: CopyReport, to: str, home: Path) -> str:
     """What makes the target the store in use. Never with a password."""
     is_set = bool(os.environ.get("INTERLOCK_STORE"))
     if copied.target.startswith("postgresql://"):

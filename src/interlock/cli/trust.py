@@ -40,7 +40,11 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         else:
             print(f"{root} is {'not trusted any more' if was else 'not trusted'}.")
         return
-    found = use.look(home, root) if show else use.trust(home, root, at_ms=SystemClock().now_ms())
+    found = (
+        use.trust_status(home, root)
+        if show
+        else use.trust_checkout(home, root, at_ms=SystemClock().now_ms())
+    )
     if as_json:
         print_json(found)
         return

@@ -168,8 +168,8 @@ def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
 def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
     """Write a small workflow to begin with"""
     root = data_home() if for_user else Path.cwd() / ".interlock"
-    made = authoring.write_new(root, WorkflowId(workflow_id), name)
-    if isinstance(made, authoring.NotWritten):
+    made = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
+    if isinstance(made, authoring.AuthoringRefusal):
         if as_json:
             print_json({"error": made.reason, "hint": made.hint})
         else:

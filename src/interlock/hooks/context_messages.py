@@ -7,10 +7,10 @@ from interlock.agents.hosts.claude_code_hooks import Payload
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
-from interlock.app.gate.policy import remarks
+from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.bootstrap import MEANING, tell
-from interlock.app.protocol.publish import catch_up
+from interlock.app.protocol.bootstrap import MODE_MEANINGS, tell_conversation
+from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
@@ -26,9 +26,12 @@ def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str,
         conversation = Conversation(host, payload.session_id, source)
         begun = gated_sessions.begin(app, root, conversation)
         remember_client(app, conversation)
-        said = (*remarks(home, root, at_ms=app.clock.now_ms()), *catch_up(app, root))
+        said = (
+            *policy_remarks(home, root, at_ms=app.clock.now_ms()),
+            *publish_outdated_sessions(app, root),
+        )
         to_user = "\n".join(f"Interlock: {remark}" for remark in said)
-        return tell(app, begun.state, said, conversation), to_user
+        return tell_conversation(app, begun.state, said, conversation), to_user
     finally:
         app.close()
 
@@ -49,7 +52,7 @@ def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | 
     if not isinstance(changed, SessionState):
         told = explain(changed)
         return f"The mode was not changed. {told.error}. {told.hint}"
-    told = f"The user has set the mode to {changed.current_mode} ({MEANING[wanted]})."
+    told = f"The user has set the mode to {changed.current_mode} ({MODE_MEANINGS[wanted]})."
     return f"{told} Task: {changed.active_task}." if changed.active_task else told
 
 

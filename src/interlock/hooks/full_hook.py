@@ -105,7 +105,7 @@ def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) 
             reason = context_messages.still_open(home, host, payload)
             return Outcome(0, claude_code_hooks.held(reason)) if reason else Outcome()
         case _:
-            tool_calls.note(home, host, event, payload.session_id, payload.tool_name)
+            tool_calls.journal_event(home, host, event, payload.session_id, payload.tool_name)
             return Outcome()
 
 

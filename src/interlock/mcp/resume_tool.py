@@ -71,7 +71,7 @@ def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
         said = _taken_up(app, wanted.workspace, sessions)
         elsewhere: set[SessionId] = set()
     else:
-        said, elsewhere = "", gated_sessions.moves(app, wanted.workspace, sessions)
+        said, elsewhere = "", gated_sessions.sessions_to_move_to(app, wanted.workspace, sessions)
     answer = ResumeAnswer(
         tuple(_shown(candidate, elsewhere) for candidate in found),
         " ".join(filter(None, (said, _hint(found, named)))),
@@ -84,8 +84,8 @@ def _taken_up(app: App, workspace: Path, sessions: set[SessionId]) -> str:
     if len(sessions) != 1:
         return ""
     (session,) = sessions
-    taken = gated_sessions.take_up(app, workspace, session)
-    if isinstance(taken, gated_sessions.Begun):
+    taken = gated_sessions.move_conversation(app, workspace, session)
+    if isinstance(taken, gated_sessions.StartedSession):
         return f"This conversation is now part of {session} (mode {taken.state.current_mode})."
     if taken is None:
         return ""

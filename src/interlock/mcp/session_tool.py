@@ -11,9 +11,9 @@ from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.explain import explain
 from interlock.app.gate.opt_in import root_of
-from interlock.app.gate.policy import remarks
+from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.bootstrap import bootstrap, summary
+from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
 from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
@@ -82,7 +82,11 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
         found = _changed(app, found, root_of(workspace), arguments)
     if isinstance(found, SessionState):
         said = _remarks(app, found)
-        told = summary(app, found, said) if action == "set" else bootstrap(app, found, said).text
+        told = (
+            session_summary(app, found, said)
+            if action == "set"
+            else assemble_bootstrap(app, found, said).text
+        )
         return _answer(found, told)
     way_on = "get" if isinstance(found, ChangeNotAllowed) else "start"
     return refused(explain(found), SESSION.corrected({"action": way_on}))
@@ -111,9 +115,9 @@ def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | 
     if root is None:
         return refused(explain(ProjectNotOptedIn(str(workspace))), None)
     begun = gated_sessions.start(app, root, session_id)
-    if isinstance(begun, gated_sessions.Begun):
+    if isinstance(begun, gated_sessions.StartedSession):
         said = _remarks(app, begun.state)
-        return _answer(begun.state, bootstrap(app, begun.state, said).text)
+        return _answer(begun.state, assemble_bootstrap(app, begun.state, said).text)
     if isinstance(begun, ChangeNotAllowed):
         return refused(explain(begun), SESSION.corrected({"action": "start"}))
     return unknown_caller(begun, SESSION, given)
@@ -125,7 +129,7 @@ def _given(arguments: SessionArguments) -> dict[str, Json]:
 
 
 def _remarks(app: App, state: SessionState) -> tuple[str, ...]:
-    return tuple(remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
+    return tuple(policy_remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
 
 
 def _answer(state: SessionState, told: str) -> ToolResult:

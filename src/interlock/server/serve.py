@@ -13,8 +13,13 @@ import uvicorn
 import uvloop
 
 from interlock import __version__
-from interlock.app.admin.access import publish_agent_bearer, secret_in
-from interlock.app.admin.server_process import Running, Served, Starting, become_server
+from interlock.app.admin.access import load_secret, publish_agent_bearer
+from interlock.app.admin.server_process import (
+    RunningServer,
+    ServerLease,
+    StartingServer,
+    become_server,
+)
 from interlock.app.context import SystemClock
 from interlock.server.site import Site, site
 
@@ -31,15 +36,15 @@ class PortTaken(msgspec.Struct, frozen=True):
 
 
 def serve(
-    home: Path, *, port: int, on_ready: Callable[[Running], None]
-) -> Running | Starting | PortTaken | None:
+    home: Path, *, port: int, on_ready: Callable[[RunningServer], None]
+) -> RunningServer | StartingServer | PortTaken | None:
     """Serve `home` on this port (0: any that is free) of this machine only, until a signal.
 
     Raises:
         StoreFailure: the home cannot be used.
     """
     served = become_server(home)
-    if not isinstance(served, Served):
+    if not isinstance(served, ServerLease):
         return served
     try:
         try:
@@ -48,16 +53,19 @@ def serve(
             return PortTaken(port, error.strerror or str(error))
         uvloop.run(_serve(home, served, sockets, on_ready))
     finally:
-        served.stop()
+        served.release()
     return None
 
 
 async def _serve(
-    home: Path, served: Served, sockets: list[socket.socket], on_ready: Callable[[Running], None]
+    home: Path,
+    served: ServerLease,
+    sockets: list[socket.socket],
+    on_ready: Callable[[RunningServer], None],
 ) -> None:
     port = sockets[0].getsockname()[1]
     clock = SystemClock()
-    secret = secret_in(home)
+    secret = load_secret(home)
     publish_agent_bearer(home, secret)
     built = site(home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom)
     config = uvicorn.Config(
@@ -71,10 +79,10 @@ async def _serve(
         timeout_keep_alive=KEEP_SECONDS,
         ws="none",
     )
-    running = Running(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
+    running = RunningServer(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
 
     def tell() -> None:
-        served.tell(running)
+        served.announce(running)
         on_ready(running)
 
     await _Server(config, built, tell).serve(sockets=sockets)

@@ -7,10 +7,10 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.gate.trust import trust
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.notes.project_notes import BUDGET
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.protocol.bootstrap import bootstrap, tell
+from interlock.app.protocol.bootstrap import assemble_bootstrap, tell_conversation
 from interlock.core.notes.budget import estimate_tokens
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.state import SessionState
@@ -28,7 +28,7 @@ def state(app: App, desk: Desk) -> SessionState:
 def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
     conversation = msgspec.structs.replace(CLAUDE, source=source)
     assert desk.notes
-    return tell(desk.app, state, (), conversation)
+    return tell_conversation(desk.app, state, (), conversation)
 
 
 @pytest.mark.invariant("told-within-budget")
@@ -47,7 +47,7 @@ def test_it_stays_in_its_budget_and_says_what_it_left_out(
     while desk.notes.refresh(desk.app, seconds_max=None).pending:
         pass
 
-    found = bootstrap(desk.app, state)
+    found = assemble_bootstrap(desk.app, state)
 
     assert estimate_tokens(found.text) <= BUDGET
     assert f"Mode: {state.current_mode}" in found.text
@@ -69,7 +69,7 @@ def test_a_budget_of_the_project_counts(desk: Desk, state: SessionState) -> None
     config = desk.root / ".interlock" / "config.toml"
     config.write_text(config.read_text() + "\n[notes]\nbudget = 300\n")
 
-    found = bootstrap(desk.app, state)
+    found = assemble_bootstrap(desk.app, state)
 
     assert estimate_tokens(found.text) <= 300
 
@@ -99,7 +99,7 @@ def test_what_the_session_is_about_comes_with_its_note(
     changed = gated_sessions.change_work(app, session, WorkUpdate("The log", "Write it", None))
     assert isinstance(changed, SessionState)
 
-    text = bootstrap(app, changed).text
+    text = assemble_bootstrap(app, changed).text
 
     assert "The log [planning/FEATURE-001-log.md]" in text
     assert "Task: Write it" in text
@@ -111,7 +111,7 @@ def test_a_broken_config_takes_the_notes_away_and_nothing_else(
     desk.file("one.md", "---\ntype: decision\n---\ntext")
     (app.home / "config.toml").write_text("[notes\n")
 
-    text = bootstrap(app, state).text
+    text = assemble_bootstrap(app, state).text
 
     assert "Mode: analysis" in text
     assert "one.md" not in text
@@ -155,7 +155,7 @@ def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path)
     root = tmp_path / "light"
     root.mkdir()
     opt_in(root, "light")
-    trust(app.home, root, at_ms=1)
+    trust_checkout(app.home, root, at_ms=1)
 
     gated_sessions.begin(app, root, CLAUDE)
 

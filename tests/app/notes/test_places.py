@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.gate.trust import trust
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.project_notes import (
     OPENED_MAX,
@@ -95,12 +95,12 @@ def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[notes]\nfolder = "docs/notes"\n')
     assert open_notes(app, desk.root) == FolderNotTrusted("docs/notes")
-    trust(app.home, desk.root, at_ms=1)
+    trust_checkout(app.home, desk.root, at_ms=1)
     assert desk.written("Here", "text").path == "Here.md"
     assert (desk.root / "docs" / "notes" / "Here.md").is_file()
 
     config.write_text('[notes]\nfolder = "../vault"\n')
-    trust(app.home, desk.root, at_ms=1)
+    trust_checkout(app.home, desk.root, at_ms=1)
     assert open_notes(app, desk.root) == FolderOutside("../vault")
     vault = tmp_path / "vault"
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{vault}"\n')

@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
-from interlock.app.gate.trust import trust
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.notes.project_notes import INDEXES, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
     LOOKED_MAX,
@@ -119,7 +119,7 @@ def test_a_folder_that_nobody_trusts_makes_no_project_known(app: App, desk: Desk
 
     assert not isinstance(open_notes(app, desk.root), OpenedNotes)
     assert known_projects(app) == ()
-    trust(app.home, desk.root, at_ms=1)
+    trust_checkout(app.home, desk.root, at_ms=1)
     assert isinstance(open_notes(app, desk.root), OpenedNotes)
     assert known_projects(app) == (str(desk.root),)
     config.write_text(CONFIG + "# changed since\n")

@@ -9,8 +9,8 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.refusals import NotOurs
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.bootstrap import tell
-from interlock.app.protocol.publish import catch_up, publish_session
+from interlock.app.protocol.bootstrap import tell_conversation
+from interlock.app.protocol.publish import publish_outdated_sessions, publish_session
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
@@ -48,7 +48,7 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     assert publish_session(app, session) == NotOurs(f"sessions/session-{session}.md")
     assert other.read_text() == "# Mine too"
     desk.notes.refresh(app)
-    assert "somebody's own note" in catch_up(app, desk.root)[0]
+    assert "somebody's own note" in publish_outdated_sessions(app, desk.root)[0]
 
 
 @pytest.mark.parametrize("line", [f"  {KEEP_MARKER}  ", KEEP_MARKER, ""])
@@ -86,12 +86,14 @@ def test_a_lock_that_somebody_holds_changes_no_answer(
         fcntl.flock(held, fcntl.LOCK_EX)
         changed = gated_sessions.change_mode(app, session, "planning", by="user")
         begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
-        told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
+        told = tell_conversation(
+            app, begun.state, publish_outdated_sessions(app, desk.root), CLAUDE
+        )
 
     assert isinstance(changed, SessionState)
     assert changed.current_mode == "planning"
     assert "was not written" in told
-    assert catch_up(app, desk.root) == (), "and now it is"
+    assert publish_outdated_sessions(app, desk.root) == (), "and now it is"
     assert "mode: planning" in page(desk, session).read_text()
 
 
@@ -103,7 +105,7 @@ def test_a_version_that_is_no_number_of_ours_stops_nobody(
     path.write_text(text.replace('version: "', f'version: "{"9" * 5_000}'))
     desk.notes.refresh(app)
 
-    assert catch_up(app, desk.root) == ()
+    assert publish_outdated_sessions(app, desk.root) == ()
 
     assert "9" * 5_000 not in path.read_text()
 
@@ -117,9 +119,9 @@ def test_a_damaged_index_heals_when_a_session_begins(app: App, desk: Desk) -> No
     content[4096:] = b"\x5a" * (len(content) - 4096)
     index.write_bytes(content)
 
-    said = catch_up(app, desk.root)
+    said = publish_outdated_sessions(app, desk.root)
     begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
-    told = tell(app, begun.state, said, Conversation("claude-code", "c2", "startup"))
+    told = tell_conversation(app, begun.state, said, Conversation("claude-code", "c2", "startup"))
 
     assert said == ()
     assert "Kestrel" in told
@@ -130,7 +132,7 @@ def test_where_the_index_cannot_be_a_session_begins_all_the_same(app: App, desk:
     (app.home / "notes").write_text("a file")
 
     begun = gated_sessions.begin(app, desk.root, CLAUDE)
-    told = tell(app, begun.state, catch_up(app, desk.root), CLAUDE)
+    told = tell_conversation(app, begun.state, publish_outdated_sessions(app, desk.root), CLAUDE)
 
     assert "Mode: analysis" in told
     assert "cannot be made" in told

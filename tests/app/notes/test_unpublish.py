@@ -10,8 +10,8 @@ from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.results import Done
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.protocol.deletion import Deleted
-from interlock.app.protocol.publish import publish, publish_session
+from interlock.app.protocol.deletion import SessionDeletion
+from interlock.app.protocol.publish import publish_page, publish_session
 from interlock.app.refusals import NoSuchSession
 from interlock.core.ids import SessionId
 from interlock.core.notes.note import Metadata
@@ -35,11 +35,11 @@ def note_of(desk: Desk, session: SessionId) -> Path:
 def deleted(app: App, session: SessionId) -> tuple[str, ...]:
     """What is left of it."""
     done = deletion.delete(app, session)
-    assert isinstance(done, Deleted)
+    assert isinstance(done, SessionDeletion)
     assert done.session == session
     assert app.reader.stream(session) is None
     assert isinstance(deletion.delete(app, session), NoSuchSession)
-    return done.left
+    return done.leftovers
 
 
 def test_nothing_is_left_where_nothing_was_in_the_way(app: App, desk: Desk) -> None:
@@ -219,7 +219,7 @@ def test_an_older_page_never_takes_the_place_of_a_newer_one(app: App, desk: Desk
         return SessionNotePage(f"sessions/session-{session}", "Title", metadata, body)
 
     results = [
-        publish(app, desk.notes, page(version, body))
+        publish_page(app, desk.notes, page(version, body))
         for version, body in ((20, "# Twenty\n"), (9, "# Nine\n"), (20, "# Again\n"))
     ]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.app.admin.access import AGENT_FILE, FILE
+from interlock.app.admin.access import AGENT_SECRET_FILE, SECRET_FILE
 from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass
 from interlock.core.gate.secret_files import SECRETS
@@ -189,7 +189,7 @@ def test_what_other_commands_do_is_as_it_was() -> None:
 
 
 def test_the_names_are_those_of_the_files_and_the_rule_is_firm() -> None:
-    assert set(SECRETS) == {FILE, AGENT_FILE, "keyring"}
+    assert set(SECRETS) == {SECRET_FILE, AGENT_SECRET_FILE, "keyring"}
     assert "secret.read" not in OPENABLE
 
 

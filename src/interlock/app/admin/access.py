@@ -13,10 +13,10 @@ import msgspec
 
 from interlock.store.failures import StoreUnusable
 
-FILE = "secret"
-AGENT_FILE = "agent-secret"
-BYTES = 32
-CODE_MS = 5 * 60_000
+SECRET_FILE = "secret"
+AGENT_SECRET_FILE = "agent-secret"
+SECRET_BYTES = 32
+LOGIN_CODE_MS = 5 * 60_000
 COOKIE_MS = 30 * 86_400_000
 
 
@@ -37,72 +37,74 @@ class Secret(msgspec.Struct, frozen=True):
     @property
     def agent_bearer(self) -> str:
         """What an agent's client sends. It opens `/mcp` and nothing that is the user's."""
-        return self._signed("agent")
+        return self._sign("agent")
 
     def is_agent_bearer(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.agent_bearer.encode())
 
     def login_code(self, *, now_ms: int) -> str:
         """Good for one login within minutes. It is in a URL's fragment, which is never sent."""
-        return self._until("login", now_ms + CODE_MS)
+        return self._sign_with_expiry("login", now_ms + LOGIN_CODE_MS)
 
     def is_login_code(self, code: str, *, now_ms: int, since_ms: int = 0) -> bool:
         """Whether it was made here, at `since_ms` or later, and is still good."""
-        if not self._holds("login", code, now_ms):
+        if not self._is_valid("login", code, now_ms):
             return False
-        return int(code.partition(".")[0]) - CODE_MS >= since_ms
+        return int(code.partition(".")[0]) - LOGIN_CODE_MS >= since_ms
 
     def cookie(self, *, now_ms: int) -> str:
-        return self._until("cookie", now_ms + COOKIE_MS)
+        return self._sign_with_expiry("cookie", now_ms + COOKIE_MS)
 
     def is_cookie(self, given: str, *, now_ms: int) -> bool:
-        return self._holds("cookie", given, now_ms)
+        return self._is_valid("cookie", given, now_ms)
 
     def csrf(self, cookie: str) -> str:
         """What a page sends back with every change, to show that it is ours."""
-        return self._signed(f"csrf:{cookie}")
+        return self._sign(f"csrf:{cookie}")
 
     def is_csrf(self, given: str, cookie: str) -> bool:
         return hmac.compare_digest(given.encode(), self.csrf(cookie).encode())
 
-    def shown(self, purpose: str, content: str) -> str:
+    def content_signature(self, purpose: str, content: str) -> str:
         """Binds an answer to the content that it was given for."""
-        return self._signed(f"shown:{purpose}:{content}")[:32]
+        return self._sign(f"shown:{purpose}:{content}")[:32]
 
-    def is_shown(self, given: str, purpose: str, content: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.shown(purpose, content).encode())
+    def is_content_signature(self, given: str, purpose: str, content: str) -> bool:
+        return hmac.compare_digest(
+            given.encode(), self.content_signature(purpose, content).encode()
+        )
 
-    def _until(self, purpose: str, until_ms: int) -> str:
-        return f"{until_ms}.{self._signed(f'{purpose}:{until_ms}')}"
+    def _sign_with_expiry(self, purpose: str, until_ms: int) -> str:
+        return f"{until_ms}.{self._sign(f'{purpose}:{until_ms}')}"
 
-    def _holds(self, purpose: str, given: str, now_ms: int) -> bool:
+    def _is_valid(self, purpose: str, given: str, now_ms: int) -> bool:
         until, _, _ = given.partition(".")
         if not (until.isascii() and until.isdigit() and len(until) < 16):  # noqa: PLR2004
             return False
-        expected = self._until(purpose, int(until))
+        expected = self._sign_with_expiry(purpose, int(until))
         return hmac.compare_digest(given.encode(), expected.encode()) and now_ms < int(until)
 
-    def _signed(self, text: str) -> str:
+    def _sign(self, text: str) -> str:
         return hmac.new(self.value, text.encode(), hashlib.sha256).hexdigest()
 
 
 def secret_file(home: Path) -> Path:
-    return home / FILE
+    return home / SECRET_FILE
 
 
-def agent_file(home: Path) -> Path:
-    return home / AGENT_FILE
+def agent_secret_file(home: Path) -> Path:
+    return home / AGENT_SECRET_FILE
 
 
 def publish_agent_bearer(home: Path, secret: Secret) -> None:
     """Where the lines that connect an agent's client read it from."""
-    path = agent_file(home)
+    path = agent_secret_file(home)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secret.agent_bearer)
 
 
-def secret_in(home: Path) -> Secret:
+def load_secret(home: Path) -> Secret:
     """The secret of a data home, made on first use.
 
     Raises:
@@ -114,10 +116,10 @@ def secret_in(home: Path) -> Secret:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return _read(path)
+            return _read_secret(path)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(os.urandom(BYTES).hex())
-        return _read(path)
+            file.write(os.urandom(SECRET_BYTES).hex())
+        return _read_secret(path)
     except OSError as error:
         raise StoreUnusable(
             f"`{path}` cannot be used: {error.strerror}",
@@ -125,7 +127,7 @@ def secret_in(home: Path) -> Secret:
         ) from error
 
 
-def _read(path: Path) -> Secret:
+def _read_secret(path: Path) -> Secret:
     if path.stat().st_mode & 0o077:
         raise StoreUnusable(
             f"`{path}` can be read by others", f"Delete it: `rm {path}`. A new one is made."
@@ -134,7 +136,7 @@ def _read(path: Path) -> Secret:
         value = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except ValueError:
         value = b""
-    if len(value) != BYTES:
+    if len(value) != SECRET_BYTES:
         raise StoreUnusable(
             f"`{path}` does not hold a secret", f"Delete it: `rm {path}`. A new one is made."
         )

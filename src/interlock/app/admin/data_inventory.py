@@ -12,7 +12,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import install_manifest
 
 
-class Kind(msgspec.Struct, frozen=True):
+class DataKind(msgspec.Struct, frozen=True):
     name: str
     files: tuple[str, ...]
     """What lies in the data home under these names belongs to it."""
@@ -23,14 +23,14 @@ class Kind(msgspec.Struct, frozen=True):
     """What makes it go. `{home}` stands for the data home."""
 
 
-class Kept(msgspec.Struct, frozen=True):
-    kind: Kind
+class StoredData(msgspec.Struct, frozen=True):
+    kind: DataKind
     paths: tuple[str, ...]
     size: int
     command: str
 
 
-class Elsewhere(msgspec.Struct, frozen=True):
+class ClientInstall(msgspec.Struct, frozen=True):
     """Files of an agent client that have something of ours in them."""
 
     host: str
@@ -39,8 +39,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
     """What puts them back."""
 
 
-KINDS = (
-    Kind(
+DATA_KINDS = (
+    DataKind(
         "Sessions",
         ("interlock.db*",),
         "What agents did: goals, notes, the prompts they were given, artifacts, context, gaps,"
@@ -48,34 +48,34 @@ KINDS = (
         "Nothing of it goes by itself. Deleting a session overwrites all that only it held.",
         "interlock session delete SESSION",
     ),
-    Kind(
+    DataKind(
         "Keys",
         ("keyring", "keyring.lock", ".keyring.*"),
         "What signs the tokens that agents hold. Nothing about your work.",
         "A revoked key ends its tokens; agents get new ones when they resume.",
         "interlock keys rotate && interlock keys revoke ID",
     ),
-    Kind(
+    DataKind(
         "Secret of the server",
         ("secret", "agent-secret"),
         "What lets browsers and programs into this server, and agents to its tools alone.",
         "Without it, and after a restart, everybody is signed out. A new one is made.",
         "rm {home}/secret && interlock stop",
     ),
-    Kind(
+    DataKind(
         "State of the gate",
         ("gate.db*",),
         "For each conversation that a gate watches over: its session, mode, task and directory.",
         "It goes with the end or the deletion of the session.",
     ),
-    Kind(
+    DataKind(
         "Clients",
         ("clients",),
         "Which process of an agent client holds which conversation.",
         "It means nothing once the client has ended.",
         "rm -r {home}/clients",
     ),
-    Kind(
+    DataKind(
         "Index of notes",
         ("notes",),
         "What the notes of each project say, so that they are found at once, and where those"
@@ -83,28 +83,28 @@ KINDS = (
         "It is made again from the notes when it is needed.",
         "rm -r {home}/notes",
     ),
-    Kind(
+    DataKind(
         "What conversations know",
         ("told",),
         "Which lines each conversation was told, as hashes, so that nothing is said twice.",
         "It goes after 30 days. Without it something is said once more.",
         "rm -r {home}/told",
     ),
-    Kind(
+    DataKind(
         "Gate switched off",
         ("gate-off",),
         "Who switched the gate off everywhere, and until when.",
         "It means nothing after an hour. Without the file the gate is on at once.",
         "rm {home}/gate-off",
     ),
-    Kind(
+    DataKind(
         "What you opened",
         ("trusted.json", "bypasses.json", "opened.lock"),
         "Projects whose config may loosen the gate, and rules that you bypass, with your reasons.",
         "It goes when you take it back.",
         "interlock trust --revoke; interlock gate bypass remove ID",
     ),
-    Kind(
+    DataKind(
         "Journal of the gate",
         ("spool",),
         "What hooks saw: names of tools, and of calls that were denied or asked about the path or"
@@ -112,41 +112,41 @@ KINDS = (
         "At most 10 MB; the oldest lines go first. Deleting a session does not reach it.",
         "rm -r {home}/spool",
     ),
-    Kind(
+    DataKind(
         "Your settings",
         ("config.toml",),
         "Preferences and bindings, as you wrote them. Interlock never writes this file.",
         "It is yours to change and to remove.",
         "rm {home}/config.toml",
     ),
-    Kind(
+    DataKind(
         "Your workflows",
         ("workflows",),
         "Workflow files that you put there. Interlock only reads them.",
         "They are yours to change and to remove. Runs keep the workflow they began with.",
         "rm {home}/workflows/NAME.json",
     ),
-    Kind(
+    DataKind(
         "Sources of workflows",
         ("sources.json", "sources", "sources.lock", ".sources.json.*"),
         "Directories and repositories that you added, and what was fetched from them.",
         "What was fetched goes when you remove the source.",
         "interlock sources remove NAME",
     ),
-    Kind(
+    DataKind(
         "What was installed",
         ("installed.json", "installed.lock"),
         "Which files of agent clients were changed, and how to put them back to the byte.",
         "It goes when you take Interlock out of the client; see below.",
     ),
-    Kind(
+    DataKind(
         "The running server",
         ("server.json", "server.lock", "server.new"),
         "Its process and its address, so that commands find it.",
         "It goes when the server stops.",
         "interlock stop",
     ),
-    Kind(
+    DataKind(
         "Logs",
         ("logs",),
         "What a server in the background said, and tracebacks of crashes.",
@@ -154,25 +154,25 @@ KINDS = (
         "rm -r {home}/logs",
     ),
 )
-IN_POSTGRES = (
-    Kind(
+POSTGRES_KINDS = (
+    DataKind(
         "Sessions",
         ("interlock.db*",),
-        KINDS[0].holds + " They are in a database that others may share.",
+        DATA_KINDS[0].holds + " They are in a database that others may share.",
         "Nothing of it goes by itself. Deleting a session removes its rows; the files, the WAL and"
         " the backups of PostgreSQL forget them later.",
-        KINDS[0].command,
+        DATA_KINDS[0].command,
     ),
-    Kind(
+    DataKind(
         "Keys",
         ("keyring", "keyring.lock", ".keyring.*"),
-        KINDS[1].holds + " They are in the same database.",
-        KINDS[1].goes,
-        KINDS[1].command,
+        DATA_KINDS[1].holds + " They are in the same database.",
+        DATA_KINDS[1].goes,
+        DATA_KINDS[1].command,
     ),
 )
 """In place of the first two, where the store is not a file."""
-OTHER = Kind(
+OTHER_FILES = DataKind(
     "Other files",
     (),
     "Interlock did not put these there, or no longer knows them.",
@@ -180,7 +180,7 @@ OTHER = Kind(
 )
 
 
-class Entry(msgspec.Struct, frozen=True):
+class HomeEntry(msgspec.Struct, frozen=True):
     """Something that lies in the data home."""
 
     name: str
@@ -188,36 +188,38 @@ class Entry(msgspec.Struct, frozen=True):
     kind: str
 
 
-def entries(home: Path) -> list[Entry]:
+def home_entries(home: Path) -> list[HomeEntry]:
     """All that lies in the data home, by name; a directory with what is below it."""
     return [
-        Entry(_readable(path.name), sum(_sizes(path)), _kind(path.name).name)
+        HomeEntry(_displayable_name(path.name), sum(_file_sizes(path)), _kind_of(path.name).name)
         for path in sorted(home.iterdir())
     ]
 
 
-def kept(home: Path, place: str) -> list[Kept]:
+def list_stored_data(home: Path, store_label: str) -> list[StoredData]:
     """Every kind of thing that Interlock may keep, whether it is there or not.
 
     `place` is where the store is: in the data home, or not.
     """
-    there = entries(home)
-    shared = IN_POSTGRES if is_shared(place) else ()
-    found: list[Kept] = []
-    for kind in (*shared, *KINDS[len(shared) :], OTHER):
+    there = home_entries(home)
+    shared = POSTGRES_KINDS if is_shared_store(store_label) else ()
+    found: list[StoredData] = []
+    for kind in (*shared, *DATA_KINDS[len(shared) :], OTHER_FILES):
         of_kind = [entry for entry in there if entry.kind == kind.name]
-        if not of_kind and kind is OTHER:
+        if not of_kind and kind is OTHER_FILES:
             continue
         paths = tuple(str(home / entry.name) for entry in of_kind)
-        paths = (place, *paths) if kind in shared else paths
+        paths = (store_label, *paths) if kind in shared else paths
         size = sum(entry.size for entry in of_kind)
-        found.append(Kept(kind, paths, size, kind.command.format(home=shlex.quote(str(home)))))
+        found.append(
+            StoredData(kind, paths, size, kind.command.format(home=shlex.quote(str(home))))
+        )
     return found
 
 
-def is_shared(place: str) -> bool:
+def is_shared_store(store_label: str) -> bool:
     """Whether the store is a database, which others may use as well."""
-    return "://" in place
+    return "://" in store_label
 
 
 def is_private(home: Path) -> bool:
@@ -225,14 +227,14 @@ def is_private(home: Path) -> bool:
     return home.stat().st_mode & 0o077 == 0
 
 
-def elsewhere(home: Path) -> list[Elsewhere] | str:
+def client_installs(home: Path) -> list[ClientInstall] | str:
     """What Interlock was put into; or why that is not known."""
     try:
         installs = install_manifest.load(home)
     except SettingsBroken as broken:
         return str(broken)
     return [
-        Elsewhere(
+        ClientInstall(
             install.host,
             tuple(entry.path for entry in install.files),
             f"cd {shlex.quote(install.root)}"
@@ -242,30 +244,30 @@ def elsewhere(home: Path) -> list[Elsewhere] | str:
     ]
 
 
-def forget_all(home: Path, installs: Sequence[Elsewhere]) -> str:
+def forget_all_command(home: Path, installs: Sequence[ClientInstall]) -> str:
     """The command after which nothing of Interlock is left but its program."""
     before = [f"({install.command})" for install in installs]
     return "; ".join([*before, "interlock stop", f"rm -r {shlex.quote(str(home))}"])
 
 
-def _readable(name: str) -> str:
+def _displayable_name(name: str) -> str:
     """A name need not be text."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _kind(name: str) -> Kind:
-    for kind in KINDS:
+def _kind_of(name: str) -> DataKind:
+    for kind in DATA_KINDS:
         if any(fnmatchcase(name, pattern) for pattern in kind.files):
             return kind
-    return OTHER
+    return OTHER_FILES
 
 
-def _sizes(path: Path) -> Iterator[int]:
+def _file_sizes(path: Path) -> Iterator[int]:
     """Of the file, or of the files below; a link counts as itself. What vanishes is left out."""
     if path.is_dir() and not path.is_symlink():
         for directory, _, names in os.walk(path):
             for name in names:
-                yield from _sizes(Path(directory, name))
+                yield from _file_sizes(Path(directory, name))
         return
     try:
         yield path.lstat().st_size

@@ -9,11 +9,11 @@ import msgspec
 
 from interlock import __version__
 from interlock.app.admin import data_inventory
-from interlock.app.admin.data_inventory import Entry
-from interlock.app.admin.server_process import Running, running
+from interlock.app.admin.data_inventory import HomeEntry
+from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
-from interlock.app.gate.tool_calls import Glass
+from interlock.app.gate.tool_calls import GateOverride
 from interlock.core.preferences import Preferences, apply_wish
 from interlock.store.log import Stats
 from interlock.workspace.failures import SettingsBroken
@@ -27,7 +27,7 @@ class KeyState(msgspec.Struct, frozen=True):
     state: str
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class UserPreferences(msgspec.Struct, frozen=True):
     """The user's preferences, and where they come from."""
 
     path: Path
@@ -44,19 +44,19 @@ class About(msgspec.Struct, frozen=True):
     system: str
     home: Path
     is_private: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[HomeEntry, ...]
     place: str
     """Where the store is."""
     stats: Stats
     keys: tuple[KeyState, ...]
-    chosen: Chosen
-    glass: Glass | None
+    chosen: UserPreferences
+    glass: GateOverride | None
     """Who has switched the gate off, if it is off."""
-    server: Running | None
+    server: RunningServer | None
 
 
 def about(app: App) -> About:
-    server = running(app.home)
+    server = find_server(app.home)
     return About(
         at_ms=app.clock.now_ms(),
         version=__version__,
@@ -64,50 +64,52 @@ def about(app: App) -> About:
         system=platform.platform(),
         home=app.home,
         is_private=data_inventory.is_private(app.home),
-        entries=tuple(data_inventory.entries(app.home)),
+        entries=tuple(data_inventory.home_entries(app.home)),
         place=app.store_label,
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
-        chosen=_chosen(app.home / "config.toml"),
-        glass=tool_calls.broken_glass(app.home),
-        server=server if isinstance(server, Running) else None,
+        chosen=_load_user_preferences(app.home / "config.toml"),
+        glass=tool_calls.active_override(app.home),
+        server=server if isinstance(server, RunningServer) else None,
     )
 
 
-def diagnostics(found: About, user_home: Path) -> str:
+def diagnostics(report: About, user_home: Path) -> str:
     """What helps somebody else to help: no secret, no token, nothing that an agent wrote.
 
     `user_home` is written as `~`, since it mostly is the user's name.
     """
-    stats, chosen = found.stats, found.chosen
-    states = [key.state for key in found.keys]
+    stats, chosen = report.stats, report.chosen
+    states = [key.state for key in report.keys]
     keys = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
     preferences = f"{chosen.preferences.autonomy}, {chosen.preferences.risk_policy}"
     written = "config.toml" if chosen.is_written else "no config.toml"
-    server = found.server
+    server = report.server
     lines = [
-        f"Interlock {found.version}",
-        f"Python {found.python}, {found.system}",
+        f"Interlock {report.version}",
+        f"Python {report.python}, {report.system}",
         f"{stats.engine}, schema {stats.schema}",
         f"{stats.sessions} sessions, {stats.events} events, {stats.blobs} blobs,"
         f" {stats.size} bytes",
         f"keys: {keys}",
         f"preferences: {preferences} ({'broken config.toml' if chosen.fault else written})",
-        f"gate: {'off for the moment' if found.glass else 'on'}",
-        f"server: process {server.pid}, {server.url}, {_hours(found)} h up" if server else "",
-        f"data home: {found.home}{'' if found.is_private else ' (others can look into it)'}",
-        *(f"  {entry.name}: {entry.size} bytes" for entry in found.entries),
+        f"gate: {'off for the moment' if report.glass else 'on'}",
+        f"server: process {server.pid}, {server.url}, {_uptime_hours(report)} h up"
+        if server
+        else "",
+        f"data home: {report.home}{'' if report.is_private else ' (others can look into it)'}",
+        *(f"  {entry.name}: {entry.size} bytes" for entry in report.entries),
     ]
     return "\n".join(line for line in lines if line).replace(str(user_home), "~") + "\n"
 
 
-def _hours(found: About) -> int:
-    return (found.at_ms - found.server.started_ms) // 3_600_000 if found.server else 0
+def _uptime_hours(report: About) -> int:
+    return (report.at_ms - report.server.started_ms) // 3_600_000 if report.server else 0
 
 
-def _chosen(path: Path) -> Chosen:
+def _load_user_preferences(path: Path) -> UserPreferences:
     try:
         preferences = apply_wish(Preferences(), preferences_in(path))
     except SettingsBroken as broken:
-        return Chosen(path, is_written=True, preferences=Preferences(), fault=str(broken))
-    return Chosen(path, path.exists(), preferences)
+        return UserPreferences(path, is_written=True, preferences=Preferences(), fault=str(broken))
+    return UserPreferences(path, path.exists(), preferences)

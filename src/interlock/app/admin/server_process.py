@@ -8,14 +8,14 @@ import msgspec
 
 from interlock.store.process_claim import Claim
 
-PORT = 3100
+DEFAULT_PORT = 3100
 """Where it is served if nobody says otherwise."""
-LOCK = "server.lock"
-LOOK_SECONDS = 0.3
-TOLD = "server.json"
+LOCK_FILE = "server.lock"
+CLAIM_WAIT_SECONDS = 0.3
+ANNOUNCEMENT_FILE = "server.json"
 
 
-class Running(msgspec.Struct, frozen=True, rename="camel"):
+class RunningServer(msgspec.Struct, frozen=True, rename="camel"):
     """A server that runs, as it told of itself."""
 
     pid: int
@@ -24,48 +24,48 @@ class Running(msgspec.Struct, frozen=True, rename="camel"):
     version: str
 
 
-class Starting(msgspec.Struct, frozen=True):
+class StartingServer(msgspec.Struct, frozen=True):
     """A server holds the lock and has not told of itself yet, or cannot be asked."""
 
 
-class Served(msgspec.Struct, frozen=True):
+class ServerLease(msgspec.Struct, frozen=True):
     """This process is the server."""
 
     claim: Claim
     home: Path
 
-    def tell(self, running: Running) -> None:
+    def announce(self, running: RunningServer) -> None:
         """Let others find this server."""
-        path = self.home / TOLD
+        path = self.home / ANNOUNCEMENT_FILE
         fresh = path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(msgspec.json.encode(running))
         fresh.replace(path)
 
-    def stop(self) -> None:
-        (self.home / TOLD).unlink(missing_ok=True)
+    def release(self) -> None:
+        (self.home / ANNOUNCEMENT_FILE).unlink(missing_ok=True)
         self.claim.let_go()
 
 
-def become_server(home: Path) -> Served | Running | Starting:
+def become_server(home: Path) -> ServerLease | RunningServer | StartingServer:
     """Be the one server of `home`; otherwise the one that there is.
 
     Raises:
         StoreFailure: the home cannot be used.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    claim = Claim(home / LOCK)
-    if _taken(claim):
-        (home / TOLD).unlink(missing_ok=True)  # of a server that was killed
-        return Served(claim, home)
+    claim = Claim(home / LOCK_FILE)
+    if _try_claim(claim):
+        (home / ANNOUNCEMENT_FILE).unlink(missing_ok=True)  # of a server that was killed
+        return ServerLease(claim, home)
     claim.let_go()
-    return _told(home) or Starting()
+    return _announced_server(home) or StartingServer()
 
 
-def _taken(claim: Claim) -> bool:
+def _try_claim(claim: Claim) -> bool:
     """Somebody who only looks whether there is a server holds it for a moment, too."""
-    deadline = time.monotonic() + LOOK_SECONDS
+    deadline = time.monotonic() + CLAIM_WAIT_SECONDS
     while not claim.take():
         if time.monotonic() > deadline:
             return False
@@ -73,19 +73,19 @@ def _taken(claim: Claim) -> bool:
     return True
 
 
-def running(home: Path) -> Running | Starting | None:
+def find_server(home: Path) -> RunningServer | StartingServer | None:
     """The server of `home`, if one runs now."""
-    if not (home / LOCK).exists():
+    if not (home / LOCK_FILE).exists():
         return None
-    claim = Claim(home / LOCK)
+    claim = Claim(home / LOCK_FILE)
     try:
-        return None if claim.take() else _told(home) or Starting()
+        return None if claim.take() else _announced_server(home) or StartingServer()
     finally:
         claim.let_go()
 
 
-def _told(home: Path) -> Running | None:
+def _announced_server(home: Path) -> RunningServer | None:
     try:
-        return msgspec.json.decode((home / TOLD).read_bytes(), type=Running)
+        return msgspec.json.decode((home / ANNOUNCEMENT_FILE).read_bytes(), type=RunningServer)
     except (OSError, msgspec.MsgspecError):
         return None

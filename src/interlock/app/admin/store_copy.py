@@ -14,13 +14,13 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.admin.store_copy_refusals import (
+    CopyMismatch,
     CopyRefusal,
-    CopyUnlike,
+    ForeignSession,
     NoTarget,
     SameStore,
     SourceDamaged,
-    Strange,
-    TargetTaken,
+    TargetNotEmpty,
 )
 from interlock.app.context import App
 from interlock.app.sessions.lookup import check_stream, check_streams
@@ -32,21 +32,21 @@ from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
 from interlock.store.open_store import Store, directory_of, holds_other_things, open_target
 
-Tell: TypeAlias = Callable[[str, int, int], None]
+ProgressReporter: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""
-Recorded: TypeAlias = tuple[ChainLink, Envelope]
+LinkedEvent: TypeAlias = tuple[ChainLink, Envelope]
 Blobs: TypeAlias = dict[BlobRef, bytes]
-Ends: TypeAlias = dict[SessionId, tuple[int, bytes]]
+StreamEnds: TypeAlias = dict[SessionId, tuple[int, bytes]]
 
-TOGETHER = 20
+SESSIONS_PER_SYNC = 20
 """Sessions that are written with one sync."""
-PART_MAX = 500
+PLAN_EVENTS_MAX = 500
 """Events that are written with one plan; their blobs are in memory at once."""
 BYTES_MAX = 8_000_000
 """Of events and blobs, in one plan and with one sync: what is brought stays, if the rest fails."""
 
 
-class Copied(msgspec.Struct, frozen=True):
+class CopyReport(msgspec.Struct, frozen=True):
     source: str
     target: str
     sessions: int
@@ -62,29 +62,31 @@ class Copied(msgspec.Struct, frozen=True):
     """What was written until then is in the target."""
 
 
-def copy(app: App, to: str, tell: Tell) -> Copied | CopyRefusal:
+def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusal:
     """Raises `StoreFailure` where either store cannot be used; the same copy can be made again."""
-    if refusal := _no_place(app, to):
+    if refusal := _refuse_target(app, to):
         return refusal
     ours = app.reader.identity()  # before anything is made at the target: the source may be away
     with closing(open_target(to, app.entropy)) as target:
         if target.log.identity() == ours:
             return SameStore(app.store_label)
         known = target.log.all_sessions()
-        refusal = _strange(app.reader, target, known) or _damaged(app.reader, tell)
+        refusal = _find_foreign_session(app.reader, target, known) or _find_damage(
+            app.reader, report
+        )
         if refusal:
             return refusal
         target.log.set_unfinished(is_unfinished=True)
         try:
-            copied = _copied(app, target, known, tell)
+            copied = _copy_sessions(app, target, known, report)
         except StreamMoved:
-            return CopyUnlike(target.place, None, "somebody else writes to it")
-        if isinstance(copied, Copied):
+            return CopyMismatch(target.place, None, "somebody else writes to it")
+        if isinstance(copied, CopyReport):
             target.log.set_unfinished(is_unfinished=False)
         return copied
 
 
-def _no_place(app: App, to: str) -> NoTarget | TargetTaken | None:
+def _refuse_target(app: App, to: str) -> NoTarget | TargetNotEmpty | None:
     """A store must not end up in the directory where somebody happens to be, or in a checkout."""
     if not to.strip():
         return NoTarget()
@@ -92,53 +94,57 @@ def _no_place(app: App, to: str) -> NoTarget | TargetTaken | None:
     # The data home holds other things of ours while the store is elsewhere: this is the way back.
     if directory is None or directory.resolve() == app.home.resolve():
         return None
-    return TargetTaken(str(directory)) if holds_other_things(directory) else None
+    return TargetNotEmpty(str(directory)) if holds_other_things(directory) else None
 
 
-def _strange(source: LogReader, target: Store, known: Sequence[SessionId]) -> Strange | None:
+def _find_foreign_session(
+    source: LogReader, target: Store, target_sessions: Sequence[SessionId]
+) -> ForeignSession | None:
     """What the target holds must be how the same sessions began in the source."""
-    for session in known:
+    for session in target_sessions:
         theirs = target.log.stream(session)
         assert theirs is not None, "it is listed"
         link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
         if link is None:
-            return Strange(target.place, session, "is not in the store that is copied")
+            return ForeignSession(target.place, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (theirs.version, theirs.end):
-            return Strange(target.place, session, "went on differently there")
+            return ForeignSession(target.place, session, "went on differently there")
     return None
 
 
-def _damaged(source: LogReader, tell: Tell) -> SourceDamaged | None:
+def _find_damage(source: LogReader, report: ProgressReporter) -> SourceDamaged | None:
     """Everything is looked at before anything is written."""
     sessions = source.all_sessions()
     unsound: list[tuple[SessionId, str]] = []
     for number, (session, health) in enumerate(check_streams(source, sessions), start=1):
-        tell("Checking", number, len(sessions))
+        report("Checking", number, len(sessions))
         if health.state != "healthy":
             unsound.append((session, health.reason))
     return SourceDamaged(tuple(unsound)) if unsound else None
 
 
-def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> Copied | CopyUnlike:
+def _copy_sessions(
+    app: App, target: Store, target_sessions: Sequence[SessionId], report: ProgressReporter
+) -> CopyReport | CopyMismatch:
     first = app.reader.all_sessions()
-    brought = _bring(app.reader, target, first, partial(tell, "Copying"))
+    brought = _copy_new_events(app.reader, target, first, partial(report, "Copying"))
     with app.reader.snapshot(is_long=True):
         at_ms = app.clock.now_ms()
         sessions = app.reader.all_sessions()
-        brought += _bring(app.reader, target, sessions, partial(tell, "Following"))
-        ends: Ends = {}
+        brought += _copy_new_events(app.reader, target, sessions, partial(report, "Following"))
+        ends: StreamEnds = {}
         for session in sessions:
             stream = app.reader.stream(session)
             assert stream is not None, "it is listed, in the same moment"
             if stream != target.log.stream(session):
-                return CopyUnlike(
+                return CopyMismatch(
                     target.place, session, "its head is not what its events add up to"
                 )
             ends[session] = (stream.version, stream.end)
         requests = app.reader.requests()
     gone = [session for session in target.log.all_sessions() if session not in ends]
-    if others := set(gone).difference(known, first):
-        return CopyUnlike(target.place, min(others), "somebody else began it there")
+    if others := set(gone).difference(target_sessions, first):
+        return CopyMismatch(target.place, min(others), "somebody else began it there")
     # What was there when we began and is not there any more was deleted meanwhile.
     for session in gone:
         target.log.delete(session)
@@ -146,10 +152,10 @@ def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> 
     # Read after the events: the keys that they name were there before them.
     keys = tuple(app.keyring.keys().values())
     target.keyring.adopt(keys)
-    if unlike := _unlike(target, ends, tell):
+    if unlike := _find_mismatch(target, ends, report):
         return unlike
     stats = target.log.stats()
-    return Copied(
+    return CopyReport(
         app.store_label,
         target.place,
         len(ends),
@@ -157,23 +163,23 @@ def _copied(app: App, target: Store, known: Sequence[SessionId], tell: Tell) -> 
         stats.blobs,
         len(requests),
         len(keys),
-        len(known),
+        len(target_sessions),
         brought,
         at_ms,
     )
 
 
-def _bring(
+def _copy_new_events(
     source: LogReader,
     target: Store,
     sessions: Sequence[SessionId],
-    tell: Callable[[int, int], None],
+    report: Callable[[int, int], None],
 ) -> int:
     brought = size = 0
     with ExitStack() as together:
         for number, session in enumerate(sessions, start=1):
             with source.snapshot(is_long=True):  # the target may be slow
-                for plan in _plans(source, target, session):
+                for plan in _missing_plans(source, target, session):
                     if not size:
                         together.enter_context(target.log.together())
                     target.log.append(plan)
@@ -183,14 +189,14 @@ def _bring(
                     if size > BYTES_MAX:
                         together.close()
                         size = 0
-            if number % TOGETHER == 0:
+            if number % SESSIONS_PER_SYNC == 0:
                 together.close()
                 size = 0
-            tell(number, len(sessions))
+            report(number, len(sessions))
     return brought
 
 
-def _plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Plan]:
+def _missing_plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Plan]:
     """What the target does not hold of it. Each is made when the one before has been written."""
     wanted = source.stream(session)
     stream = target.log.stream(session) or Stream(session)
@@ -199,20 +205,22 @@ def _plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Pla
     before = stream.version
     times = {row.run: row.updated_ms for row in source.rows([session])}
     links = (link for link in source.links(session) if link.seq >= before)
-    for part, blobs in _parts(source, links):
-        plan = _plan(source, stream, part, blobs, times)
+    for part, blobs in _event_batches(source, links):
+        plan = _batch_plan(source, stream, part, blobs, times)
         yield plan
         stream = Stream(session, plan.expected_version + len(plan.links), plan.end, plan.head)
 
 
-def _parts(source: LogReader, links: Iterator[ChainLink]) -> Iterator[tuple[list[Recorded], Blobs]]:
+def _event_batches(
+    source: LogReader, links: Iterator[ChainLink]
+) -> Iterator[tuple[list[LinkedEvent], Blobs]]:
     """As the events may have been written: each run has a row with the time of its last change."""
-    part: list[Recorded] = []
+    part: list[LinkedEvent] = []
     blobs: Blobs = {}
     size = 0
     for link in links:
         envelope = decode_envelope(link.body)
-        is_full = len(part) == PART_MAX or size > BYTES_MAX
+        is_full = len(part) == PLAN_EVENTS_MAX or size > BYTES_MAX
         if part and (part[-1][1].run != envelope.run or is_full):
             yield part, blobs
             part, blobs, size = [], {}, 0
@@ -226,14 +234,14 @@ def _parts(source: LogReader, links: Iterator[ChainLink]) -> Iterator[tuple[list
         yield part, blobs
 
 
-def _plan(
+def _batch_plan(
     source: LogReader,
     stream: Stream,
-    part: Sequence[Recorded],
+    batch: Sequence[LinkedEvent],
     blobs: Blobs,
     times: Mapping[RunId, int],
 ) -> Plan:
-    plan = plan_from_recorded(stream, part, blobs=blobs)
+    plan = plan_from_recorded(stream, batch, blobs=blobs)
     # An imported session was written at once, and does not own the conversations it tells of.
     at_ms = plan.head.updated_ms
     runs = [
@@ -243,14 +251,16 @@ def _plan(
     return msgspec.structs.replace(plan, runs=tuple(runs), bound=tuple(bound))
 
 
-def _unlike(target: Store, ends: Ends, tell: Tell) -> CopyUnlike | None:
+def _find_mismatch(
+    target: Store, ends: StreamEnds, report: ProgressReporter
+) -> CopyMismatch | None:
     """Every chain is walked in the target and every blob hashed."""
     for number, (session, end) in enumerate(ends.items(), start=1):
-        tell("Verifying", number, len(ends))
+        report("Verifying", number, len(ends))
         stream = target.log.stream(session)
         if stream is None or (stream.version, stream.end) != end:
-            return CopyUnlike(target.place, session, "it does not end where the source does")
+            return CopyMismatch(target.place, session, "it does not end where the source does")
         health = check_stream(target.log, session)
         if health.state != "healthy":
-            return CopyUnlike(target.place, session, health.reason)
+            return CopyMismatch(target.place, session, health.reason)
     return None

@@ -14,37 +14,39 @@ class NoTarget(msgspec.Struct, frozen=True):
     """The name of the target is empty, as that of a variable which is not set."""
 
 
-class TargetTaken(msgspec.Struct, frozen=True):
+class TargetNotEmpty(msgspec.Struct, frozen=True):
     """The target is a directory in which something else lies."""
 
     directory: str
 
 
 class SameStore(msgspec.Struct, frozen=True):
-    place: str
+    store_label: str
 
 
-class Strange(msgspec.Struct, frozen=True):
+class ForeignSession(msgspec.Struct, frozen=True):
     """The target holds something that did not come from the source."""
 
     target: str
     session: SessionId
-    why: str
+    reason: str
 
 
 class SourceDamaged(msgspec.Struct, frozen=True):
-    unsound: tuple[tuple[SessionId, str], ...]
+    damaged_sessions: tuple[tuple[SessionId, str], ...]
 
 
-class CopyUnlike(msgspec.Struct, frozen=True):
+class CopyMismatch(msgspec.Struct, frozen=True):
     """What arrived is not what was sent."""
 
     target: str
     session: SessionId | None
-    why: str
+    reason: str
 
 
-CopyRefusal: TypeAlias = NoTarget | TargetTaken | SameStore | Strange | SourceDamaged | CopyUnlike
+CopyRefusal: TypeAlias = (
+    NoTarget | TargetNotEmpty | SameStore | ForeignSession | SourceDamaged | CopyMismatch
+)
 
 
 def explain_copy(refusal: CopyRefusal) -> Explanation:
@@ -56,7 +58,7 @@ def explain_copy(refusal: CopyRefusal) -> Explanation:
                 "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
                 " a variable empty?",
             )
-        case TargetTaken():
+        case TargetNotEmpty():
             return Explanation(
                 "target_not_empty",
                 f"`{refusal.directory}` holds something else than an Interlock store",
@@ -65,24 +67,24 @@ def explain_copy(refusal: CopyRefusal) -> Explanation:
         case SameStore():
             return Explanation(
                 "same_store",
-                f"`{refusal.place}` is the store in use",
+                f"`{refusal.store_label}` is the store in use",
                 "Name another database or directory.",
             )
-        case Strange():
+        case ForeignSession():
             return Explanation(
                 "target_not_empty",
-                f"`{refusal.target}` holds sessions of its own: `{refusal.session}` {refusal.why}",
+                f"`{refusal.target}` holds sessions of its own: `{refusal.session}` {refusal.reason}",
                 "Nothing was copied. Name an empty database or directory; in a database that others"
                 " use, another schema: ?options=-csearch_path%3Dname",
             )
         case SourceDamaged():
-            return _damaged(refusal.unsound)
-        case CopyUnlike():
+            return _explain_damage(refusal.damaged_sessions)
+        case CopyMismatch():
             which = f"session `{refusal.session}`" if refusal.session else "the copy"
             return Explanation(
                 "copy_unlike",
                 f"{which[0].upper()}{which[1:]} is not the same in `{refusal.target}`:"
-                f" {refusal.why}",
+                f" {refusal.reason}",
                 "The target is marked as unfinished and cannot be used; the store in use is as it"
                 " was. See that nobody else writes to the target, then copy to an empty one.",
             )
@@ -90,7 +92,7 @@ def explain_copy(refusal: CopyRefusal) -> Explanation:
             assert_never(refusal)
 
 
-def _damaged(unsound: tuple[tuple[SessionId, str], ...]) -> Explanation:
+def _explain_damage(unsound: tuple[tuple[SessionId, str], ...]) -> Explanation:
     shown = [f"`{session}` ({reason})" for session, reason in unsound[:_SHOWN_MAX]]
     more = [f"{len(unsound) - _SHOWN_MAX} more"] if len(unsound) > _SHOWN_MAX else []
     count = "A session is" if len(unsound) == 1 else f"{len(unsound)} sessions are"

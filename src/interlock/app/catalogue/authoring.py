@@ -13,24 +13,28 @@ from interlock.workspace.projects.catalogue import BUNDLED
 SCHEMA_NAME = "workflow.schema.json"
 
 
-class NotWritten(msgspec.Struct, frozen=True):
+class AuthoringRefusal(msgspec.Struct, frozen=True):
     reason: str
     hint: str
 
 
-def write_new(root: Path, workflow: WorkflowId, name: str | None) -> Path | NotWritten:
+def write_starter_workflow(
+    root: Path, workflow: WorkflowId, name: str | None
+) -> Path | AuthoringRefusal:
     """A workflow in `root`/workflows, and the schema in `root`.
 
     Raises:
         OSError: the directory cannot be written.
     """
     plain = (workflow.partition(".")[2] or workflow).replace("-", " ").capitalize()
-    content = _starter(workflow, (name or "").strip() or plain)
+    content = _starter_content(workflow, (name or "").strip() or plain)
     wrong = compile_content(content)
     if isinstance(wrong, InvalidWorkflow):
-        return NotWritten(str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case.")
+        return AuthoringRefusal(
+            str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case."
+        )
     if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith(("interlock.", "wr.")):
-        return NotWritten(
+        return AuthoringRefusal(
             f"`{workflow}` is the id of a workflow that comes from elsewhere",
             "Choose another name, like `my.name`.",
         )
@@ -44,11 +48,11 @@ def write_new(root: Path, workflow: WorkflowId, name: str | None) -> Path | NotW
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:
-        return NotWritten(f"`{path}` is there already", "Edit it, or choose another name.")
+        return AuthoringRefusal(f"`{path}` is there already", "Edit it, or choose another name.")
     return path
 
 
-def _starter(workflow: WorkflowId, name: str) -> bytes:
+def _starter_content(workflow: WorkflowId, name: str) -> bytes:
     document = {
         "$schema": f"../{SCHEMA_NAME}",
         "id": workflow,

@@ -24,7 +24,7 @@ from interlock.workspace.projects import sources
 from interlock.workspace.projects.sources import Kind, Source
 
 
-class Row(msgspec.Struct, frozen=True):
+class SourceRow(msgspec.Struct, frozen=True):
     """A source as it is listed."""
 
     name: str
@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     problem: str | None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SyncOutcome(msgspec.Struct, frozen=True):
     """What came of a sync. With an `error` what was there before is still in use."""
 
     name: str
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
     hint: str | None = None
 
 
-class NameTaken(msgspec.Struct, frozen=True):
+class SourceNameTaken(msgspec.Struct, frozen=True):
     name: str
     location: str
 
@@ -79,11 +79,13 @@ class NoSuchSource(msgspec.Struct, frozen=True):
     known: tuple[str, ...]
 
 
-AddRefusal: TypeAlias = NameTaken | NameUnusable | LocationUnusable | RefUnusable | PathUnusable
+AddRefusal: TypeAlias = (
+    SourceNameTaken | NameUnusable | LocationUnusable | RefUnusable | PathUnusable
+)
 SourceRefusal: TypeAlias = AddRefusal | NoSuchSource
 
 
-def list_sources(home: Path) -> tuple[Row, ...]:
+def list_sources(home: Path) -> tuple[SourceRow, ...]:
     return tuple(_row(home, source) for source in sources.load(home))
 
 
@@ -95,33 +97,35 @@ def add_source(
     ref: str | None = None,
     path: str | None = None,
     clock: Clock,
-) -> Row | AddRefusal:
+) -> SourceRow | AddRefusal:
     """Add a directory, or a repository that is fetched once.
 
     Raises:
         SourceFailure: it cannot be fetched or kept. Nothing was added.
     """
-    asked = _asked(location, name=name, ref=ref, path=path)
+    asked = _requested_source(location, name=name, ref=ref, path=path)
     if not isinstance(asked, Source):
         return asked
-    with _changing(home):
+    with _exclusive_change(home):
         known = sources.load(home)
         for source in known:
             if source.name == asked.name:
-                return NameTaken(source.name, source.location)
+                return SourceNameTaken(source.name, source.location)
         if asked.kind == "git":
             asked = sources.fetch(home, asked, at_ms=clock.now_ms())
         sources.save(home, (*known, asked))
     return _row(home, asked)
 
 
-def sync_sources(home: Path, name: str | None, clock: Clock) -> tuple[Outcome, ...] | NoSuchSource:
+def sync_sources(
+    home: Path, name: str | None, clock: Clock
+) -> tuple[SyncOutcome, ...] | NoSuchSource:
     """Fetch one source or all. The failure of one is its outcome, and the others go on."""
-    with _changing(home):
+    with _exclusive_change(home):
         known = list(sources.load(home))
         if name is not None and name not in {source.name for source in known}:
             return NoSuchSource(name, tuple(source.name for source in known))
-        outcomes: list[Outcome] = []
+        outcomes: list[SyncOutcome] = []
         for place, source in enumerate(known):
             if name is not None and source.name != name:
                 continue
@@ -129,20 +133,20 @@ def sync_sources(home: Path, name: str | None, clock: Clock) -> tuple[Outcome, .
                 if source.kind == "git":
                     known[place] = sources.fetch(home, source, at_ms=clock.now_ms())
                     sources.save(home, tuple(known))
-                outcomes.append(_compared(home, source, known[place]))
+                outcomes.append(_sync_outcome(home, source, known[place]))
             except SourceFailure as failure:
                 known[place] = source
-                outcomes.append(_failed(source, failure))
+                outcomes.append(_failed_outcome(source, failure))
     return tuple(outcomes)
 
 
-def remove_source(home: Path, name: str) -> Row | NoSuchSource:
+def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
     """Read nothing from there any more. A directory that is a source stays as it is.
 
     Raises:
         SourceFailure: the list cannot be written, or something of a checkout is still there.
     """
-    with _changing(home):
+    with _exclusive_change(home):
         known = sources.load(home)
         for source in known:
             if source.name == name:
@@ -154,7 +158,7 @@ def remove_source(home: Path, name: str) -> Row | NoSuchSource:
     return NoSuchSource(name, tuple(source.name for source in known))
 
 
-class Words(NamedTuple):
+class SourceExplanation(NamedTuple):
     code: str
     error: str
     """What is true."""
@@ -162,50 +166,50 @@ class Words(NamedTuple):
     """What to do next."""
 
 
-def explain(refusal: SourceRefusal) -> Words:
+def explain_source_refusal(refusal: SourceRefusal) -> SourceExplanation:
     match refusal:
-        case NameTaken():
-            return Words(
+        case SourceNameTaken():
+            return SourceExplanation(
                 "source_exists",
                 f"There is a source `{refusal.name}` already: {refusal.location}",
                 f"Call this one otherwise with `--name`, or free the name with"
                 f" `interlock sources remove {refusal.name}`.",
             )
         case NameUnusable():
-            return Words(
+            return SourceExplanation(
                 "source_name",
-                f"`{_plain(refusal.name)}` cannot be the name of a source",
+                f"`{_printable(refusal.name)}` cannot be the name of a source",
                 "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not"
                 " `bundled`, `user` or `project`.",
             )
         case LocationUnusable():
-            return Words("source_location", *_location_words(refusal))
+            return SourceExplanation("source_location", *_explain_location(refusal))
         case RefUnusable():
-            return Words(
+            return SourceExplanation(
                 "source_ref",
-                f"`{_plain(refusal.ref)}` cannot be a ref",
+                f"`{_printable(refusal.ref)}` cannot be a ref",
                 "Give a branch, a tag or a whole commit id.",
             )
         case PathUnusable():
-            return Words(
+            return SourceExplanation(
                 "source_path",
-                f"`{_plain(refusal.path)}` is no directory below the location",
+                f"`{_printable(refusal.path)}` is no directory below the location",
                 "Give one from its top, without `..`, and not behind a link that leads out.",
             )
         case NoSuchSource():
             known = ", ".join(f"`{name}`" for name in refusal.known) or "none"
-            return Words(
+            return SourceExplanation(
                 "unknown_source",
-                f"No source `{_plain(refusal.name)}`",
+                f"No source `{_printable(refusal.name)}`",
                 f"`interlock sources list` shows them: {known}.",
             )
         case _:
             assert_never(refusal)
 
 
-def _location_words(refusal: LocationUnusable) -> tuple[str, str]:
+def _explain_location(refusal: LocationUnusable) -> tuple[str, str]:
     # What stands before `@` may be a password; it is not repeated.
-    shown = _plain(refusal.location.rpartition("@")[2])
+    shown = _printable(refusal.location.rpartition("@")[2])
     match refusal.fault:
         case "option":
             return f"`{shown}` begins with `-`, as options do", "Write a directory as `./-NAME`."
@@ -214,7 +218,7 @@ def _location_words(refusal: LocationUnusable) -> tuple[str, str]:
         case "protocol":
             protocol = re.split(r"::|://", refusal.location)[0]
             return (
-                f"Nothing is fetched by `{_plain(protocol)}`",
+                f"Nothing is fetched by `{_printable(protocol)}`",
                 "Use https://, ssh://, git@HOST:PATH, file:// or a directory.",
             )
         case "credentials":
@@ -233,18 +237,18 @@ def _location_words(refusal: LocationUnusable) -> tuple[str, str]:
             assert_never(refusal.fault)
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _asked(
+def _requested_source(
     location: str, *, name: str | None, ref: str | None, path: str | None
 ) -> Source | AddRefusal:
-    found = _recognised(location, ref)
+    found = _recognise_location(location, ref)
     if isinstance(found, LocationUnusable):
         return found
     kind, place = found
-    chosen = _proposed(place) if name is None else name
+    chosen = _proposed_name(place) if name is None else name
     if not sources.name_is_sound(chosen):
         return NameUnusable(chosen)
     if ref is not None and not ref_is_sound(ref):
@@ -258,7 +262,7 @@ def _asked(
     return Source(chosen, kind, place, ref, path)
 
 
-def _recognised(location: str, ref: str | None) -> tuple[Kind, str] | LocationUnusable:
+def _recognise_location(location: str, ref: str | None) -> tuple[Kind, str] | LocationUnusable:
     fault = url_fault(location)
     if fault in (None, "address"):
         # Whoever names a ref means the repository, and a bare one holds no files to read.
@@ -271,13 +275,13 @@ def _recognised(location: str, ref: str | None) -> tuple[Kind, str] | LocationUn
     return LocationUnusable(location, fault) if fault else ("git", location)
 
 
-def _proposed(location: str) -> str:
+def _proposed_name(location: str) -> str:
     """The last word of a location, in the letters of a name."""
     last = re.split(r"[/:]", location.rstrip("/"))[-1].removesuffix(".git").lower()
     return re.sub(r"[^a-z0-9._-]+", "-", last).strip("-._")[:64]
 
 
-def _row(home: Path, source: Source) -> Row:
+def _row(home: Path, source: Source) -> SourceRow:
     directory, files, problem = sources.directory_of(home, source), 0, None
     try:
         files = len(sources.workflow_files(directory))
@@ -289,7 +293,7 @@ def _row(home: Path, source: Source) -> Row:
         files = sources.FILES_MAX
         problem = f"more than {files} workflow files: only {files} are read"
     checkout = source.checkout
-    return Row(
+    return SourceRow(
         source.name,
         source.kind,
         source.location,
@@ -303,7 +307,7 @@ def _row(home: Path, source: Source) -> Row:
     )
 
 
-def _compared(home: Path, before: Source, after: Source) -> Outcome:
+def _sync_outcome(home: Path, before: Source, after: Source) -> SyncOutcome:
     row, changed = _row(home, after), 0
     old, new = sources.directory_of(home, before), sources.directory_of(home, after)
     if new != old:
@@ -311,17 +315,19 @@ def _compared(home: Path, before: Source, after: Source) -> Outcome:
     was = before.checkout.commit if before.checkout else None
     if not new.is_dir():
         hint = f"Restore it, or forget it with `interlock sources remove {row.name}`."
-        return Outcome(row.name, row.kind, was, row.commit, error=row.problem, hint=hint)
-    return Outcome(row.name, row.kind, was, row.commit, changed, row.files)
+        return SyncOutcome(row.name, row.kind, was, row.commit, error=row.problem, hint=hint)
+    return SyncOutcome(row.name, row.kind, was, row.commit, changed, row.files)
 
 
-def _failed(source: Source, failure: SourceFailure) -> Outcome:
+def _failed_outcome(source: Source, failure: SourceFailure) -> SyncOutcome:
     commit = source.checkout.commit if source.checkout else None
-    return Outcome(source.name, source.kind, commit, commit, error=str(failure), hint=failure.hint)
+    return SyncOutcome(
+        source.name, source.kind, commit, commit, error=str(failure), hint=failure.hint
+    )
 
 
 @contextmanager
-def _changing(home: Path) -> Generator[None]:
+def _exclusive_change(home: Path) -> Generator[None]:
     """One command at a time changes sources: another would sweep away what this one fetches."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

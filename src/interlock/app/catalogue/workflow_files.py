@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Broken",
     "Entry",
-    "Listing",
+    "WorkflowListing",
     "Place",
     "Usage",
     "WorkflowFile",
@@ -31,18 +31,18 @@ __all__ = [
     "check_file",
     "content_of",
     "find_workflow",
-    "handle",
+    "workflow_handle",
     "is_routine",
     "list_workflows",
-    "look_up",
-    "pinned_form",
-    "usage",
+    "find_workflow_file",
+    "pinned_workflow",
+    "usage_by_workflow",
 ]
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Listing(msgspec.Struct, frozen=True):
+class WorkflowListing(msgspec.Struct, frozen=True):
     entries: tuple[Entry, ...]
     broken: tuple[Broken, ...]
     tags: dict[str, int]
@@ -71,13 +71,13 @@ class WorkflowFile(msgspec.Struct, frozen=True):
 
 def list_workflows(
     app: App, workspace: Path | None, *, tags: tuple[str, ...] = (), query: str = ""
-) -> Listing:
+) -> WorkflowListing:
     entries, broken = app.catalogue.entries(workspace)
     counts: dict[str, int] = {}
     for tag in (tag for entry in entries for tag in entry.workflow.tags):
         counts[tag] = counts.get(tag, 0) + 1
-    chosen = (entry for entry in entries if _fits(entry, tags, query))
-    return Listing(tuple(chosen), tuple(broken), dict(sorted(counts.items())))
+    chosen = (entry for entry in entries if _matches_filter(entry, tags, query))
+    return WorkflowListing(tuple(chosen), tuple(broken), dict(sorted(counts.items())))
 
 
 def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | NoSuchWorkflow:
@@ -88,48 +88,50 @@ def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | No
     return NoSuchWorkflow(workflow, tuple(entry.workflow.id for entry in entries), tuple(broken))
 
 
-def look_up(app: App, workspace: Path | None, asked: str) -> WorkflowFile | NoSuchWorkflow:
+def find_workflow_file(
+    app: App, workspace: Path | None, id_or_handle: str
+) -> WorkflowFile | NoSuchWorkflow:
     """The file behind an id or a `handle`, whether it can be started or not."""
-    if asked.startswith("~"):
-        return _behind_handle(app, workspace, asked)
-    entries, broken = app.catalogue.entries(workspace, only=WorkflowId(asked))
-    meant = [file for file in broken if asked in (file.workflow, file.place.path.stem)]
+    if id_or_handle.startswith("~"):
+        return _find_by_handle(app, workspace, id_or_handle)
+    entries, broken = app.catalogue.entries(workspace, only=WorkflowId(id_or_handle))
+    meant = [file for file in broken if id_or_handle in (file.workflow, file.place.path.stem)]
     for entry in entries:
-        if entry.workflow.id == asked:
-            return _valid(entry, tuple(file.place for file in meant))
+        if entry.workflow.id == id_or_handle:
+            return _valid_file(entry, tuple(file.place for file in meant))
     if meant:
-        return _invalid(meant[-1])
+        return _invalid_file(meant[-1])
     known = tuple(entry.workflow.id for entry in entries)
-    return NoSuchWorkflow(WorkflowId(asked), known, tuple(broken))
+    return NoSuchWorkflow(WorkflowId(id_or_handle), known, tuple(broken))
 
 
-def handle(place: Place) -> str:
+def workflow_handle(place: Place) -> str:
     """Names a file in an address without saying where it lies; no id begins so."""
     named = place.origin.encode() + b"\0" + os.fsencode(place.path)
     return f"~{hashlib.sha256(named).hexdigest()[:16]}"
 
 
-def usage(app: App) -> dict[str, Usage]:
+def usage_by_workflow(app: App) -> dict[str, Usage]:
     """How much each workflow was used, whether its file is still there or not."""
     return {found.workflow: found for found in app.reader.usage()}
 
 
-def pinned_form(app: App, workflow: str, asked: str) -> PinnedWorkflow | None:
+def pinned_workflow(app: App, workflow: str, workflow_hash: str) -> PinnedWorkflow | None:
     """What runs of `workflow` are pinned to under this hash, as it is stored.
 
     Raises:
         StoreFailure: nothing is stored under this hash, or something else than it says.
     """
-    if not _HASH.fullmatch(asked):
+    if not _HASH.fullmatch(workflow_hash):
         return None
-    content = app.reader.blob(BlobRef(asked))
+    content = app.reader.blob(BlobRef(workflow_hash))
     try:
         compiled = decode_workflow(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None  # a prompt or an answer
     if compiled.id != workflow:
         return None
-    return PinnedWorkflow(compiled, CanonicalBytes(content), WorkflowHash(asked))
+    return PinnedWorkflow(compiled, CanonicalBytes(content), WorkflowHash(workflow_hash))
 
 
 def check_file(app: App, workspace: Path, path: Path) -> "Compilation | InvalidWorkflow":
@@ -141,22 +143,24 @@ def check_file(app: App, workspace: Path, path: Path) -> "Compilation | InvalidW
     return app.catalogue.check(workspace, path)
 
 
-def _behind_handle(app: App, workspace: Path | None, asked: str) -> WorkflowFile | NoSuchWorkflow:
+def _find_by_handle(
+    app: App, workspace: Path | None, requested_handle: str
+) -> WorkflowFile | NoSuchWorkflow:
     entries, broken = app.catalogue.entries(workspace)
     for file in broken:
-        if handle(file.place) == asked:
-            return _invalid(file)
+        if workflow_handle(file.place) == requested_handle:
+            return _invalid_file(file)
     for entry in entries:
-        if handle(entry.place) == asked:
-            return _valid(entry, ())
+        if workflow_handle(entry.place) == requested_handle:
+            return _valid_file(entry, ())
         for hidden in entry.shadows:
-            if handle(hidden) == asked:
-                return _hidden(app, workspace, hidden, entry)
+            if workflow_handle(hidden) == requested_handle:
+                return _hidden_file(app, workspace, hidden, entry)
     known = tuple(entry.workflow.id for entry in entries)
-    return NoSuchWorkflow(WorkflowId(asked), known, tuple(broken))
+    return NoSuchWorkflow(WorkflowId(requested_handle), known, tuple(broken))
 
 
-def _valid(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
+def _valid_file(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
     from interlock.core.workflow.compiler import Compilation  # noqa: PLC0415 (20 ms)
 
     compiled = Compilation(entry.workflow, entry.pinned, entry.warnings)
@@ -170,16 +174,18 @@ def _valid(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
     )
 
 
-def _invalid(file: Broken) -> WorkflowFile:
+def _invalid_file(file: Broken) -> WorkflowFile:
     return WorkflowFile(file.place, file.workflow, file.problems)
 
 
-def _hidden(app: App, workspace: Path | None, place: Place, by: Entry) -> WorkflowFile:
+def _hidden_file(
+    app: App, workspace: Path | None, place: Place, hiding_entry: Entry
+) -> WorkflowFile:
     try:
         found = app.catalogue.check(workspace, place.path)
     except OSError as error:
         found = InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
-    name, hidden_by = by.workflow.id, by.place
+    name, hidden_by = hiding_entry.workflow.id, hiding_entry.place
     if isinstance(found, InvalidWorkflow):
         return WorkflowFile(place, name, found.problems, hidden_by=hidden_by)
     return WorkflowFile(place, name, found.warnings, found, hidden_by=hidden_by)
@@ -190,7 +196,7 @@ def check_content(app: App, workspace: Path, content: bytes) -> "Compilation | I
     return app.catalogue.check_content(workspace, content)
 
 
-def _fits(entry: Entry, tags: tuple[str, ...], query: str) -> bool:
+def _matches_filter(entry: Entry, tags: tuple[str, ...], query: str) -> bool:
     workflow = entry.workflow
     if tags and not set(tags) & set(workflow.tags):
         return False

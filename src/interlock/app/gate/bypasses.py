@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.gate.trust import changing
+from interlock.app.gate.trust import lock_grants
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
 from interlock.workspace.machine import grants
 
 DAY_MS = 86_400_000
 
 
-class RuleFirm(msgspec.Struct, frozen=True):
+class RuleNotOpenable(msgspec.Struct, frozen=True):
     """The rule cannot be opened."""
 
     rule: Rule
@@ -24,15 +24,15 @@ class ReasonMissing(msgspec.Struct, frozen=True):
 
 
 class NoSuchBypass(msgspec.Struct, frozen=True):
-    asked: str
+    bypass_id: str
 
 
-BypassRefusal: TypeAlias = RuleFirm | ReasonMissing | NoSuchBypass
+BypassRefusal: TypeAlias = RuleNotOpenable | ReasonMissing | NoSuchBypass
 
 
 def add(
     home: Path, rule: Rule, reason: str, *, root: Path | None, days: int | None, at_ms: int
-) -> Bypass | RuleFirm | ReasonMissing:
+) -> Bypass | RuleNotOpenable | ReasonMissing:
     """Open a rule, in one project or in all, for some days or until it is removed.
 
     Raises:
@@ -40,7 +40,7 @@ def add(
         StoreFailure: it cannot be kept.
     """
     if rule not in OPENABLE:
-        return RuleFirm(rule)
+        return RuleNotOpenable(rule)
     reason = " ".join(reason.split())
     if not reason:
         return ReasonMissing()
@@ -48,14 +48,14 @@ def add(
     name = hashlib.sha256(f"{rule}\0{where}\0{at_ms}".encode()).hexdigest()[:8]
     until_ms = None if days is None else at_ms + days * DAY_MS
     made = Bypass(f"byp_{name}", rule, reason, at_ms, where, until_ms)
-    with changing(home):
+    with lock_grants(home):
         # What is over is of no use to anybody: the gate's journal says where it was used.
-        still = (known for known in grants.bypasses(home) if not is_over(known, at_ms))
+        still = (known for known in grants.bypasses(home) if not is_expired(known, at_ms))
         grants.keep_bypasses(home, (*still, made))
     return made
 
 
-def listed(home: Path) -> tuple[Bypass, ...]:
+def all_bypasses(home: Path) -> tuple[Bypass, ...]:
     """Oldest first, also those that are over.
 
     Raises:
@@ -71,7 +71,7 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
         SettingsBroken: our own list cannot be used.
         StoreFailure: it cannot be kept.
     """
-    with changing(home):
+    with lock_grants(home):
         known = grants.bypasses(home)
         for bypass in known:
             if bypass.id == bypass_id:
@@ -80,14 +80,14 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
     return NoSuchBypass(bypass_id)
 
 
-def is_over(bypass: Bypass, at_ms: int) -> bool:
+def is_expired(bypass: Bypass, at_ms: int) -> bool:
     return not bypass.is_active_in(bypass.project, at_ms=at_ms)
 
 
 def explain(refusal: BypassRefusal) -> tuple[str, str]:
     """What is true, and what to do next."""
     match refusal:
-        case RuleFirm():
+        case RuleNotOpenable():
             return (
                 f"The rule `{refusal.rule}` cannot be opened",
                 f"These can: {', '.join(OPENABLE)}.",
@@ -96,6 +96,6 @@ def explain(refusal: BypassRefusal) -> tuple[str, str]:
             return "A bypass needs a reason", "Say it with `--reason`: it is kept with each use."
         case NoSuchBypass():
             return (
-                f"There is no bypass `{refusal.asked}`",
+                f"There is no bypass `{refusal.bypass_id}`",
                 "`interlock gate bypass list` shows them all.",
             )

@@ -10,13 +10,13 @@ from interlock.workspace.projects import logbooks, project
 root_of = project.root_of
 
 
-class OptedIn(msgspec.Struct, frozen=True):
+class OptedInProject(msgspec.Struct, frozen=True):
     root: Path
     profile: str
     is_new: bool
 
 
-def opt_in(directory: Path, profile: str) -> OptedIn:
+def opt_in(directory: Path, profile: str) -> OptedInProject:
     """The project at `directory`, opted in. What it asked for before stays.
 
     Raises:
@@ -26,5 +26,5 @@ def opt_in(directory: Path, profile: str) -> OptedIn:
     made = project.opt_in(directory, chosen)
     project.exclude(directory, f"{logbooks.DIRECTORY}/")
     if made is not None:
-        return OptedIn(directory, chosen, is_new=True)
-    return OptedIn(directory, project.policy_in(directory).profile, is_new=False)
+        return OptedInProject(directory, chosen, is_new=True)
+    return OptedInProject(directory, project.policy_in(directory).profile, is_new=False)

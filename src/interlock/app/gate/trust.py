@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.gate.policy import is_trusted_now
+from interlock.app.gate.policy import is_policy_trusted
 from interlock.core.gate import trust as core
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.store.failures import StoreUnusable
@@ -17,7 +17,7 @@ from interlock.workspace.machine.grants import Trusted
 from interlock.workspace.projects import project, settings
 
 
-class Loosening(msgspec.Struct, frozen=True):
+class LooseningSetting(msgspec.Struct, frozen=True):
     """A setting of a project that lets its agents do more."""
 
     setting: str
@@ -26,23 +26,25 @@ class Loosening(msgspec.Struct, frozen=True):
     meaning: str
 
 
-class Trust(msgspec.Struct, frozen=True, rename="camel"):
+class TrustStatus(msgspec.Struct, frozen=True, rename="camel"):
     root: str
     is_trusted: bool
-    loosens: tuple[Loosening, ...]
+    loosens: tuple[LooseningSetting, ...]
 
 
-def look(home: Path, root: Path) -> Trust:
+def trust_status(home: Path, root: Path) -> TrustStatus:
     """What the project's config loosens, and whether that counts.
 
     Raises:
         SettingsBroken: the config cannot be used, or our own notes about trust.
     """
     asked = project.policy_in(root)
-    return Trust(str(root), is_trusted_now(home, root, asked), _loosened(asked, root))
+    return TrustStatus(
+        str(root), is_policy_trusted(home, root, asked), _loosening_settings(asked, root)
+    )
 
 
-def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
+def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
     """Let the config of this checkout count, as it is now.
 
     Raises:
@@ -50,10 +52,10 @@ def trust(home: Path, root: Path, *, at_ms: int) -> Trust:
         StoreFailure: it cannot be kept.
     """
     asked = project.policy_in(root)
-    with changing(home):
+    with lock_grants(home):
         others = tuple(known for known in grants.trusted(home) if known.root != str(root))
         grants.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
-    return Trust(str(root), is_trusted=True, loosens=_loosened(asked, root))
+    return TrustStatus(str(root), is_trusted=True, loosens=_loosening_settings(asked, root))
 
 
 def revoke(home: Path, root: Path) -> bool:
@@ -63,7 +65,7 @@ def revoke(home: Path, root: Path) -> bool:
         SettingsBroken: our own notes about trust cannot be used.
         StoreFailure: it cannot be kept.
     """
-    with changing(home):
+    with lock_grants(home):
         known = grants.trusted(home)
         others = tuple(one for one in known if one.root != str(root))
         grants.keep_trusted(home, others)
@@ -71,7 +73,7 @@ def revoke(home: Path, root: Path) -> bool:
 
 
 @contextmanager
-def changing(home: Path) -> Generator[None]:
+def lock_grants(home: Path) -> Generator[None]:
     """Change what the user has opened: one command at a time.
 
     Raises:
@@ -100,18 +102,21 @@ _MEANINGS = {
 }
 
 
-def _loosened(asked: ProjectPolicy, root: Path) -> tuple[Loosening, ...]:
+def _loosening_settings(project_policy: ProjectPolicy, root: Path) -> tuple[LooseningSetting, ...]:
     folder = settings.notes_in(root / project.CONFIG).folder
     values = {
-        "profile": asked.profile,
-        "reading_tools": ", ".join(asked.reading_tools),
+        "profile": project_policy.profile,
+        "reading_tools": ", ".join(project_policy.reading_tools),
         "notes.folder": folder,
     }
     return tuple(
-        Loosening(
+        LooseningSetting(
             setting,
             values.get(setting, "advisory").encode("unicode_escape").decode("ascii"),
             _MEANINGS.get(setting, "what it would deny is told, and allowed"),
         )
-        for setting in (*core.loosening_settings(asked), *(("notes.folder",) if folder else ()))
+        for setting in (
+            *core.loosening_settings(project_policy),
+            *(("notes.folder",) if folder else ()),
+        )
     )

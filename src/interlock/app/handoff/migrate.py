@@ -39,12 +39,12 @@ from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import Found
 from interlock.workspace.projects import handoff_files, project
 
-NAME = "handoff"
+NOTE_NAME_PREFIX = "handoff"
 NAMES_MAX = 1_000
 TAG = "handoff"
 
 
-class Carried(msgspec.Struct, frozen=True, rename="camel"):
+class MigratedNote(msgspec.Struct, frozen=True, rename="camel"):
     """One note of those that the file comes to."""
 
     result: Literal["created", "unchanged", "kept"]
@@ -54,9 +54,9 @@ class Carried(msgspec.Struct, frozen=True, rename="camel"):
     type: str
 
 
-class Migrated(msgspec.Struct, frozen=True, rename="camel"):
+class MigrationReport(msgspec.Struct, frozen=True, rename="camel"):
     source: str
-    notes: tuple[Carried, ...]
+    notes: tuple[MigratedNote, ...]
     session: str | None
     """That goes on with the work, or would."""
     feature: str
@@ -66,34 +66,34 @@ class Migrated(msgspec.Struct, frozen=True, rename="camel"):
     is_dry_run: bool
 
 
-class _Session(msgspec.Struct, frozen=True):
+class _MigrationSession(msgspec.Struct, frozen=True):
     id: str | None
     remark: str
 
 
 @told
-def migrate(
+def migrate_handoff(
     app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
-) -> Migrated | NoteRefusal:
+) -> MigrationReport | NoteRefusal:
     """What cannot be done at all is said before anything is written."""
     try:
         text = handoff_files.text_of(path)
     except FileUnreadable as unreadable:
         return HandoffUnread(str(path), str(unreadable))
-    source = _source(path, notes.root)
+    source = _source_name(path, notes.root)
     notes.refresh(app, seconds_max=None)
     found = plan_migration(parse_handoff(text), source)
     drafts = list(_drafts(app, notes, found, source))
-    foreseen = _foreseen(app, notes, drafts)
+    foreseen = _plan_notes(app, notes, drafts)
     if not isinstance(foreseen, list):
         return foreseen
     is_new = any(one.result == "created" for one in foreseen)
     # The session first, so that the notes say where they come from.
-    session = _session(app, notes.root, found, is_new=is_new, is_dry_run=is_dry_run)
-    carried = foreseen if is_dry_run else _written(app, notes, drafts)
+    session = _session_for_work(app, notes.root, found, is_new=is_new, is_dry_run=is_dry_run)
+    carried = foreseen if is_dry_run else _write_notes(app, notes, drafts)
     if not isinstance(carried, list):
         return carried
-    return Migrated(
+    return MigrationReport(
         source,
         tuple(carried),
         session.id,
@@ -107,7 +107,7 @@ def migrate(
 def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[Draft]:
     pieces = list(found.notes)
     if found.leftover_text:
-        name = _name_of_rest(app, notes, found.leftover_text)
+        name = _leftover_note_name(app, notes, found.leftover_text)
         pieces.append(HandoffNote(name, "note", "", found.leftover_text))
     for piece in pieces:
         metadata = {"source": source, "status": piece.status}
@@ -120,83 +120,97 @@ def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iter
         )
 
 
-def _name_of_rest(app: App, notes: OpenedNotes, content: str) -> str:
+def _leftover_note_name(app: App, notes: OpenedNotes, content: str) -> str:
     """The name under which the same is there already, whatever day that was; else a free one."""
-    rows = notes.index.find_by_glob(glob_of(f"{NAME}-*"), limit=NAMES_MAX)
+    rows = notes.index.find_by_glob(glob_of(f"{NOTE_NAME_PREFIX}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
         body = frontmatter.read(found.text)[1] if isinstance(found, Found) else ""
         if body.strip("\r\n") == content.strip("\r\n"):
             return row.title
     there = {row.path for row in rows}
-    name = f"{NAME}-{day_of(app.clock.now_ms())}"
+    name = f"{NOTE_NAME_PREFIX}-{day_of(app.clock.now_ms())}"
     names = (name, *(f"{name}-{number}" for number in range(2, NAMES_MAX)))
     return next(free for free in names if f"{free}.md" not in there)
 
 
-def _foreseen(app: App, notes: OpenedNotes, drafts: list[Draft]) -> list[Carried] | NoteRefusal:
-    carried: list[Carried] = []
+def _plan_notes(
+    app: App, notes: OpenedNotes, drafts: list[Draft]
+) -> list[MigratedNote] | NoteRefusal:
+    carried: list[MigratedNote] = []
     for draft in drafts:
         taken = [one.path for one in carried]
-        outcome = _carried(draft, plan(app, notes, draft, origin={}, taken=taken))
-        if not isinstance(outcome, Carried):
+        outcome = _migrated_note(draft, plan(app, notes, draft, origin={}, taken=taken))
+        if not isinstance(outcome, MigratedNote):
             return outcome
         carried.append(outcome)
     return carried
 
 
-def _written(app: App, notes: OpenedNotes, drafts: list[Draft]) -> list[Carried] | NoteRefusal:
-    carried: list[Carried] = []
+def _write_notes(
+    app: App, notes: OpenedNotes, drafts: list[Draft]
+) -> list[MigratedNote] | NoteRefusal:
+    carried: list[MigratedNote] = []
     for draft in drafts:
-        outcome = _carried(draft, write(app, notes, draft, notes.root))
-        if not isinstance(outcome, Carried):
+        outcome = _migrated_note(draft, write(app, notes, draft, notes.root))
+        if not isinstance(outcome, MigratedNote):
             return outcome
         carried.append(outcome)
     return carried
 
 
-def _carried(draft: Draft, outcome: Planned | Done | NoteRefusal) -> Carried | NoteRefusal:
+def _migrated_note(
+    draft: Draft, outcome: Planned | Done | NoteRefusal
+) -> MigratedNote | NoteRefusal:
     if isinstance(outcome, Planned | Done):
         result = "unchanged" if outcome.result == "unchanged" else "created"
-        return Carried(result, outcome.path, draft.title, draft.type)
+        return MigratedNote(result, outcome.path, draft.title, draft.type)
     if isinstance(outcome, NoteExists | LooksLike | FrontUnreadable):
-        return Carried("kept", outcome.path, draft.title, draft.type)
+        return MigratedNote("kept", outcome.path, draft.title, draft.type)
     return outcome
 
 
-def _session(app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run: bool) -> _Session:
+def _session_for_work(
+    app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run: bool
+) -> _MigrationSession:
     """The one that goes on with the work of the file, begun if need be."""
     if project.root_of(root) is None:
-        return _Session(None, "No session: the project has not opted in (`interlock init`).")
+        return _MigrationSession(
+            None, "No session: the project has not opted in (`interlock init`)."
+        )
     if not found.feature and not found.task:
-        return _Session(None, "No session: the file names neither a feature nor a next step.")
+        return _MigrationSession(
+            None, "No session: the file names neither a feature nor a next step."
+        )
     if not is_new:
-        return _Session(None, "No session: the file was taken over before.")
+        return _MigrationSession(None, "No session: the file was taken over before.")
     if is_dry_run:
         here = resolve_caller(app, CallerClues(root))
         known = here if isinstance(here, str) else None
-        return _Session(known, f"A session would go on with {_work(found)}.")
+        return _MigrationSession(known, f"A session would go on with {_work_description(found)}.")
     begun = gated_sessions.start(app, root)
-    if not isinstance(begun, gated_sessions.Begun):
+    if not isinstance(begun, gated_sessions.StartedSession):
         return _no_session(explain(begun))
     if begun.state.active_feature or begun.state.active_task:
-        return _Session(begun.session, "The session is about other work already, and stays so.")
+        return _MigrationSession(
+            begun.session, "The session is about other work already, and stays so."
+        )
     changed = gated_sessions.change_work(app, begun.session, WorkUpdate(found.feature, found.task))
     if not isinstance(changed, SessionState):  # somebody was faster and ended it
         return _no_session(explain(changed))
-    return _Session(begun.session, f"The session goes on with {_work(found)}.")
+    return _MigrationSession(begun.session, f"The session goes on with {_work_description(found)}.")
 
 
-def _work(found: Migration) -> str:
+def _work_description(found: Migration) -> str:
     parts = (("feature", found.feature), ("task", found.task))
     return ", ".join(f"{what} “{name}”" for what, name in parts if name)
 
 
-def _no_session(why: Explanation) -> _Session:
-    return _Session(None, f"No session: {why.error}. {why.hint}")
+def _no_session(explanation: Explanation) -> _MigrationSession:
+    return _MigrationSession(None, f"No session: {explanation.error}. {explanation.hint}")
 
 
-def _source(path: Path, root: Path) -> str:
+def _source_name(path: Path, root: Path) -> str:
     """What the file is called in its project; elsewhere only its name: notes are given away."""
     real, base = Path(os.path.realpath(path)), Path(os.path.realpath(root))
     return one_line(str(real.relative_to(base)) if real.is_relative_to(base) else real.name)

@@ -20,10 +20,12 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import Found
 
 NOTES_MAX = 100
-_WORK = ("feature", "task")
+_WORK_TYPES = ("feature", "task")
 
 
-def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) -> HandoffContent:
+def handoff_from_notes(
+    app: App, workspace: Path, session: SessionId, *, feature: str
+) -> HandoffContent:
     """Nothing, where the notes cannot be used: a session can be handed over without them."""
     place = place_of(app.home, workspace)
     try:
@@ -31,12 +33,12 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
         is_there = isinstance(place, Place) and os.path.isdir(place.folder)
         notes = open_notes(app, workspace) if is_there else None
         if not isinstance(notes, OpenedNotes):
-            return _NOTHING
+            return _EMPTY_HANDOFF
         notes.refresh(app)
         rows = notes.index.find_by_frontmatter("session", session, limit=NOTES_MAX)
-        work = list(_read(notes, [row for row in rows if _is_work(row, feature)]))
+        work = list(_parse_notes(notes, [row for row in rows if _is_open_work(row, feature)]))
     except (StoreFailure, FolderFailure):
-        return _NOTHING
+        return _EMPTY_HANDOFF
     said = [parse_handoff(note.body) for note in work]
     made = [row for row in rows if row.type.casefold() == "decision" and row.status != "closed"]
     return HandoffContent(
@@ -51,16 +53,16 @@ def handed_over(app: App, workspace: Path, session: SessionId, *, feature: str) 
     )
 
 
-_NOTHING = HandoffContent("", (), (), (), (), ())
+_EMPTY_HANDOFF = HandoffContent("", (), (), (), (), ())
 
 
-def _is_work(row: NoteRow, feature: str) -> bool:
+def _is_open_work(row: NoteRow, feature: str) -> bool:
     """What the session is about, or what a hand-off file said, and not all that it wrote."""
     is_meant = row.title == feature or "source" in row.front
-    return is_meant and row.type.casefold() in _WORK and row.status not in ("done", "closed")
+    return is_meant and row.type.casefold() in _WORK_TYPES and row.status not in ("done", "closed")
 
 
-def _read(notes: OpenedNotes, rows: list[NoteRow]) -> Iterator[Note]:
+def _parse_notes(notes: OpenedNotes, rows: list[NoteRow]) -> Iterator[Note]:
     for row in rows:
         found = notes.folder.read(row.path)
         if isinstance(found, Found):

@@ -14,7 +14,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import policy, tool_calls
 from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
-from interlock.app.hosts.probe import Ran, last, run
+from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import NotUsable
@@ -25,7 +25,7 @@ HOOK_SECONDS = 10
 SERVER_SECONDS = 20
 DAY_MS = 86_400_000
 RUNS_MAX = 200
-ASKING = "interlock-doctor-"
+PROBE_SESSION_PREFIX = "interlock-doctor-"
 """What the sessions begin with in whose name we ask."""
 _INSTALL = f"Run `interlock install {HOST}`."
 
@@ -54,7 +54,7 @@ def examine(
     root = root_of(directory)
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
-    checks = [_project(root, around), *_standing(home, root, now_ms)]
+    checks = [_project(root, around), *_check_policy(home, root, now_ms)]
     files: list[_Settings] = []
     for path in _settings_files(around):
         found = _read(path)
@@ -66,13 +66,13 @@ def examine(
     hooks = [(file, hook) for file in files for hook in claude_code.installed(file.found)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
-    checks += _fast([hook for _, hook in hooks], around, environment)
+    checks += _check_fast_hook([hook for _, hook in hooks], around, environment)
     checks.append(_server(around, environment))
-    glass = _glass(home, now_ms)
+    glass = _check_override(home, now_ms)
     checks.append(glass)
     if root is not None:
         checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not glass.is_ok)
-        checks.append(_heard(home, root, environment, now_ms))
+        checks.append(_check_hooks_heard(home, root, environment, now_ms))
     return checks
 
 
@@ -88,17 +88,17 @@ def _project(root: Path | None, around: Path) -> Check:
     return Check("project", f"`{root}` has opted in (profile {profile})")
 
 
-def _standing(home: Path, root: Path | None, now_ms: int) -> list[Check]:
+def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
     """What is set and does not count."""
     try:
-        found = policy.standing(home, root, at_ms=now_ms) if root else None
+        found = policy.load_effective_policy(home, root, at_ms=now_ms) if root else None
     except SettingsBroken:
         return []  # told already
     if found is None:
         return []
     checks = [Check("config", fault, "Correct the file.") for fault in found.faults]
-    if found.ignored:
-        what = f"Nobody has trusted {', '.join(found.ignored)} of the project's config"
+    if found.ignored_settings:
+        what = f"Nobody has trusted {', '.join(found.ignored_settings)} of the project's config"
         checks.append(
             Check("config", what, "`interlock trust --show` says what they would loosen.")
         )
@@ -159,14 +159,14 @@ def _programs(
     hooks: Sequence[Installed], home: Path, around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     for program in dict.fromkeys(hook.program for hook in hooks):
-        ran = run([*program, "--version"], b"", around, environment, HOOK_SECONDS)
+        ran = run_with_timeout([*program, "--version"], b"", around, environment, HOOK_SECONDS)
         if isinstance(ran, str):
             yield Check("program", f"`{program[0]}` {ran}", _INSTALL)
         elif ran.code != 0:
-            what = f"`{program[0]}` does not run Interlock: {last(ran.err)}"
+            what = f"`{program[0]}` does not run Interlock: {last_line(ran.err)}"
             yield Check("program", what, _INSTALL)
         else:
-            yield Check("program", f"`{program[0]}` runs {last(ran.out)}")
+            yield Check("program", f"`{program[0]}` runs {last_line(ran.out)}")
     for other in dict.fromkeys(hook.home for hook in hooks):
         if other and os.path.realpath(other) != os.path.realpath(home):
             what = f"The hooks use the data home `{other}`, and this command `{home}`"
@@ -185,7 +185,7 @@ with open(cache_from_source(sys.argv[1]), "rb") as file:
 """
 
 
-def _fast(
+def _check_fast_hook(
     hooks: Sequence[Installed], around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     """Whether the interpreter of the hooks finds bytecode that fits it and the source."""
@@ -196,7 +196,7 @@ def _fast(
             yield Check("fast", what, _INSTALL)
             continue
         command = [interpreter, "-I", "-S", "-c", _IS_COMPILED, str(source)]
-        ran = run(command, b"", around, environment, HOOK_SECONDS)
+        ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
         if isinstance(ran, str):
             continue  # that it does not run was said of the program
         if ran.code == 0:
@@ -223,12 +223,14 @@ def _server(around: Path, environment: Mapping[str, str]) -> Check:
     if words is None:
         return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
     command, more = words
-    ran = run(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
+    ran = run_with_timeout(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
     if isinstance(ran, str):
         return Check("server", f"The MCP server in `{path}` {ran}", _INSTALL)
     count = _tools_in(ran.out)
     if not count:
-        what = f"The MCP server in `{path}` does not answer: {last(ran.err) or 'it says nothing'}"
+        what = (
+            f"The MCP server in `{path}` does not answer: {last_line(ran.err) or 'it says nothing'}"
+        )
         return Check("server", what, _INSTALL)
     return Check("server", f"The MCP server starts and has {count} tools")
 
@@ -277,7 +279,7 @@ def _proofs(
     asked = {**environment, "CLAUDE_PROJECT_DIR": str(root)}
     commands = dict.fromkeys(hook.command for hook in hooks if hook.event == "PreToolUse")
     for command in commands:
-        session = f"{ASKING}{os.urandom(8).hex()}"
+        session = f"{PROBE_SESSION_PREFIX}{os.urandom(8).hex()}"
         path = str(root / f"{session}.txt")
         for tool, tool_input in (
             ("Write", {"file_path": path, "content": "x"}),
@@ -293,11 +295,15 @@ def _proofs(
                 "tool_use_id": f"toolu_{session}",
             }
             content = msgspec.json.encode(payload)
-            ran = run(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
-            yield _denied(ran, is_off=is_off) if tool == "Write" else _silent(ran)
+            ran = run_with_timeout(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
+            yield (
+                _check_write_denied(ran, is_off=is_off)
+                if tool == "Write"
+                else _check_read_passes(ran)
+            )
 
 
-def _denied(ran: Ran | str, *, is_off: bool) -> Check:
+def _check_write_denied(ran: CompletedCommand | str, *, is_off: bool) -> Check:
     if isinstance(ran, str):
         return Check("block", f"The PreToolUse hook {ran}", _INSTALL)
     if ran.code == 2 and ran.err.strip():  # noqa: PLR2004 (the code with which a hook denies)
@@ -312,7 +318,7 @@ def _denied(ran: Ran | str, *, is_off: bool) -> Check:
         what = "A write of an unknown session was not denied, because the gate is off"
         return Check("block", what, "Look again when the gate is on.")
     what = f"A write of an unknown session was NOT denied (exit code {ran.code})"
-    hint = f"{last(ran.err) or 'The hook said nothing.'} {_INSTALL}"
+    hint = f"{last_line(ran.err) or 'The hook said nothing.'} {_INSTALL}"
     return Check("block", what, hint)
 
 
@@ -324,26 +330,26 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
     hook_specific_output: _Decision = _Decision()
 
 
-def _silent(ran: Ran | str) -> Check:
+def _check_read_passes(ran: CompletedCommand | str) -> Check:
     if isinstance(ran, str):
         return Check("pass", f"The PreToolUse hook {ran}", _INSTALL)
     if ran.code == 0 and not ran.out.strip():
         return Check("pass", "A read passed")
-    said = last(ran.err) or last(ran.out)
+    said = last_line(ran.err) or last_line(ran.out)
     what = f"A read did not pass silently (exit code {ran.code}): {said}"
     return Check("pass", what, _INSTALL)
 
 
-class _Glass(msgspec.Struct, frozen=True, rename="camel"):
+class _StoredOverride(msgspec.Struct, frozen=True, rename="camel"):
     until_ms: int
     who: str = "unknown"
 
 
-def _glass(home: Path, now_ms: int) -> Check:
-    path = home / tool_calls.GLASS
+def _check_override(home: Path, now_ms: int) -> Check:
+    path = home / tool_calls.OVERRIDE_FILE
     try:
         content = file_replacement.content_of(path)
-        glass = msgspec.json.decode(content, type=_Glass) if content is not None else None
+        glass = msgspec.json.decode(content, type=_StoredOverride) if content is not None else None
     except (OSError, msgspec.MsgspecError):
         what = f"`{path}` cannot be read; the gate is on as if it were not there"
         return Check("gate", what, "Remove the file.")
@@ -354,7 +360,9 @@ def _glass(home: Path, now_ms: int) -> Check:
     return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")
 
 
-def _heard(home: Path, root: Path, environment: Mapping[str, str], now_ms: int) -> Check:
+def _check_hooks_heard(
+    home: Path, root: Path, environment: Mapping[str, str], now_ms: int
+) -> Check:
     """Whether the client's hooks are heard of while there is work."""
     since = now_ms - DAY_MS
     try:
@@ -363,7 +371,9 @@ def _heard(home: Path, root: Path, environment: Mapping[str, str], now_ms: int) 
             if known := install_manifest.find(installs, HOST, scope, place):
                 since = max(since, known.at_ms)
         if any(
-            line.host == HOST and line.at_ms >= since and not line.host_session.startswith(ASKING)
+            line.host == HOST
+            and line.at_ms >= since
+            and not line.host_session.startswith(PROBE_SESSION_PREFIX)
             for line in spool.lines(home)
         ):
             return Check("heard", "Hooks were heard of within the last day")

@@ -14,11 +14,11 @@ from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
-    MENDING,
-    Change,
+    REPAIR_HINT,
+    FileChange,
+    FilePlan,
+    InstallRefusal,
     Job,
-    Refused,
-    Step,
     put_hooks,
     put_server,
     put_text,
@@ -37,11 +37,11 @@ HOST = claude_code.HOST
 LOOK_SECONDS = 30
 
 
-class Done(msgspec.Struct, frozen=True):
+class InstallReport(msgspec.Struct, frozen=True):
     """What was changed, or would be."""
 
     root: Path
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
     """What was left alone, and why."""
     opts_in: bool = False
@@ -69,7 +69,7 @@ def find_program(home: Path) -> tuple[Program, str]:
     # `-I` closes Python off from the project and from variables, but also from packages that only
     # a variable or the user's own site shows. `-P` at least keeps the project's directory out.
     for flags in (("-I",), ("-P",)):
-        if _imported(flags) == own:
+        if _import_location(flags) == own:
             return Program(sys.executable, flags, str(home)), ""
     note = (
         "Python finds this Interlock only by the variables of this shell (PYTHONPATH): Claude Code"
@@ -78,7 +78,7 @@ def find_program(home: Path) -> tuple[Program, str]:
     return Program(sys.executable, ("-P",), str(home)), note
 
 
-def _imported(flags: tuple[str, ...]) -> str:
+def _import_location(flags: tuple[str, ...]) -> str:
     """Where Interlock is imported from without the variables of this shell; nothing if nowhere."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     asked = [sys.executable, *flags, "-c", "import interlock; print(interlock.__file__)"]
@@ -99,7 +99,7 @@ def _imported(flags: tuple[str, ...]) -> str:
 
 def install(
     home: Path, scope: Scope, root: Path, program: Program, *, at_ms: int, is_dry: bool = False
-) -> Done | Refused:
+) -> InstallReport | InstallRefusal:
     """Tell the client of Interlock; what is so already stays as it is.
 
     Raises:
@@ -107,10 +107,10 @@ def install(
         SettingsBroken: our own notes about installs, or the project's config, cannot be used.
     """
     if is_dry:
-        return _installed(home, scope, root, program)[0]
-    with _alone(home):
-        done, files = _installed(home, scope, root, program)
-        if isinstance(done, Refused):
+        return _plan_install(home, scope, root, program)[0]
+    with _install_lock(home):
+        done, files = _plan_install(home, scope, root, program)
+        if isinstance(done, InstallRefusal):
             return done
         if done.opts_in:
             opt_in.opt_in(root, "standard")
@@ -121,10 +121,12 @@ def install(
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             _remember(home, (*(x for x in known if x != old), new))
         _carry_out(done.changes)
-    return _compiled(done, program)
+    return _compile_fast_hook(done, program)
 
 
-def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> Done | Refused:
+def uninstall(
+    home: Path, scope: Scope, root: Path, *, is_dry: bool = False
+) -> InstallReport | InstallRefusal:
     """Take out what is ours; what the user has changed since stays.
 
     Raises:
@@ -132,10 +134,10 @@ def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> 
         SettingsBroken: our own notes about installs cannot be used.
     """
     if is_dry:
-        return _uninstalled(home, scope, root)
-    with _alone(home):
-        done = _uninstalled(home, scope, root)
-        if isinstance(done, Refused):
+        return _plan_uninstall(home, scope, root)
+    with _install_lock(home):
+        done = _plan_uninstall(home, scope, root)
+        if isinstance(done, InstallRefusal):
             return done
         _carry_out(done.changes)
         known = install_manifest.load(home)
@@ -146,7 +148,9 @@ def uninstall(home: Path, scope: Scope, root: Path, *, is_dry: bool = False) -> 
     return done
 
 
-def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> Done | Refused:
+def write_plugin(
+    directory: Path, program: Program, *, is_dry: bool = False
+) -> InstallReport | InstallRefusal:
     """Write the same as a plugin directory, or write ours there anew.
 
     Raises:
@@ -156,27 +160,31 @@ def write_plugin(directory: Path, program: Program, *, is_dry: bool = False) -> 
         directory / name: text
         for name, text in claude_code.plugin(program, interlock.__version__).items()
     }
-    steps: list[Step | Refused] = []
+    steps: list[FilePlan | InstallRefusal] = []
     try:
         about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
         is_ours = about is not None and _name_in(about) == claude_code.NAME
         if directory.exists() and not is_ours and any(directory.iterdir()):
             what = f"`{directory}` is not empty, and is not Interlock's plugin"
-            return Refused(what, "Name a directory that is not there yet.")
+            return InstallRefusal(what, "Name a directory that is not there yet.")
         for path, text in files.items():
             content = file_replacement.content_of(path)
             if content != text.encode():
-                steps.append(Step(Change(path, content, text.encode(), "part of the plugin")))
+                steps.append(
+                    FilePlan(FileChange(path, content, text.encode(), "part of the plugin"))
+                )
     except OSError as error:
-        return Refused(f"`{directory}` cannot be used: {error.strerror}", "Name another directory.")
-    done = _done(directory, steps)
-    if isinstance(done, Done) and not is_dry:
+        return InstallRefusal(
+            f"`{directory}` cannot be used: {error.strerror}", "Name another directory."
+        )
+    done = _build_report(directory, steps)
+    if isinstance(done, InstallReport) and not is_dry:
         _carry_out(done.changes)
-        return _compiled(done, program)
+        return _compile_fast_hook(done, program)
     return done
 
 
-def _compiled(done: Done, program: Program) -> Done:
+def _compile_fast_hook(done: InstallReport, program: Program) -> InstallReport:
     """Compile the fast hook, whatever the variables of this shell say about bytecode."""
     import py_compile  # noqa: PLC0415 (nothing else compiles)
 
@@ -191,9 +199,9 @@ def _compiled(done: Done, program: Program) -> Done:
     return done
 
 
-def _installed(
+def _plan_install(
     home: Path, scope: Scope, root: Path, program: Program
-) -> tuple[Done | Refused, tuple[Entry, ...]]:
+) -> tuple[InstallReport | InstallRefusal, tuple[Entry, ...]]:
     places = claude_code.places(scope, root)
     old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
@@ -204,15 +212,15 @@ def _installed(
             for name, text in claude_code.COMMANDS.items()
         ),
     ]
-    done = _done(root, steps)
-    if isinstance(done, Done):
+    done = _build_report(root, steps)
+    if isinstance(done, InstallReport):
         opts_in = scope == "project" and project.root_of(root) is None
         done = msgspec.structs.replace(done, opts_in=opts_in)
-    entries = [step.entry for step in steps if isinstance(step, Step)]
+    entries = [step.entry for step in steps if isinstance(step, FilePlan)]
     return done, tuple(entry for entry in entries if entry)
 
 
-def _uninstalled(home: Path, scope: Scope, root: Path) -> Done | Refused:
+def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
     places = claude_code.places(scope, root)
     old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
     steps = [
@@ -223,23 +231,25 @@ def _uninstalled(home: Path, scope: Scope, root: Path) -> Done | Refused:
             for name, text in claude_code.COMMANDS.items()
         ),
     ]
-    return _done(root, steps)
+    return _build_report(root, steps)
 
 
-def _done(root: Path, steps: Sequence[Step | Refused]) -> Done | Refused:
-    changes: list[Change] = []
+def _build_report(
+    root: Path, steps: Sequence[FilePlan | InstallRefusal]
+) -> InstallReport | InstallRefusal:
+    changes: list[FileChange] = []
     notes: list[str] = []
     for step in steps:
-        if isinstance(step, Refused):
+        if isinstance(step, InstallRefusal):
             return step
         if step.change and (why := file_replacement.obstacle(step.change.path)):
-            return Refused(f"`{step.change.path}` {why}", MENDING)
+            return InstallRefusal(f"`{step.change.path}` {why}", REPAIR_HINT)
         changes += [step.change] if step.change else []
         notes += [step.note] if step.note else []
-    return Done(root, tuple(changes), tuple(notes))
+    return InstallReport(root, tuple(changes), tuple(notes))
 
 
-def _carry_out(changes: Sequence[Change]) -> None:
+def _carry_out(changes: Sequence[FileChange]) -> None:
     for change in changes:
         try:
             if change.after is not None:
@@ -285,7 +295,7 @@ def _remove_directories(old: Install) -> None:
 
 
 @contextmanager
-def _alone(home: Path) -> Generator[None]:
+def _install_lock(home: Path) -> Generator[None]:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

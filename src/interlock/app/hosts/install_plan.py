@@ -14,10 +14,10 @@ from interlock.workspace.files.json_patch import NotUsable
 from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Entry, Install
 
-MENDING = "Nothing was written. Correct the file or move it away, and repeat."
+REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat."
 
 
-class Change(msgspec.Struct, frozen=True):
+class FileChange(msgspec.Struct, frozen=True):
     """What becomes of one file."""
 
     path: Path
@@ -27,7 +27,7 @@ class Change(msgspec.Struct, frozen=True):
     what: str
 
 
-class Refused(msgspec.Struct, frozen=True):
+class InstallRefusal(msgspec.Struct, frozen=True):
     """Nothing was written."""
 
     what: str
@@ -47,50 +47,52 @@ class _File(NamedTuple):
     found: dict[str, Json]
 
 
-class Step(NamedTuple):
-    change: Change | None = None
+class FilePlan(NamedTuple):
+    change: FileChange | None = None
     entry: Entry | None = None
     note: str = ""
 
 
-def put_hooks(job: Job, program: Program, old: Install | None) -> Step | Refused:
+def put_hooks(job: Job, program: Program, old: Install | None) -> FilePlan | InstallRefusal:
     file = _open(job.path)
-    if isinstance(file, Refused):
+    if isinstance(file, InstallRefusal):
         return file
     if claude_code.has_hooks(file.found, program):
-        return Step(entry=_remembered(job.path, file, old))
-    return _put(job, file, claude_code.settings(program), old, f"{len(claude_code.HOOKS)} hooks")
+        return FilePlan(entry=_known_entry(job.path, file, old))
+    return _plan_insertion(
+        job, file, claude_code.settings(program), old, f"{len(claude_code.HOOKS)} hooks"
+    )
 
 
-def put_server(job: Job, program: Program, old: Install | None) -> Step | Refused:
+def put_server(job: Job, program: Program, old: Install | None) -> FilePlan | InstallRefusal:
     file = _open(job.path)
-    if isinstance(file, Refused):
+    if isinstance(file, InstallRefusal):
         return file
     if claude_code.has_server(file.found, program):
-        return Step(entry=_remembered(job.path, file, old))
+        return FilePlan(entry=_known_entry(job.path, file, old))
     if claude_code.server_in(file.found) is not None and not job.ours(file.found):
-        return Step(
+        return FilePlan(
             note=f"`{job.path}` has a server `{claude_code.NAME}` that Interlock did not put there;"
             " it stays as it is."
         )
-    return _put(
+    return _plan_insertion(
         job, file, claude_code.servers(program), old, f"the MCP server `{claude_code.NAME}`"
     )
 
 
-def _put(
+def _plan_insertion(
     job: Job, file: _File, addition: Mapping[str, Json], old: Install | None, what: str
-) -> Step | Refused:
+) -> FilePlan | InstallRefusal:
     known = old.entry(job.path) if old else None
     base, _ = _without_ours(job, file, known)
     edit = json_patch.graft(base, addition)
     if isinstance(edit, NotUsable):
-        return _unusable(job.path, edit)
+        return _refuse_unusable(job.path, edit)
     existed = file.content is not None and (known is None or known.existed)
     after = edit.text.encode()
     made = [str(directory) for directory in file_replacement.missing_directories(job.path)]
-    return Step(
-        Change(job.path, file.content, after, what),
+    return FilePlan(
+        FileChange(job.path, file.content, after, what),
         Entry(
             path=str(job.path),
             existed=existed,
@@ -103,10 +105,10 @@ def _put(
     )
 
 
-def put_text(path: Path, text: str, old: Install | None) -> Step | Refused:
+def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
     known = old.entry(path) if old else None
     content = _read(path)
-    if isinstance(content, Refused):
+    if isinstance(content, InstallRefusal):
         return content
     after = text.encode()
     made = [str(directory) for directory in file_replacement.missing_directories(path)]
@@ -118,44 +120,46 @@ def put_text(path: Path, text: str, old: Install | None) -> Step | Refused:
         directories=(*(known.directories if known else ()), *made),
     )
     if content == after:
-        return Step(entry=entry)
+        return FilePlan(entry=entry)
     if content is not None and (known is None or known.after != install_manifest.digest(content)):
         note = f"`{path}` holds a command that Interlock did not put there; it stays as it is."
-        return Step(entry=known, note=note)
-    return Step(Change(path, content, after, f"the command `/{path.stem}`"), entry)
+        return FilePlan(entry=known, note=note)
+    return FilePlan(FileChange(path, content, after, f"the command `/{path.stem}`"), entry)
 
 
-def take_json(job: Job, old: Install | None) -> Step | Refused:
+def take_json(job: Job, old: Install | None) -> FilePlan | InstallRefusal:
     known = old.entry(job.path) if old else None
     file = _open(job.path)
-    if isinstance(file, Refused):
+    if isinstance(file, InstallRefusal):
         return file
     if file.content is None:
-        return Step()
+        return FilePlan()
     rest, is_by_name = _without_ours(job, file, known)
     if rest == file.text:
-        return Step()
+        return FilePlan()
     if known and not known.existed and json_patch.is_blank(rest):
-        return Step(Change(job.path, file.content, None, "removed: it was not there before"))
+        return FilePlan(
+            FileChange(job.path, file.content, None, "removed: it was not there before")
+        )
     after = rest.encode()
     what = "ours was taken out, and what was changed since stays"
     if known and install_manifest.digest(after) == known.before:
         what = "as it was before"
     elif is_by_name:
         what = "not as it was left, so our entries were found by what they say and taken out"
-    return Step(Change(job.path, file.content, after, what))
+    return FilePlan(FileChange(job.path, file.content, after, what))
 
 
-def take_text(path: Path, text: str, old: Install | None) -> Step | Refused:
+def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
     known = old.entry(path) if old else None
     content = _read(path)
-    if isinstance(content, Refused):
+    if isinstance(content, InstallRefusal):
         return content
     if content is None:
-        return Step()
+        return FilePlan()
     if content == text.encode() or (known and known.after == install_manifest.digest(content)):
-        return Step(Change(path, content, None, "removed: it was not there before"))
-    return Step(note=f"`{path}` was changed since, so it stays." if known else "")
+        return FilePlan(FileChange(path, content, None, "removed: it was not there before"))
+    return FilePlan(note=f"`{path}` was changed since, so it stays." if known else "")
 
 
 def _without_ours(job: Job, file: _File, known: Entry | None) -> tuple[str, bool]:
@@ -170,29 +174,33 @@ def _without_ours(job: Job, file: _File, known: Entry | None) -> tuple[str, bool
     return json_patch.remove(rest, doomed, known.made if known else None), is_by_name
 
 
-def _open(path: Path) -> _File | Refused:
+def _open(path: Path) -> _File | InstallRefusal:
     content = _read(path)
-    if isinstance(content, Refused):
+    if isinstance(content, InstallRefusal):
         return content
     text = json_patch.decode(content or b"")
     if isinstance(text, NotUsable):
-        return _unusable(path, text)
+        return _refuse_unusable(path, text)
     found = json_patch.read(text)
-    return _unusable(path, found) if isinstance(found, NotUsable) else _File(content, text, found)
+    return (
+        _refuse_unusable(path, found)
+        if isinstance(found, NotUsable)
+        else _File(content, text, found)
+    )
 
 
-def _read(path: Path) -> bytes | Refused | None:
+def _read(path: Path) -> bytes | InstallRefusal | None:
     try:
         return file_replacement.content_of(path)
     except OSError as error:
-        return Refused(f"`{path}` cannot be read: {error.strerror}", MENDING)
+        return InstallRefusal(f"`{path}` cannot be read: {error.strerror}", REPAIR_HINT)
 
 
-def _unusable(path: Path, fault: NotUsable) -> Refused:
-    return Refused(f"`{path}` {fault.what}", MENDING)
+def _refuse_unusable(path: Path, fault: NotUsable) -> InstallRefusal:
+    return InstallRefusal(f"`{path}` {fault.what}", REPAIR_HINT)
 
 
-def _remembered(path: Path, file: _File, old: Install | None) -> Entry:
+def _known_entry(path: Path, file: _File, old: Install | None) -> Entry:
     """What is known of a file in which everything is as it should be."""
     known = old.entry(path) if old else None
     return known or Entry(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003

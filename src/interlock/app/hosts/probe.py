@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Ran(NamedTuple):
+class CompletedCommand(NamedTuple):
     code: int
     out: bytes
     err: bytes
 
 
-def run(
+def run_with_timeout(
     command: Sequence[str], content: bytes, cwd: Path, environment: Mapping[str, str], seconds: int
-) -> Ran | str:
+) -> CompletedCommand | str:
     """What came of a command, or why nothing did, to stand behind its name."""
     try:
         process = subprocess.Popen(
@@ -37,10 +37,10 @@ def run(
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return f"has not answered within {seconds} s"
-    return Ran(process.returncode, out, err)
+    return CompletedCommand(process.returncode, out, err)
 
 
-def last(said: bytes) -> str:
+def last_line(output: bytes) -> str:
     """The last line of what was said, to be told on."""
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+    lines = output.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:200] if lines else ""

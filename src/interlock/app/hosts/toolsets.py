@@ -5,7 +5,7 @@ from pathlib import Path
 from interlock.workspace.projects.settings import toolsets_in
 
 
-def toolsets_wanted(home: Path) -> tuple[str, ...] | None:
+def configured_toolsets(home: Path) -> tuple[str, ...] | None:
     """Those in the user's `config.toml`; None for all.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.gate.policy import is_trusted_now
+from interlock.app.gate.policy import is_policy_trusted
 from interlock.app.notes.refusals import FolderNotTrusted, FolderOutside, NoProject, Unsettled
 from interlock.app.notes.sync import Synced, sync
 from interlock.app.refusals import NoSuchDirectory
@@ -171,7 +171,7 @@ def _chosen(folders: Mapping[str, str], root: Path) -> str:
 def _is_trusted(home: Path, root: Path) -> bool:
     """Agents write notes in every mode, so where these lie is the user's to say."""
     try:
-        return is_trusted_now(home, root, project.policy_in(root))
+        return is_policy_trusted(home, root, project.policy_in(root))
     except SettingsBroken:
         return False
 

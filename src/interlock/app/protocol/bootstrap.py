@@ -15,12 +15,12 @@ from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import disclosure_log
 
-LOOK_BACK = 50
+RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
-FORGETFUL = ("startup", "clear")
+FORGETTING_SOURCES = ("startup", "clear")
 """Sources after which a conversation knows nothing of what it was told."""
 
-MEANING = {
+MODE_MEANINGS = {
     "analysis": "read and search only; nothing is edited and no command is run",
     "planning": "nothing is edited; commands that only read are run",
     "coding": "everything is allowed that the project allows",
@@ -28,19 +28,19 @@ MEANING = {
 }
 
 
-def bootstrap(
+def assemble_bootstrap(
     app: App,
     state: SessionState,
     remarks: Sequence[str] = (),
     *,
-    said: frozenset[str] = frozenset(),
+    already_told: frozenset[str] = frozenset(),
 ) -> Briefing:
     """`remarks` are about the project around it; what was `said` is left out."""
     # Here and not above: these are the parts of the package that only this needs.
     from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
     from interlock.app.notes.project_notes import BUDGET, OpenedNotes, open_notes  # noqa: PLC0415
 
-    parts, budget = _standing(app, state, remarks), BUDGET
+    parts, budget = _session_parts(app, state, remarks), BUDGET
     try:
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
@@ -50,37 +50,39 @@ def bootstrap(
     except StoreFailure as failure:
         # Of the index, most likely: a session begins all the same.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
-    return assemble_briefing(parts, budget=budget, told_digests=said)
+    return assemble_briefing(parts, budget=budget, told_digests=already_told)
 
 
-def summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
+def session_summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
     """Where the session stands, without what the project knows."""
-    return assemble_briefing(_standing(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
+    return assemble_briefing(_session_parts(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
 
 
-def tell(app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation) -> str:
+def tell_conversation(
+    app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation
+) -> str:
     """The text for a conversation that begins or goes on; empty where it knows all of it."""
     host, name = conversation.host, conversation.id
-    is_new = conversation.source in FORGETFUL
+    is_new = conversation.source in FORGETTING_SOURCES
     said = frozenset[str]() if is_new else disclosure_log.recall(app.home, host, name)
-    found = bootstrap(app, state, remarks, said=said)
+    found = assemble_bootstrap(app, state, remarks, already_told=said)
     with suppress(OSError):  # then it is said once more
         known = (*said, *found.shown_digests)
         disclosure_log.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
     return found.text
 
 
-def _standing(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
+def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
     return [
-        BriefingPart("Interlock session", tuple(_session(state, remarks))),
-        BriefingPart("Open runs", tuple(_runs(app, state))),
-        BriefingPart("Other sessions here", tuple(_others(app, state))),
+        BriefingPart("Interlock session", tuple(_session_lines(state, remarks))),
+        BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
+        BriefingPart("Other sessions here", tuple(_other_session_lines(app, state))),
     ]
 
 
-def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
+def _session_lines(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"{state.session_id} in {state.project}."
-    yield f"Mode: {state.current_mode} ({MEANING[state.current_mode]})."
+    yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
     if state.active_feature or state.active_task:
         yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
     if logbook := state.protocol_start_evidence.get("logbook"):
@@ -88,10 +90,10 @@ def _session(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield from remarks
 
 
-def _runs(app: App, state: SessionState) -> Iterator[str]:
+def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
     rows = [
         row
-        for row in app.reader.newest_runs(limit=LOOK_BACK)
+        for row in app.reader.newest_runs(limit=RECENT_RUNS_MAX)
         if row.workspace == state.worktree and row.status in ("open", "waiting")
     ]
     if rows:
@@ -103,7 +105,7 @@ def _runs(app: App, state: SessionState) -> Iterator[str]:
         )
 
 
-def _others(app: App, state: SessionState) -> Iterator[str]:
+def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
     for session in app.reader.attended_in(state.worktree):
         stream = app.reader.stream(session)
         attended = stream.head.attended if stream and stream.head else None

@@ -5,30 +5,30 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.protocol.publish import unpublish
+from interlock.app.protocol.publish import unpublish_session
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import SessionId
 from interlock.store import gate_rows
 
 
-class Deleted(msgspec.Struct, frozen=True):
+class SessionDeletion(msgspec.Struct, frozen=True):
     session: SessionId
-    left: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
     """What is still in the project, each in a sentence that says why."""
 
 
-def delete(app: App, asked: str) -> Deleted | NoSuchSession:
+def delete(app: App, id_or_prefix: str) -> SessionDeletion | NoSuchSession:
     """Remove a session and everything that only it names. There is no way back.
 
     Its note in the project goes too, unless a person has written into it.
     """
-    session = find_session(app.reader, asked)
+    session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
     stream = app.reader.stream(session)
     app.log.delete(session)
     gate_rows.withdraw(app.home, session)
     if stream is None or stream.head is None:
-        return Deleted(session)
-    return Deleted(session, unpublish(app, session, Path(stream.head.workspace)))
+        return SessionDeletion(session)
+    return SessionDeletion(session, unpublish_session(app, session, Path(stream.head.workspace)))

@@ -17,7 +17,7 @@ from interlock.app.callers.caller import (
 )
 from interlock.app.context import App
 from interlock.app.gate import policy as policies
-from interlock.app.gate.policy import Standing
+from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
 from interlock.app.runs.workspace_snapshot import observe_workspace
 from interlock.core import ids
@@ -34,44 +34,44 @@ from interlock.store import gate_rows
 from interlock.store.failures import StoreFailure, StreamMoved
 from interlock.workspace.projects import logbooks, project
 
-SAME_CLIENT = ("compact", "clear")
+SAME_CLIENT_SOURCES = ("compact", "clear")
 """A conversation that begins so goes on in the client that had it, maybe under another name."""
 
 
-class Begun(msgspec.Struct, frozen=True):
+class StartedSession(msgspec.Struct, frozen=True):
     session: SessionId
     is_new: bool
     state: SessionState
 
 
-def begin(app: App, root: Path, conversation: Conversation) -> Begun:
+def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
     """The session of a conversation in the project at `root`, begun or gone on with."""
-    return _begin(app, root, conversation, _known(app, conversation))
+    return _begin_session(app, root, conversation, _continued_session(app, conversation))
 
 
 def start(
-    app: App, root: Path, asked: str | None = None
-) -> Begun | CallerUnknown | ChangeNotAllowed:
+    app: App, root: Path, session_prefix: str | None = None
+) -> StartedSession | CallerUnknown | ChangeNotAllowed:
     """For a client or a user who wants a session here: the one that is meant, or a new one.
 
     A conversation that is known and has no session gets one of its own, as from its hook.
     """
     conversation = own_conversation(app)
-    named = asked or app.environment.get(SESSION_VARIABLE)
+    named = session_prefix or app.environment.get(SESSION_VARIABLE)
     if conversation and not named:
         known = app.reader.of_host(conversation.host, conversation.id)
-        attended = _attended(app, known) if known else None
+        attended = _attended_head(app, known) if known else None
         has_ended = attended is not None and attended.status == "ended"
-        return _begin(app, root, conversation, None if has_ended else known)
-    found = resolve_caller(app, CallerClues(root, session=asked))
+        return _begin_session(app, root, conversation, None if has_ended else known)
+    found = resolve_caller(app, CallerClues(root, session=session_prefix))
     if isinstance(found, SeveralSessions) or found == NO_SESSION:
-        return _begin(app, root, conversation, None)
+        return _begin_session(app, root, conversation, None)
     return join(app, root, conversation, found) if isinstance(found, str) else found
 
 
 def join(
     app: App, root: Path, conversation: Conversation | None, session: SessionId
-) -> Begun | ChangeNotAllowed:
+) -> StartedSession | ChangeNotAllowed:
     """From now on the conversation belongs to `session`, if that is of the project at `root`.
 
     The mode of the session holds then, so an agent joins only where it could go by itself.
@@ -82,28 +82,30 @@ def join(
     what = f"joining session {session}"
     if project.root_of(Path(stream.head.workspace)) != root:
         return ChangeNotAllowed(what, f"it belongs to {stream.head.workspace}")
-    policy, there = _standing_in(app, root).policy, stream.head.attended
+    policy, there = _effective_policy_in(app, root).policy, stream.head.attended
     if conversation and there and not _is_bound(app, conversation, session):
         before = _mode_of(app, conversation) or policy.first_mode
         why = mode_change_objection(before, there.mode, policy, has_task=bool(there.task))
         if before != there.mode and why:
             return ChangeNotAllowed(f"{what}, which is in mode {there.mode},", why)
-    return _begin(app, root, conversation, session)
+    return _begin_session(app, root, conversation, session)
 
 
-def take_up(app: App, workspace: Path, session: SessionId) -> Begun | ChangeNotAllowed | None:
+def move_conversation(
+    app: App, workspace: Path, session: SessionId
+) -> StartedSession | ChangeNotAllowed | None:
     """The caller goes on with an older session: its conversation comes along, so the gate does too.
 
     None where there is nothing to do: no gate here, no conversation, or it is there already.
     """
-    if session not in moves(app, workspace, (session,)):
+    if session not in sessions_to_move_to(app, workspace, (session,)):
         return None
     root, conversation = project.root_of(workspace), own_conversation(app)
     assert root is not None, "a move is within a project"
     return join(app, root, conversation, session)
 
 
-def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
+def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
     """Those of `sessions` that the caller's conversation would have to move to."""
     root = project.root_of(workspace) if os.path.isdir(workspace) else None
     conversation = own_conversation(app)
@@ -123,8 +125,8 @@ def moves(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[Sessi
 def change_mode(
     app: App, session: SessionId, mode: Mode, *, by: Actor, task: str | None = None
 ) -> SessionState | gated_session.AttendanceRefusal:
-    standing = _standing_of(app, session)
-    return _change(
+    standing = _effective_policy_of(app, session)
+    return _record_change(
         app,
         session,
         standing,
@@ -137,10 +139,10 @@ def change_mode(
 def change_work(
     app: App, session: SessionId, work: WorkUpdate
 ) -> SessionState | gated_session.AttendanceRefusal:
-    return _change(
+    return _record_change(
         app,
         session,
-        _standing_of(app, session),
+        _effective_policy_of(app, session),
         lambda stream: gated_session.change_work(stream, work, at_ms=app.clock.now_ms()),
     )
 
@@ -148,10 +150,10 @@ def change_work(
 def change_status(
     app: App, session: SessionId, status: SessionStatus, reason: str
 ) -> SessionState | gated_session.AttendanceRefusal:
-    return _change(
+    return _record_change(
         app,
         session,
-        _standing_of(app, session),
+        _effective_policy_of(app, session),
         lambda stream: gated_session.change_status(
             stream, status, reason, at_ms=app.clock.now_ms()
         ),
@@ -168,7 +170,7 @@ def state_of(app: App, session: SessionId) -> SessionState | gated_session.Sessi
     return found or gated_session.SessionNotAttended(session)
 
 
-def publish(app: App, session: SessionId, standing: Standing) -> None:
+def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
     """Tell the gate what is so now."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -182,7 +184,7 @@ def publish(app: App, session: SessionId, standing: Standing) -> None:
     row = GateRow(session, attended.mode, attended.is_started, attended.task, stream.version)
     rows = [
         gate_rows.Published(
-            host, name, stream.head.workspace, row, standing.policy.is_simple, standing.stamp
+            host, name, stream.head.workspace, row, effective.policy.is_simple, effective.stamp
         )
         for host, name in attended.hosts
         # A conversation that has gone on to another session is bound by that one.
@@ -191,20 +193,20 @@ def publish(app: App, session: SessionId, standing: Standing) -> None:
     gate_rows.write(app.home, rows)
 
 
-def _known(app: App, conversation: Conversation) -> SessionId | None:
+def _continued_session(app: App, conversation: Conversation) -> SessionId | None:
     """What a conversation goes on with. What is not known opens a session of its own."""
     known = app.reader.of_host(conversation.host, conversation.id)
-    if known is not None or conversation.source not in SAME_CLIENT:
+    if known is not None or conversation.source not in SAME_CLIENT_SOURCES:
         return known
     # The conversation has another name now, and is held by the process that held it before.
     before = own_conversation(app)
     return app.reader.of_host(before.host, before.id) if before else None
 
 
-def _begin(
+def _begin_session(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
-) -> Begun:
-    standing = _standing_in(app, root)
+) -> StartedSession:
+    standing = _effective_policy_in(app, root)
     policy, evidence = standing.policy, dict[str, str]()
     fresh = ids.session_id(app.entropy(ids.RANDOM_BYTES))
     while True:
@@ -214,7 +216,7 @@ def _begin(
             stream = Stream(fresh)
         seen = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
-            evidence = _evidence(app, root, stream.session, policy.profile, seen)
+            evidence = _start_evidence(app, root, stream.session, policy.profile, seen)
         planned = gated_session.begin(
             stream,
             str(root),
@@ -225,15 +227,21 @@ def _begin(
             observation=seen,
             at_ms=app.clock.now_ms(),
         )
-        if planned is None or _append(app, planned):
-            return Begun(stream.session, is_new, _after(app, stream.session, standing))
+        if planned is None or _try_append(app, planned):
+            return StartedSession(
+                stream.session, is_new, _publish_state(app, stream.session, standing)
+            )
 
 
-def _evidence(
-    app: App, root: Path, session: SessionId, profile: Profile, seen: ObservationRecorded | None
+def _start_evidence(
+    app: App,
+    root: Path,
+    session: SessionId,
+    profile: Profile,
+    observation: ObservationRecorded | None,
 ) -> dict[str, str]:
     """What was found out and made at the start. A logbook that cannot be written stops nobody."""
-    branch = (seen.git_branch or "detached") if seen else "no git"
+    branch = (observation.git_branch or "detached") if observation else "no git"
     found = {"branch": branch, "profile": profile}
     if profile == "light":
         return found
@@ -257,19 +265,19 @@ def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -
 
 def _mode_of(app: App, conversation: Conversation) -> Mode | None:
     known = app.reader.of_host(conversation.host, conversation.id)
-    attended = _attended(app, known) if known else None
+    attended = _attended_head(app, known) if known else None
     return attended.mode if attended else None
 
 
-def _attended(app: App, session: SessionId) -> Attended | None:
+def _attended_head(app: App, session: SessionId) -> Attended | None:
     stream = app.reader.stream(session)
     return stream.head.attended if stream and stream.head else None
 
 
-def _change(
+def _record_change(
     app: App,
     session: SessionId,
-    standing: Standing,
+    effective: EffectivePolicy,
     decide: Callable[[Stream], Plan | gated_session.AttendanceRefusal | None],
 ) -> SessionState | gated_session.AttendanceRefusal:
     while True:
@@ -278,13 +286,13 @@ def _change(
         planned = decide(stream)
         if planned is not None and not isinstance(planned, Plan):
             return planned
-        if planned is None or _append(app, planned):
-            return _after(app, session, standing)
+        if planned is None or _try_append(app, planned):
+            return _publish_state(app, session, effective)
 
 
-def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
-    publish(app, session, standing)
-    if standing.policy.profile != "light":
+def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> SessionState:
+    publish_to_gate(app, session, effective)
+    if effective.policy.profile != "light":
         from interlock.app.protocol.publish import publish_session  # noqa: PLC0415 (10 ms)
 
         # Where that fails it is done, and said, when the next session starts. What was asked for
@@ -296,7 +304,7 @@ def _after(app: App, session: SessionId, standing: Standing) -> SessionState:
     return found
 
 
-def _append(app: App, planned: Plan) -> bool:
+def _try_append(app: App, planned: Plan) -> bool:
     try:
         app.log.append(planned)
     except StreamMoved:
@@ -304,7 +312,7 @@ def _append(app: App, planned: Plan) -> bool:
     return True
 
 
-def _standing_of(app: App, session: SessionId) -> Standing:
+def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
@@ -312,11 +320,11 @@ def _standing_of(app: App, session: SessionId) -> Standing:
     try:
         os.stat(root / project.CONFIG)
     except (FileNotFoundError, NotADirectoryError):
-        return Standing(Policy())
+        return EffectivePolicy(Policy())
     except OSError:
         pass  # it may well be there, and who reads it says what is wrong
-    return _standing_in(app, root)
+    return _effective_policy_in(app, root)
 
 
-def _standing_in(app: App, root: Path) -> Standing:
-    return policies.standing(app.home, root, at_ms=app.clock.now_ms())
+def _effective_policy_in(app: App, root: Path) -> EffectivePolicy:
+    return policies.load_effective_policy(app.home, root, at_ms=app.clock.now_ms())

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.gate.policy import standing
+from interlock.app.gate.policy import load_effective_policy
 from interlock.app.notes.explain import explain_note
 from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
 from interlock.app.notes.refusals import BadName, NoProject, NoteRefusal, NotOurs, NotWritten
@@ -39,10 +39,10 @@ from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.projects import project
 from interlock.workspace.projects.notes_folder import Deleted, Folder
 
-CATCH_UP_MAX = 10
-WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
-LAST_WAIT_SECONDS = 2.0  # there is no later for a session that is deleted
-DIGITS_MAX = 12  # of a version; whoever edits a note may write any
+OUTDATED_SESSIONS_MAX = 10
+LOCK_WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
+UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # there is no later for a session that is deleted
+VERSION_DIGITS_MAX = 12  # of a version; whoever edits a note may write any
 
 
 def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
@@ -59,26 +59,26 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
     has_gaps = any(run.gaps_open for run in stream.head.runs)
     gaps = tuple(found.gap for found in open_gaps(app, session)) if has_gaps else ()
     page = session_page(session, stream.version, stream.head, folded, gaps)
-    done = publish(app, notes, page)
+    done = publish_page(app, notes, page)
     if isinstance(done, Done) and done.result == "created":
-        _keep_from_git(notes)
+        _exclude_from_git(notes)
     if folded and folded.status == "active" and isinstance(done, Done):
-        publish(app, notes, current_page(session))
+        publish_page(app, notes, current_page(session))
     return done
 
 
 @told
-def publish(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteRefusal:
+def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteRefusal:
     """Write the page, unless a newer one is there. What people wrote below its line stays."""
     path = f"{page.name}.md"
-    with notes.lock.held(WAIT_SECONDS):
+    with notes.lock.held(LOCK_WAIT_SECONDS):
         found = notes.folder.read(path)
         if isinstance(found, Outside):
             return BadName(path, found.reason)
         known = parse_note(found.text, path=path) if found else None
         if known and known.type not in PUBLISHED_TYPES:
             return NotOurs(path)
-        if known and _version(known.front.values) > _version(page.metadata):
+        if known and _page_version(known.front.values) > _page_version(page.metadata):
             return Done("unchanged", path, page.name, "")
         text = compose_note(
             title=page.title,
@@ -94,7 +94,7 @@ def publish(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteR
         return put(app, notes, path, text, found=found, result="replaced" if found else "created")
 
 
-def unpublish(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
+def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
     """Take away what was published of a session, but not what a person has written into it.
 
     The session itself is gone, so nothing may fail here: what is returned says what stays and why.
@@ -106,46 +106,46 @@ def unpublish(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
         return (f"What was published of it, if anything, stays: {explain_note(place).error}.",)
     pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
-    there = [path for path in pages if _may_be_of(session, Folder(place.folder), path)]
+    there = [path for path in pages if _may_mention_session(session, Folder(place.folder), path)]
     if not there:
         return ()
     try:
         notes = open_notes(app, workspace)
         if not isinstance(notes, OpenedNotes):
-            return tuple(_stays(path, explain_note(notes).error) for path in there)
-        with notes.lock.held(LAST_WAIT_SECONDS):
-            left = [_taken_away(notes, path, session) for path in there]
+            return tuple(_still_there_message(path, explain_note(notes).error) for path in there)
+        with notes.lock.held(UNPUBLISH_LOCK_WAIT_SECONDS):
+            left = [_remove_page(notes, path, session) for path in there]
     except StoreFailure as failure:
-        left = [_stays(path, str(failure)) for path in there]
+        left = [_still_there_message(path, str(failure)) for path in there]
     return tuple(one for one in left if one)
 
 
-def _may_be_of(session: SessionId, folder: Folder, path: str) -> bool:
+def _may_mention_session(session: SessionId, folder: Folder, path: str) -> bool:
     try:
-        return _page_of(session, folder, path) is not None
+        return _read_page_of(session, folder, path) is not None
     except FolderFailure:
         return True
 
 
-def _page_of(session: SessionId, folder: Folder, path: str) -> Found | None:
+def _read_page_of(session: SessionId, folder: Folder, path: str) -> Found | None:
     """What lies there, if it speaks of this session: the pointer may lead to another by now."""
     found = folder.read(path)
     return found if isinstance(found, Found) and session in found.text else None
 
 
-def _taken_away(notes: OpenedNotes, path: str, session: SessionId) -> str:
+def _remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
     """What stays of the page, in words; nothing where it is gone. The caller holds the lock."""
     try:
-        found = _page_of(session, notes.folder, path)
+        found = _read_page_of(session, notes.folder, path)
         if found is None:
             return ""
         if user_text_in(found.text):
-            return _stays(path, "somebody has written into it")
+            return _still_there_message(path, "somebody has written into it")
         done = notes.folder.delete(path, expected=found.digest)
     except FolderFailure as failure:
-        return _stays(path, str(failure))
+        return _still_there_message(path, str(failure))
     if not isinstance(done, Deleted):
-        return _stays(path, "somebody changed it at the same moment")
+        return _still_there_message(path, "somebody changed it at the same moment")
     try:
         notes.index.erase(path)
     except StoreFailure as failure:
@@ -153,11 +153,11 @@ def _taken_away(notes: OpenedNotes, path: str, session: SessionId) -> str:
     return ""
 
 
-def _stays(path: str, why: str) -> str:
-    return f"`{path}` is still there: {why}. Delete it by hand if it is not needed."
+def _still_there_message(path: str, reason: str) -> str:
+    return f"`{path}` is still there: {reason}. Delete it by hand if it is not needed."
 
 
-def _keep_from_git(notes: OpenedNotes) -> None:
+def _exclude_from_git(notes: OpenedNotes) -> None:
     """Notes of sessions are of this machine; the others are the project's."""
     sessions = os.path.relpath(notes.folder.root, notes.root)
     if not sessions.startswith(".."):
@@ -165,44 +165,44 @@ def _keep_from_git(notes: OpenedNotes) -> None:
             project.exclude(notes.root, f"{sessions}/sessions/")
 
 
-def catch_up(app: App, root: Path) -> tuple[str, ...]:
+def publish_outdated_sessions(app: App, root: Path) -> tuple[str, ...]:
     """Publish the sessions of the project whose notes are older than they are.
 
     Nobody is stopped where that fails: what is returned is to be said about it.
     """
-    if standing(app.home, root, at_ms=app.clock.now_ms()).policy.profile == "light":
+    if load_effective_policy(app.home, root, at_ms=app.clock.now_ms()).policy.profile == "light":
         return ()
     try:
         notes = open_notes(app, root)
-        late = _late(app, notes, root) if isinstance(notes, OpenedNotes) else notes
+        late = _outdated_sessions(app, notes, root) if isinstance(notes, OpenedNotes) else notes
         if not isinstance(late, list):
-            return _why(late)
+            return _not_written_message(late)
         for session in late:
             done = publish_session(app, session)
             if not isinstance(done, Done):
-                return _why(done)
+                return _not_written_message(done)
     except StoreFailure as failure:
-        return _why(NotWritten(str(failure), failure.hint))
+        return _not_written_message(NotWritten(str(failure), failure.hint))
     return ()
 
 
-def _why(refusal: NoteRefusal) -> tuple[str, ...]:
+def _not_written_message(refusal: NoteRefusal) -> tuple[str, ...]:
     return (f"The note of the session was not written: {explain_note(refusal).error}.",)
 
 
 @told
-def _late(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
+def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
     """Sessions of which there is more to say than their notes do."""
     late: list[SessionId] = []
-    for session in app.reader.attended_in(str(root))[:CATCH_UP_MAX]:
+    for session in app.reader.attended_in(str(root))[:OUTDATED_SESSIONS_MAX]:
         stream = app.reader.stream(session)
         row = notes.index.by_path(f"{session_note_name(session)}.md")
-        if stream and (row is None or _version(row.front) < stream.version):
+        if stream and (row is None or _page_version(row.front) < stream.version):
             late.append(session)
     return late
 
 
-def file_of(app: App, session: SessionId, done: Done) -> Path:
+def published_file(app: App, session: SessionId, done: Done) -> Path:
     """Where the note that was published lies on the disk."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -212,7 +212,7 @@ def file_of(app: App, session: SessionId, done: Done) -> Path:
     return place.folder / done.path
 
 
-def _version(metadata: Metadata) -> int:
+def _page_version(metadata: Metadata) -> int:
     said = str(metadata.get("version", ""))
-    is_ours = said.isascii() and said.isdigit() and len(said) <= DIGITS_MAX
+    is_ours = said.isascii() and said.isdigit() and len(said) <= VERSION_DIGITS_MAX
     return int(said) if is_ours else 0

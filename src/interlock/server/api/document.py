@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock import __version__
-from interlock.app.admin.server_process import PORT
+from interlock.app.admin.server_process import DEFAULT_PORT
 from interlock.server.api.operation import Operation, Schema
 from interlock.server.http_refusals import AnyCode, Refused, status_of
 
@@ -63,7 +63,7 @@ _SECURITY: Schema = {
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
-        "name": f"interlock_{PORT}",
+        "name": f"interlock_{DEFAULT_PORT}",
         "description": "The number is the server's port.",
     },
 }

@@ -210,7 +210,7 @@ def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
 
 def _delete(app: App, at: OneSession, _: None) -> Deleted | NoSuchSession:
     done = deletion.delete(app, at.session)
-    return done if isinstance(done, NoSuchSession) else Deleted(done.session, done.left)
+    return done if isinstance(done, NoSuchSession) else Deleted(done.session, done.leftovers)
 
 
 def _cancel(app: App, at: OneSession, _: None) -> NoSuchSession | Refused:

@@ -42,7 +42,7 @@ def answer(asked: Asked) -> GoTo | Shown | Explanation:
     if not isinstance(found, PendingApproval):
         return explain(found)
     reason, verdict = asked.word("reason").strip(), asked.word("verdict")
-    if not asked.secret.is_shown(asked.word("shown"), "approval", _content(found)):
+    if not asked.secret.is_content_signature(asked.word("shown"), "approval", _content(found)):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
         return _shown(asked, Again(found.approval, why, reason), status=409)
     match verdict:
@@ -61,7 +61,9 @@ def answer(asked: Asked) -> GoTo | Shown | Explanation:
 
 def _shown(asked: Asked, again: Again | None, *, status: int = 200) -> Shown:
     waiting = use.list_pending(asked.app)
-    cards = [Card(one, asked.secret.shown("approval", _content(one))) for one in waiting]
+    cards = [
+        Card(one, asked.secret.content_signature("approval", _content(one))) for one in waiting
+    ]
     facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
     # What came of a form is not asked for again by itself: it would be another request.
     return Shown("approvals.html", "Approvals", facts, live=None if again else "", status=status)

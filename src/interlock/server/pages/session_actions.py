@@ -92,9 +92,9 @@ def delete(asked: Asked, found: Found) -> GoTo | Shown | Explanation:
     done = deletion.delete(asked.app, found.session)
     if isinstance(done, NoSuchSession):
         return explain(done)
-    if done.left:
+    if done.leftovers:
         error = "The session is deleted, but not everything that was published of it"
-        return Shown("error.html", error, {"error": error, "hint": " ".join(done.left)})
+        return Shown("error.html", error, {"error": error, "hint": " ".join(done.leftovers)})
     return GoTo("/sessions", "deleted")
 
 

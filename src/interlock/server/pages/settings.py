@@ -6,7 +6,13 @@ from pathlib import Path
 from starlette.routing import Route
 
 from interlock.app.admin.access import COOKIE_MS
-from interlock.app.admin.data_inventory import elsewhere, forget_all, is_private, is_shared, kept
+from interlock.app.admin.data_inventory import (
+    client_installs,
+    forget_all_command,
+    is_private,
+    is_shared_store,
+    list_stored_data,
+)
 from interlock.app.admin.diagnostics import about, diagnostics
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.server.console import Asked, Console, Shown
@@ -30,7 +36,7 @@ def settings(asked: Asked) -> Shown:
 
 def data(asked: Asked) -> Shown:
     home = asked.app.home
-    found, installs = kept(home, asked.app.store_label), elsewhere(home)
+    found, installs = list_stored_data(home, asked.app.store_label), client_installs(home)
     facts = {
         "home": home,
         "quoted": shlex.quote(str(home)),
@@ -39,8 +45,8 @@ def data(asked: Asked) -> Shown:
         "size": sum(one.size for one in found),
         "installs": [] if isinstance(installs, str) else installs,
         "unknown": installs if isinstance(installs, str) else "",
-        "forget_all": forget_all(home, () if isinstance(installs, str) else installs),
-        "place": asked.app.store_label if is_shared(asked.app.store_label) else "",
+        "forget_all": forget_all_command(home, () if isinstance(installs, str) else installs),
+        "place": asked.app.store_label if is_shared_store(asked.app.store_label) else "",
         "cookie_days": COOKIE_MS // 86_400_000,
     }
     return Shown("data.html", "What is stored about me", facts)

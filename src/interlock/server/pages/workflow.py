@@ -12,10 +12,10 @@ from interlock.app.catalogue.workflow_files import (
     WorkflowFile,
     content_of,
     find_workflow,
-    look_up,
-    pinned_form,
+    find_workflow_file,
+    pinned_workflow,
 )
-from interlock.app.catalogue.workflow_files import usage as usage_of_all
+from interlock.app.catalogue.workflow_files import usage_by_workflow as usage_of_all
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
@@ -80,7 +80,7 @@ def workflow(asked: Asked) -> Shown | Explanation | Download:
     project = chosen_project(asked)
     if isinstance(project, Explanation):
         return project
-    found = look_up(asked.app, project, asked.params["id"])
+    found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
         return missing(asked, found)
     if asked.word("download"):
@@ -151,7 +151,7 @@ def pinned(asked: Asked) -> Shown | Explanation | Download:
     name, wanted = asked.params["id"], asked.params["hash"]
     hint = f"/workflows/{name}?tab=used shows what its sessions are pinned to."
     try:
-        found = pinned_form(asked.app, name, wanted)
+        found = pinned_workflow(asked.app, name, wanted)
     except StoreFailure as failure:
         return Explanation("unknown_workflow", str(failure), failure.hint)
     if found is None:
@@ -262,7 +262,7 @@ def _compiled(asked: Asked, found: WorkflowFile) -> Facts:
     assert found.compiled is not None, "it has this tab"
     pin = found.compiled.pinned
     try:
-        is_stored = pinned_form(asked.app, pin.workflow.id, pin.hash) is not None
+        is_stored = pinned_workflow(asked.app, pin.workflow.id, pin.hash) is not None
     except StoreFailure:
         is_stored = False
     return {

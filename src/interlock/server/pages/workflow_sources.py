@@ -6,12 +6,12 @@ Nothing is fetched unless somebody presses a button that says so.
 from starlette.routing import Route
 
 from interlock.app.catalogue.sources import (
-    Outcome,
-    Row,
+    SourceExplanation,
     SourceFailure,
-    Words,
+    SourceRow,
+    SyncOutcome,
     add_source,
-    explain,
+    explain_source_refusal,
     list_sources,
     remove_source,
     sync_sources,
@@ -45,9 +45,9 @@ def add(asked: Asked) -> GoTo | Shown:
             clock=asked.app.clock,
         )
     except SourceFailure as failure:
-        return _page(asked, Words("source_failed", str(failure), failure.hint))
-    if not isinstance(added, Row):
-        return _page(asked, explain(added))
+        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
+    if not isinstance(added, SourceRow):
+        return _page(asked, explain_source_refusal(added))
     return GoTo(PAGE, said="source_added")
 
 
@@ -55,9 +55,9 @@ def fetch(asked: Asked) -> GoTo | Shown:
     try:
         outcomes = sync_sources(asked.app.home, asked.word("name"), asked.app.clock)
     except SourceFailure as failure:
-        return _page(asked, Words("source_failed", str(failure), failure.hint))
+        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
     if not isinstance(outcomes, tuple):
-        return _page(asked, explain(outcomes))
+        return _page(asked, explain_source_refusal(outcomes))
     for outcome in outcomes:
         if outcome.error:
             return _page(asked, _failed(outcome, outcome.error))
@@ -68,13 +68,13 @@ def remove(asked: Asked) -> GoTo | Shown:
     try:
         removed = remove_source(asked.app.home, asked.word("name"))
     except SourceFailure as failure:
-        return _page(asked, Words("source_failed", str(failure), failure.hint))
-    if not isinstance(removed, Row):
-        return _page(asked, explain(removed))
+        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
+    if not isinstance(removed, SourceRow):
+        return _page(asked, explain_source_refusal(removed))
     return GoTo(PAGE, said="source_removed")
 
 
-def _page(asked: Asked, wrong: Words | None) -> Shown:
+def _page(asked: Asked, wrong: SourceExplanation | None) -> Shown:
     is_adding = asked.path.endswith("/add")
     typed = {name: asked.word(name) if is_adding else "" for name in _FIELDS}
     return Shown(
@@ -92,6 +92,8 @@ def _typed(asked: Asked, name: str) -> str | None:
     return asked.word(name).strip() or None
 
 
-def _failed(outcome: Outcome, error: str) -> Words:
+def _failed(outcome: SyncOutcome, error: str) -> SourceExplanation:
     kept = " What was fetched before stays in use." if outcome.commit else ""
-    return Words("source_failed", f"{outcome.name}: {error}", f"{outcome.hint or ''}{kept}")
+    return SourceExplanation(
+        "source_failed", f"{outcome.name}: {error}", f"{outcome.hint or ''}{kept}"
+    )

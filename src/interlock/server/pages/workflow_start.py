@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.catalogue.workflow_files import WorkflowFile, look_up
+from interlock.app.catalogue.workflow_files import WorkflowFile, find_workflow_file
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
@@ -55,7 +55,7 @@ def begin(asked: Asked) -> GoTo | Shown | Explanation:
     project = known_workspace(asked.app, asked.word("project"))
     if isinstance(project, Explanation):
         return project
-    found = look_up(asked.app, project, asked.params["id"])
+    found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
         return missing(asked, found)
     if found.workflow is None or not found.can_start:
@@ -109,7 +109,7 @@ def _page(asked: Asked, wrong: Wrong | None) -> Shown | Explanation:
     project = chosen_project(asked)
     if isinstance(project, Explanation):
         return project
-    found = look_up(asked.app, project, asked.params["id"])
+    found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
         return missing(asked, found)
     facts = header(found, project)

@@ -12,10 +12,10 @@ from interlock.app.catalogue.workflow_files import (
     Entry,
     Place,
     Usage,
-    handle,
     is_routine,
     list_workflows,
-    usage,
+    usage_by_workflow,
+    workflow_handle,
 )
 from interlock.app.explanation import Explanation
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
@@ -68,7 +68,7 @@ def workflows(asked: Asked) -> Shown | Explanation:
         return project
     tag, source, query = asked.word("tag"), asked.word("source"), asked.word("q")
     listing = list_workflows(asked.app, project, tags=(tag,) if tag else (), query=query)
-    used = usage(asked.app)
+    used = usage_by_workflow(asked.app)
     chosen = [entry for entry in listing.entries if source in ("", entry.place.origin)]
     rows = [_row(entry, used.get(entry.workflow.id), project) for entry in chosen]
     broken = [file for file in listing.broken if _fits(file, tag=tag, source=source, query=query)]
@@ -117,7 +117,7 @@ def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
 
 
 def linked(place: Place, project: Path | None) -> Linked:
-    return Linked(place.origin, str(place.path), address(handle(place), project))
+    return Linked(place.origin, str(place.path), address(workflow_handle(place), project))
 
 
 _COMPARED: dict[str, Json] = {
@@ -140,7 +140,7 @@ def _asked_of(operator: Operator) -> tuple[str, str]:
 
 def _row(entry: Entry, used: Usage | None, project: Path | None) -> Row:
     name = entry.workflow.id
-    named = handle(entry.place) if name in OWN_PAGES else name
+    named = workflow_handle(entry.place) if name in OWN_PAGES else name
     return Row(
         entry,
         address(named, project),
