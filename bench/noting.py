@@ -5,12 +5,12 @@ from pathlib import Path
 
 from bench.measure import Row
 from interlock.app.context import App, open_app
-from interlock.app.notes.edit import Change, edit
-from interlock.app.notes.knowledge import knowledge
+from interlock.app.notes.edit import NoteChange, apply_note_edit
+from interlock.app.notes.knowledge import project_knowledge
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read
-from interlock.app.notes.search import Search, search
-from interlock.app.notes.write import Draft, write
+from interlock.app.notes.read import read_note_text
+from interlock.app.notes.search import NoteQuery, search
+from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.notes import edits
 from interlock.core.notes.budget import assemble_briefing
 
@@ -46,24 +46,26 @@ def _measured(app: App, notes: OpenedNotes, size: int, words: list[str], raw: Ro
     shown, told = Row(f"read one of {many}"), Row(f"what a session is told of {many}")
     found, common = Row(f"search {many}, two words"), Row(f"search {many}, a word in most")
     for number in range(TIMES):
-        draft = Draft(f"Fresh {number} {words[number]}", "- [fact] new #x\n- relates_to [[Note 5]]")
-        change = Change(edits.Append(f"line {number}"))
-        pair = Search(f"{words[number + 900]} {words[number + 1_900]}")
+        draft = NoteDraft(
+            f"Fresh {number} {words[number]}", "- [fact] new #x\n- relates_to [[Note 5]]"
+        )
+        change = NoteChange(edits.Append(f"line {number}"))
+        pair = NoteQuery(f"{words[number + 900]} {words[number + 1_900]}")
         notes.refresh(app)
-        written.time(lambda draft=draft: write(app, notes, draft, notes.root))
-        edited.time(lambda change=change: edit(app, notes, "Note 7", change))
-        shown.time(lambda number=number: read(app, notes, f"Note {number}"))
+        written.time(lambda draft=draft: write_draft(app, notes, draft, notes.root))
+        edited.time(lambda change=change: apply_note_edit(app, notes, "Note 7", change))
+        shown.time(lambda number=number: read_note_text(app, notes, f"Note {number}"))
         found.time(lambda pair=pair: search(app, notes, pair))
-        common.time(lambda number=number: search(app, notes, Search(words[number])))
+        common.time(lambda number=number: search(app, notes, NoteQuery(words[number])))
         told.time(lambda: _told(app, notes))
     for _ in range(5):
-        notes.forget_the_time()
+        notes.mark_stale()
         looked.time(lambda: notes.refresh(app))
     return [first, looked, written, edited, shown, found, common, told]
 
 
 def _told(app: App, notes: OpenedNotes) -> None:
-    parts = knowledge(app, notes, None)
+    parts = project_knowledge(app, notes, None)
     assert isinstance(parts, list)
     assemble_briefing(parts, budget=1_500)
 

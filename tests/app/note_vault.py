@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.app.notes.sync import Synced, sync
+from interlock.app.notes.sync import SyncReport, sync
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
@@ -30,7 +30,7 @@ class Vault:
         self.lock = WriteLock(base / "k.lock")
         self.index = NoteIndex(base / "k.db", self.lock)
 
-    def sync(self, **options: Any) -> Synced:
+    def sync(self, **options: Any) -> SyncReport:
         return sync(self.folder, self.index, self.lock, now_ms=now_ms(), **options)
 
     def put(self, path: str, text: str) -> None:

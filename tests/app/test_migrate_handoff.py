@@ -8,11 +8,11 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.handoff.export import session_handoff
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
-from interlock.app.notes.check import check
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.check import check_notes
+from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.refusals import BadName, HandoffUnread, NotWritten
-from interlock.app.notes.results import Checked
+from interlock.app.notes.refusals import BadNoteName, HandoffFileUnusable, NoteNotWritten
+from interlock.app.notes.results import NotesCheckReport
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap
 from interlock.core.handoff.page import handoff_page
@@ -99,8 +99,8 @@ def test_the_names_and_statuses_are_those_that_a_check_wants(app: App, root: Pat
     assert [one.path for one in unnamed.notes] == [
         "specs/general/tasks/TASK-001-go-on-from-handoff-md.md"
     ]
-    checked = check(app, opened(app, root))
-    assert isinstance(checked, Checked)
+    checked = check_notes(app, opened(app, root))
+    assert isinstance(checked, NotesCheckReport)
     assert [found for found in checked.findings if found.severity != "hint"] == []
 
 
@@ -273,7 +273,7 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
         for name in ("none", "", "large", "utf16", "pipe", "a\0b")
     ]
 
-    assert [found.why for found in refusals if isinstance(found, HandoffUnread)] == [
+    assert [found.reason for found in refusals if isinstance(found, HandoffFileUnusable)] == [
         "no such file or directory",
         "it is not a file",
         "it has more than 4 MB",
@@ -282,8 +282,8 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
         "embedded null byte",
     ]
     refusal = refusals[2]
-    assert isinstance(refusal, HandoffUnread)
-    assert explain_note(refusal).error == (
+    assert isinstance(refusal, HandoffFileUnusable)
+    assert explain_note_refusal(refusal).error == (
         f"`{tmp_path / 'large'}` cannot be taken over: it has more than 4 MB"
     )
     assert not (root / ".interlock" / "notes").exists()
@@ -297,8 +297,8 @@ def test_what_stands_in_the_way_is_said_before_anything_is_written(
 
     refusal = outcome(app, root, SMALL)
 
-    assert isinstance(refusal, BadName)
-    assert refusal.why == "`decisions` is a link"
+    assert isinstance(refusal, BadNoteName)
+    assert refusal.reason == "`decisions` is a link"
     assert files(root) == {}
     assert app.reader.attended_in(str(root)) == []
 
@@ -331,8 +331,8 @@ def test_a_folder_that_cannot_be_written_is_a_refusal_and_the_next_time_goes_on(
         done = taken_over(theirs, place / "project")
 
         theirs.close()
-    assert isinstance(refusal, NotWritten)
-    assert refusal.why.endswith("cannot be written: Permission denied")
+    assert isinstance(refusal, NoteNotWritten)
+    assert refusal.reason.endswith("cannot be written: Permission denied")
     assert [one.result for one in done.notes] == ["created"] * 3
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from interlock.app.notes.sync import BATCH, Synced, sync
+from interlock.app.notes.sync import BATCH_SIZE, SyncReport, sync
 from interlock.core.notes import grammar
 from interlock.core.notes import stamp as stamps
 from interlock.store.notes.index import NoteIndex
@@ -46,16 +46,16 @@ def public() -> Iterator[Vault]:
 def test_what_changed_is_read_and_the_rest_is_left_alone(vault: Vault) -> None:
     for path in ("a.md", "b/c.md", "b/d.md"):
         vault.put(path, f"see [[{path}]]")
-    assert vault.sync() == Synced(3, 0, 0, ())
+    assert vault.sync() == SyncReport(3, 0, 0, ())
     mark = vault.index.change_mark()
-    assert vault.sync() == Synced(0, 0, 0, ())
+    assert vault.sync() == SyncReport(0, 0, 0, ())
     assert vault.index.change_mark() == mark
 
     vault.put("a.md", "other")
     (vault.root / "b" / "c.md").unlink()
     (vault.root / "b" / "d.md").rename(vault.root / "e.md")
 
-    assert vault.sync() == Synced(2, 2, 0, ())
+    assert vault.sync() == SyncReport(2, 2, 0, ())
     assert vault.paths() == {"a.md", "e.md"}
     assert vault.index.change_mark() != mark
     assert vault.index.dump() == vault.rebuilt()
@@ -66,7 +66,7 @@ def test_a_file_that_was_only_touched_is_not_read_into_the_index_again(vault: Va
     vault.sync()
     os.utime(vault.root / "a.md", ns=(5_000_000_000, 5_000_000_000))
 
-    assert vault.sync() == Synced(0, 0, 0, ())
+    assert vault.sync() == SyncReport(0, 0, 0, ())
     assert vault.index.newest_notes(NoteFilter(), limit=1)[0].modified_ms == 5_000
     assert vault.index.dump() == vault.rebuilt()
 
@@ -151,31 +151,31 @@ def test_a_file_that_cannot_be_read_keeps_its_row(public: Vault) -> None:
     (public.root / "a.md").chmod(0)
     public.folder = Unprivileged(public.root)
 
-    assert public.sync() == Synced(0, 0, 0, ("a.md",))
+    assert public.sync() == SyncReport(0, 0, 0, ("a.md",))
     assert public.index.dump() == before
     (public.root / "a.md").chmod(0o644)
-    assert public.sync() == Synced(1, 0, 0, ())
+    assert public.sync() == SyncReport(1, 0, 0, ())
 
 
 def test_a_disk_that_is_not_there_takes_nothing_from_the_index(vault: Vault) -> None:
     disk = vault.base / "disk"
     vault.folder = Folder(disk / "notes")
-    assert vault.sync() == Synced(0, 0, 0, ()), "a folder that was never made is no trouble"
+    assert vault.sync() == SyncReport(0, 0, 0, ()), "a folder that was never made is no trouble"
     (disk / "notes").mkdir(parents=True)
     (disk / "notes" / "a.md").write_text("text")
     vault.sync()
 
     disk.rename(vault.base / "elsewhere")
-    assert vault.sync() == Synced(0, 0, 0, ("",))
+    assert vault.sync() == SyncReport(0, 0, 0, ("",))
     assert vault.paths() == {"a.md"}
     (vault.base / "elsewhere").rename(disk)
-    assert vault.sync() == Synced(0, 0, 0, ())
+    assert vault.sync() == SyncReport(0, 0, 0, ())
     shutil.rmtree(disk / "notes")
-    assert vault.sync() == Synced(0, 1, 0, ())
+    assert vault.sync() == SyncReport(0, 1, 0, ())
 
 
 def test_a_deadline_ends_it_early_and_the_next_call_goes_on(vault: Vault) -> None:
-    count = 2 * BATCH + 1
+    count = 2 * BATCH_SIZE + 1
     for number in range(count):
         vault.put(f"{number}.md", "text")
     seen: list[tuple[int, int]] = []
@@ -189,7 +189,7 @@ def test_a_deadline_ends_it_early_and_the_next_call_goes_on(vault: Vault) -> Non
     second = vault.sync(progress=tell)
 
     assert (second.changed, second.pending) == (count - 1, 0)
-    assert seen == [(BATCH, count), (2 * BATCH, count), (count, count)]
+    assert seen == [(BATCH_SIZE, count), (2 * BATCH_SIZE, count), (count, count)]
     assert vault.index.dump() == vault.rebuilt()
 
 
@@ -202,9 +202,9 @@ def test_a_note_that_changes_while_it_is_read_is_left_for_the_next_time(vault: V
 
     vault.put("a.md", "text")
     vault.folder = Hasty(vault.root)
-    assert vault.sync() == Synced(0, 0, 1, ())
+    assert vault.sync() == SyncReport(0, 0, 1, ())
     vault.folder = Folder(vault.root)
-    assert vault.sync() == Synced(1, 0, 0, ())
+    assert vault.sync() == SyncReport(1, 0, 0, ())
     assert vault.index.dump() == vault.rebuilt()
 
 

@@ -11,7 +11,7 @@ import pytest
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.write import Draft, write
+from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
 from tests.app.copies import copied
@@ -56,7 +56,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
         gated_sessions.begin(app, project, Conversation("claude-code", "conversation-1"))
         notes = open_notes(app, project)
         assert isinstance(notes, OpenedNotes)
-        write(app, notes, Draft("A note", "text"), project)
+        write_draft(app, notes, NoteDraft("A note", "text"), project)
 
         found = modes(shared)
 

@@ -7,7 +7,13 @@ import jsonschema
 import msgspec
 
 from interlock.app.explanation import Code
-from interlock.app.notes.results import Context, Done, Hits, NoteText, Recent
+from interlock.app.notes.results import (
+    NoteChangeResult,
+    NoteContext,
+    NoteSearchResult,
+    NoteText,
+    RecentNotes,
+)
 from interlock.core.session.answer import Answer
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.schema import of_answer
@@ -15,14 +21,14 @@ from interlock.mcp.tools import TOOLS
 
 UNLISTED: dict[str, type[msgspec.Struct]] = {
     "checkpoint_workflow": Answer,
-    "search_notes": Hits,
+    "search_notes": NoteSearchResult,
     "read_note": NoteText,
-    "write_note": Done,
-    "edit_note": Done,
-    "build_context": Context,
-    "recent_activity": Recent,
-    "move_note": Done,
-    "delete_note": Done,
+    "write_note": NoteChangeResult,
+    "edit_note": NoteChangeResult,
+    "build_context": NoteContext,
+    "recent_activity": RecentNotes,
+    "move_note": NoteChangeResult,
+    "delete_note": NoteChangeResult,
 }
 """Answers that have a shape too, though agents are not made to pay for its description."""
 VALIDATORS: dict[str, Any] = {

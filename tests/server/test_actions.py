@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from interlock.app.admin.access import load_secret
 from interlock.app.context import SystemClock, open_app
-from interlock.app.notes.results import Done
+from interlock.app.notes.results import NoteChangeResult
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.publish import publish_session, published_file
 from interlock.app.runs.user_actions import open_gaps
@@ -152,7 +152,7 @@ def test_a_note_that_stays_when_its_session_is_deleted_is_named(
 ) -> None:
     session = SessionId(here.agent.start("hello", "Delete me too")["session"])
     done = publish_session(here.app, session)
-    assert isinstance(done, Done)
+    assert isinstance(done, NoteChangeResult)
     note = published_file(here.app, session, done)
     note.write_text(note.read_text() + "\nmine\n")
 

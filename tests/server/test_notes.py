@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.notes.project_notes import FRESH_SECONDS
+from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.markdown import note_markdown
 from tests.server.serving import Server
 from tests.server.vault import Vault, server, vault
@@ -116,10 +116,10 @@ def test_where_a_note_comes_from_and_what_came_of_a_session_lead_to_each_other(
 def test_a_step_of_another_session_is_not_linked(server: Server, vault: Vault) -> None:
     front = f"session: {vault.session}\nnode: node_0123456789abcdef\n"
     odd = vault.write("odd-origin.md", f"---\n{front}---\nFrom nowhere.\n")
-    time.sleep(FRESH_SECONDS)
+    time.sleep(UNWATCHED_RESCAN_SECONDS)
     page = server.get(vault.at("odd-origin.md")).text
     odd.unlink()
-    time.sleep(FRESH_SECONDS)
+    time.sleep(UNWATCHED_RESCAN_SECONDS)
 
     assert f'href="/sessions/{vault.session}"' in page
     assert "?node=node_0123" not in page

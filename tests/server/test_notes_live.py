@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from interlock.app.context import App, open_app
 from interlock.app.notes import polling
-from interlock.app.notes.project_notes import FRESH_SECONDS
+from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.live_note_changes import FILES_SECONDS_MIN, NotesLive
 from interlock.server.worker import Worker
 from tests.server.serving import Server
@@ -104,7 +104,7 @@ def test_what_was_missed_is_told_to_whoever_comes_back(server: Server, vault: Va
     with Page(server, vault) as page:
         seen = page.seen
     vault.write("missed.md", "While nobody looked.\n")
-    time.sleep(FRESH_SECONDS)
+    time.sleep(UNWATCHED_RESCAN_SECONDS)
     server.get(vault.at())  # which brings the index up to date
 
     with Page(server, vault, seen=seen) as page:
@@ -137,7 +137,7 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
 ) -> None:
     vault = Vault(tmp_path)
     vault.fill()
-    real, failures = polling.state_of, 0
+    real, failures = polling.notes_state, 0
 
     def failing(app: App, workspace: Path) -> str:
         nonlocal failures

@@ -11,15 +11,15 @@ from msgspec import structs
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explanation import Explanation
-from interlock.app.notes.deletion import delete
-from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
+from interlock.app.notes.deletion import remove_note
+from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read
+from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import NoteRefusal
-from interlock.app.notes.rename import rename
-from interlock.app.notes.results import Done
-from interlock.app.notes.wording import COMMANDS
-from interlock.app.notes.write import Draft, write
+from interlock.app.notes.rename import rename_note
+from interlock.app.notes.results import NoteChangeResult
+from interlock.app.notes.wording import COMMAND_WORDING
+from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.cli.note_refusals import stop, typed
 from interlock.cli.terminal import MISUSE, print_json, refuse
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
@@ -28,7 +28,7 @@ Outcome = TypeVar("Outcome")
 PROGRESS_FROM = 500  # fewer files are read before anybody could read that
 
 _OPERATIONS: Final[dict[str, EditOperation]] = {
-    COMMANDS.operation(name): name for name in OPERATION_ARGUMENTS
+    COMMAND_WORDING.operation(name): name for name in OPERATION_ARGUMENTS
 }
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
@@ -51,7 +51,7 @@ def note() -> None:
 def write_command(title: str, content: str | None, *, as_json: bool, **options: Any) -> None:
     """Write a note"""
     app, notes = opened(as_json=as_json)
-    draft = Draft(
+    draft = NoteDraft(
         title,
         _content(content),
         options["folder"],
@@ -62,7 +62,7 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
         version=options["overwrite"],
         is_separate=options["separate"],
     )
-    _say(done_or_stop(write(app, notes, draft, Path.cwd()), as_json=as_json), as_json)
+    _say(done_or_stop(write_draft(app, notes, draft, Path.cwd()), as_json=as_json), as_json)
 
 
 @note.command("read")
@@ -72,7 +72,7 @@ def read_command(name: str, *, as_json: bool) -> None:
     """Print a note, by its path, permalink or title"""
     app, notes = opened(as_json=as_json)
     name = named(notes, name)
-    found = done_or_stop(read(app, notes, name, page=None), as_json=as_json)
+    found = done_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -102,7 +102,7 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
     """Change a part of a note, or its frontmatter"""
     app, notes = opened(as_json=as_json)
     metadata = {**_values(options["values"]), **dict.fromkeys(options["keys"])}
-    asked = AskedEdit(
+    asked = EditRequest(
         _OPERATIONS[operation] if operation else None,
         options["content"] or "",
         options["section"],
@@ -110,13 +110,16 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
         options["expected"],
         options["subsections"],
     )
-    wanted = done_or_stop(edit_of(asked), as_json=as_json)
+    wanted = done_or_stop(resolve_edit(asked), as_json=as_json)
     if operation and options["content"] is None:
         # Only now: nobody types a text for what is refused anyhow.
         asked = structs.replace(asked, content=_content(None))
-        wanted = done_or_stop(edit_of(asked), as_json=as_json)
-    change = Change(wanted, metadata, options["version"])
-    _say(done_or_stop(edit(app, notes, named(notes, name), change), as_json=as_json), as_json)
+        wanted = done_or_stop(resolve_edit(asked), as_json=as_json)
+    change = NoteChange(wanted, metadata, options["version"])
+    _say(
+        done_or_stop(apply_note_edit(app, notes, named(notes, name), change), as_json=as_json),
+        as_json,
+    )
 
 
 @note.command("move")
@@ -126,7 +129,7 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
 def move_command(name: str, to: str, *, as_json: bool) -> None:
     """Move a note to a path, or to a folder if that ends with a slash"""
     app, notes = opened(as_json=as_json)
-    _say(done_or_stop(rename(app, notes, named(notes, name), to), as_json=as_json), as_json)
+    _say(done_or_stop(rename_note(app, notes, named(notes, name), to), as_json=as_json), as_json)
 
 
 @note.command("delete")
@@ -138,7 +141,7 @@ def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
     app, notes = opened(as_json=as_json)
     name = named(notes, name)
     if version is None:
-        found = done_or_stop(read(app, notes, name), as_json=as_json)
+        found = done_or_stop(read_note_text(app, notes, name), as_json=as_json)
         if as_json or not sys.stdin.isatty():
             hint = f"--version {found.version} deletes it."
             why = Explanation("invalid_arguments", "Deleting needs the version", hint)
@@ -146,7 +149,7 @@ def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
             refuse(why, as_json=as_json, commands=[again], code=MISUSE)
         click.confirm(f"Delete {found.path} ({len(found.text)} characters)?", abort=True, err=True)
         version = found.version
-    _say(done_or_stop(delete(app, notes, name, version), as_json=as_json), as_json)
+    _say(done_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
 
 
 def opened(*, as_json: bool) -> tuple[App, OpenedNotes]:
@@ -178,7 +181,7 @@ def named(notes: OpenedNotes, name: str) -> str:
     return name
 
 
-def _say(done: Done, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
+def _say(done: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
     if as_json:
         print_json(done)
         return

@@ -6,24 +6,26 @@ from typing import NoReturn
 
 import click
 
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.refusals import (
-    LooksLike,
     NoSuchNote,
     NoteChanged,
     NoteExists,
     NoteRefusal,
     SeveralNotes,
-    VersionWanted,
+    SimilarNoteExists,
+    VersionRequired,
 )
-from interlock.app.notes.wording import COMMANDS, WRITE_COMMAND
+from interlock.app.notes.wording import COMMAND_WORDING, WRITE_COMMAND_WORDING
 from interlock.cli.terminal import refuse
 from interlock.core.notes.edits import NoSuchSection
 
 
 def stop(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
     is_write = click.get_current_context().info_name == "write"
-    explanation = explain_note(refusal, WRITE_COMMAND if is_write else COMMANDS)
+    explanation = explain_note_refusal(
+        refusal, WRITE_COMMAND_WORDING if is_write else COMMAND_WORDING
+    )
     refuse(explanation, as_json=as_json, commands=_commands(refusal))
 
 
@@ -35,15 +37,19 @@ def typed(*more: str) -> str:
 def _commands(refusal: NoteRefusal) -> list[str]:
     match refusal:
         case SeveralNotes():
-            return [_with_name(refusal.asked, path) for path in refusal.paths]
+            return [_with_name(refusal.identifier, path) for path in refusal.paths]
         case NoSuchNote():
-            words = ("--", refusal.asked) if refusal.asked.startswith("-") else (refusal.asked,)
-            close = [_with_name(refusal.asked, path) for path in refusal.close]
+            words = (
+                ("--", refusal.identifier)
+                if refusal.identifier.startswith("-")
+                else (refusal.identifier,)
+            )
+            close = [_with_name(refusal.identifier, path) for path in refusal.similar]
             return [*close, _command("note", "search", *words)]
         case NoSuchSection(section, _, closest):
             arguments = click.get_current_context().obj
             return [_command(*_replaced(arguments, section, closest))] if closest else []
-        case NoteExists() | LooksLike() | VersionWanted():
+        case NoteExists() | SimilarNoteExists() | VersionRequired():
             return [_command("note", "read", refusal.path)]
         case NoteChanged(path, version):
             return [_command("note", "read", path)] if version else []

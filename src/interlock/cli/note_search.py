@@ -8,12 +8,12 @@ from typing import Any, get_args
 import click
 
 from interlock.app.context import App
-from interlock.app.notes.check import check
-from interlock.app.notes.neighbourhood import DEPTH_MAX, build_context, graph
+from interlock.app.notes.check import check_notes
+from interlock.app.notes.neighbourhood import DEPTH_MAX, build_context, note_graph
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.results import Finding, Graph
-from interlock.app.notes.search import LIMIT_MAX, NoteFilter, Search, recent, search
-from interlock.app.notes.timeframes import since_ms
+from interlock.app.notes.results import NoteFinding, NoteGraph
+from interlock.app.notes.search import LIMIT_MAX, NoteFilter, NoteQuery, recent_notes, search
+from interlock.app.notes.timeframes import parse_since
 from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
 from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
 from interlock.core.notes.note import NoteStatus
@@ -54,7 +54,7 @@ def search_command(
     folder, since = narrowed.pop("folder").strip("/"), narrowed.pop("since")
     prefix = f"{folder}/" if folder else ""
     wanted = NoteFilter(**narrowed, since_ms=_since(app, since), prefix=prefix)
-    query = Search(" ".join(words), wanted, limit, is_explained=explain)
+    query = NoteQuery(" ".join(words), wanted, limit, is_explained=explain)
     found = done_or_stop(search(app, notes, query), as_json=as_json)
     if as_json:
         print_json(found)
@@ -115,7 +115,7 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
     """List the notes that were changed last"""
     app, notes = opened(as_json=as_json)
     wanted = NoteFilter(types=types, since_ms=_since(app, since))
-    found = done_or_stop(recent(app, notes, wanted, limit=limit), as_json=as_json)
+    found = done_or_stop(recent_notes(app, notes, wanted, limit=limit), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -134,7 +134,7 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
 def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
     """Draw how notes are linked: around one of them, or the newest"""
     app, notes = opened(as_json=as_json)
-    found = done_or_stop(graph(app, notes, named(notes, name), depth=depth), as_json=as_json)
+    found = done_or_stop(note_graph(app, notes, named(notes, name), depth=depth), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -162,7 +162,7 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
 def check_command(*, shows_all: bool, as_json: bool) -> None:
     """Check names, numbers, statuses, links and frontmatter of all notes"""
     app, notes = opened(as_json=as_json)
-    found = done_or_stop(check(app, notes), as_json=as_json)
+    found = done_or_stop(check_notes(app, notes), as_json=as_json)
     grave = [finding for finding in found.findings if finding.severity != "hint"]
     if as_json:
         print_json(found)
@@ -194,7 +194,7 @@ def _how_to_see_more(limit: int) -> str:
     return "--limit shows more" if limit < LIMIT_MAX else "ask for less to see the rest"
 
 
-def _quality(findings: Sequence[Finding]) -> Iterator[str]:
+def _quality(findings: Sequence[NoteFinding]) -> Iterator[str]:
     """One line instead of three for nearly every note, in which a dead link would not be seen."""
     counts = Counter(one.rule for one in findings if one.is_about_quality)
     if counts:
@@ -205,7 +205,7 @@ def _quality(findings: Sequence[Finding]) -> Iterator[str]:
 def _since(app: App, text: str) -> int:
     if not text:
         return 0
-    found = since_ms(text, app.clock.now_ms())
+    found = parse_since(text, app.clock.now_ms())
     if found is None:
         raise click.BadParameter(f"`{text}` is no span of time; write 7d, 24h, 2 weeks or a date")
     return found
@@ -215,7 +215,7 @@ def _since(app: App, text: str) -> int:
 _UNQUOTED = str.maketrans({'"': "'", "|": "/"})
 
 
-def _mermaid(found: Graph) -> Iterator[str]:
+def _mermaid(found: NoteGraph) -> Iterator[str]:
     names = [*(one.path for one in found.notes), *found.unwritten]
     numbers = {name: f"n{number}" for number, name in enumerate(names)}
     titles = {one.path: one.title for one in found.notes}

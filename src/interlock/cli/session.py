@@ -205,15 +205,15 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
 def publish(session_id: str | None, *, as_json: bool) -> None:
     """Write the note of a session into its project now, and print its path"""
     # Here and not above: the notes cost more to import than all the rest of this.
-    from interlock.app.notes.explain import explain_note  # noqa: PLC0415
-    from interlock.app.notes.results import Done  # noqa: PLC0415
+    from interlock.app.notes.explain import explain_note_refusal  # noqa: PLC0415
+    from interlock.app.notes.results import NoteChangeResult  # noqa: PLC0415
     from interlock.app.protocol.publish import publish_session, published_file  # noqa: PLC0415
 
     app = open_app(data_home())
     found = _found(app, session_id, as_json=as_json)
     done = publish_session(app, found)
-    if not isinstance(done, Done):
-        refuse(explain_note(done), as_json=as_json)
+    if not isinstance(done, NoteChangeResult):
+        refuse(explain_note_refusal(done), as_json=as_json)
     path = str(published_file(app, found, done))
     if as_json:
         print_json({"session": found, "result": done.result, "path": path})

@@ -9,28 +9,35 @@ from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.notes import neighbourhood
-from interlock.app.notes.deletion import delete
-from interlock.app.notes.edit import AskedEdit, Change, edit, edit_of
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.deletion import remove_note
+from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
+from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read
+from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
-    LooksLike,
-    NameTaken,
+    EmptyEdit,
     NoSuchNote,
     NoteChanged,
     NoteExists,
+    NotePathTaken,
     NoteRefusal,
-    NothingAsked,
-    NotTaken,
     SeveralNotes,
-    VersionWanted,
+    SimilarNoteExists,
+    UnexpectedEditArgument,
+    VersionRequired,
 )
-from interlock.app.notes.rename import rename
-from interlock.app.notes.results import Around, Context, Described, Done, Hits, Recent
-from interlock.app.notes.search import NoteFilter, Search, recent, search
-from interlock.app.notes.timeframes import since_ms
-from interlock.app.notes.write import Draft, write
+from interlock.app.notes.rename import rename_note
+from interlock.app.notes.results import (
+    ContextNote,
+    NoteChangeResult,
+    NoteContext,
+    NoteSearchResult,
+    NoteSummary,
+    RecentNotes,
+)
+from interlock.app.notes.search import NoteFilter, NoteQuery, recent_notes, search
+from interlock.app.notes.timeframes import parse_since
+from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.canonical import Json
 from interlock.core.notes.edits import (
     AmbiguousSection,
@@ -73,9 +80,9 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
     given = _given(arguments)
     call, others = None, tuple[Call, ...]()
     match refusal:
-        case NoteExists() | NameTaken() | NoteChanged() | VersionWanted():
+        case NoteExists() | NotePathTaken() | NoteChanged() | VersionRequired():
             call = read_first({**given, "identifier": refusal.path})
-        case LooksLike():
+        case SimilarNoteExists():
             call = read_first({**given, "identifier": refusal.path})
             others = (tool.corrected({**given, "separate": True}),)
         case SeveralNotes():
@@ -83,9 +90,11 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
         case NoSuchNote():
             # In the same project: the server may well run in another.
             place = {k: v for k, v in given.items() if k == "workspacePath"}
-            call = Call("search_notes", {"query": refusal.asked, **place})
-            others = tuple(tool.corrected({**given, "identifier": name}) for name in refusal.close)
-        case NotTaken() | NothingAsked():
+            call = Call("search_notes", {"query": refusal.identifier, **place})
+            others = tuple(
+                tool.corrected({**given, "identifier": name}) for name in refusal.similar
+            )
+        case UnexpectedEditArgument() | EmptyEdit():
             call = tool.corrected(given)
         case EmptySearchText() | TextNotFound() | NoSuchSection() | AmbiguousSection():
             call = read_first(given)
@@ -94,7 +103,7 @@ def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) ->
             others = (tool.corrected({**given, "expectedReplacements": refusal.found}),)
         case _:
             pass
-    return refused(explain_note(refusal), call, next_calls=others)
+    return refused(explain_note_refusal(refusal), call, next_calls=others)
 
 
 def _asked(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
@@ -110,7 +119,7 @@ def _given(arguments: msgspec.Struct) -> dict[str, Json]:
 
 
 def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResult:
-    draft = Draft(
+    draft = NoteDraft(
         arguments.title,
         arguments.content,
         arguments.folder,
@@ -124,7 +133,9 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
     call = _asked(app, tool, arguments, arguments.request_id)
     workspace = workspace_of(arguments.workspace_path)
     return _told(
-        _on_notes(app, tool, arguments, lambda notes: write(app, notes, draft, workspace, call))
+        _on_notes(
+            app, tool, arguments, lambda notes: write_draft(app, notes, draft, workspace, call)
+        )
     )
 
 
@@ -133,7 +144,7 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
         app,
         tool,
         arguments,
-        lambda notes: read(app, notes, arguments.identifier, page=arguments.page),
+        lambda notes: read_note_text(app, notes, arguments.identifier, page=arguments.page),
     )
     if isinstance(found, ToolResult):
         return found
@@ -147,8 +158,8 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
 
 
 def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
-    wanted = edit_of(
-        AskedEdit(
+    wanted = resolve_edit(
+        EditRequest(
             arguments.operation,
             arguments.content or "",
             arguments.section or "",
@@ -157,16 +168,16 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
             arguments.replace_subsections,
         )
     )
-    if isinstance(wanted, NotTaken):
+    if isinstance(wanted, UnexpectedEditArgument):
         return _refuse(wanted, tool, arguments)
-    change = Change(wanted, arguments.metadata or {}, arguments.version)
+    change = NoteChange(wanted, arguments.metadata or {}, arguments.version)
     call = _asked(app, tool, arguments, arguments.request_id)
     return _told(
         _on_notes(
             app,
             tool,
             arguments,
-            lambda notes: edit(app, notes, arguments.identifier, change, call),
+            lambda notes: apply_note_edit(app, notes, arguments.identifier, change, call),
         )
     )
 
@@ -178,7 +189,7 @@ def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult
             app,
             tool,
             arguments,
-            lambda notes: rename(app, notes, arguments.identifier, arguments.to, call),
+            lambda notes: rename_note(app, notes, arguments.identifier, arguments.to, call),
         )
     )
 
@@ -190,12 +201,12 @@ def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolRe
             app,
             tool,
             arguments,
-            lambda notes: delete(app, notes, arguments.identifier, arguments.version, call),
+            lambda notes: remove_note(app, notes, arguments.identifier, arguments.version, call),
         )
     )
 
 
-def _told(done: Done | ToolResult) -> ToolResult:
+def _told(done: NoteChangeResult | ToolResult) -> ToolResult:
     if isinstance(done, ToolResult):
         return done
     version = f", version {done.version}" if done.version else ""
@@ -215,7 +226,7 @@ def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolR
         since_ms=since,
         prefix=f"{arguments.folder.strip('/')}/" if arguments.folder else "",
     )
-    query = Search(
+    query = NoteQuery(
         arguments.query or "", wanted, arguments.limit, arguments.page, arguments.explain
     )
     found = _on_notes(app, tool, arguments, lambda notes: search(app, notes, query))
@@ -250,7 +261,7 @@ def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> To
         return _unclear(tool, arguments)
     wanted = NoteFilter(types=arguments.types or (), since_ms=since)
     found = _on_notes(
-        app, tool, arguments, lambda notes: recent(app, notes, wanted, limit=arguments.limit)
+        app, tool, arguments, lambda notes: recent_notes(app, notes, wanted, limit=arguments.limit)
     )
     if isinstance(found, ToolResult):
         return found
@@ -258,7 +269,7 @@ def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> To
 
 
 def _since(app: App, timeframe: str | None) -> int | None:
-    return since_ms(timeframe, app.clock.now_ms()) if timeframe else 0
+    return parse_since(timeframe, app.clock.now_ms()) if timeframe else 0
 
 
 def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
@@ -270,7 +281,7 @@ def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
     )
 
 
-def _hits_text(found: Hits, now_ms: int) -> str:
+def _hits_text(found: NoteSearchResult, now_ms: int) -> str:
     lines = [f"{pluralise(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
     if found.is_wordless:
         lines.append("Only letters and digits can be searched for.")
@@ -285,13 +296,13 @@ def _hits_text(found: Hits, now_ms: int) -> str:
     return "\n".join([*lines, *_pending(found.pending)])
 
 
-def _recent_text(found: Recent, now_ms: int) -> str:
+def _recent_text(found: RecentNotes, now_ms: int) -> str:
     lines = [f"{pluralise(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
     lines += [f"- {_line(note, now_ms)}" for note in found.notes]
     return "\n".join([*lines, *_pending(found.pending)])
 
 
-def _context_text(found: Context) -> str:
+def _context_text(found: NoteContext) -> str:
     lines: list[str] = []
     for one in found.notes:
         lines += [*_described(one), ""]
@@ -300,7 +311,7 @@ def _context_text(found: Context) -> str:
     return "\n".join([*lines, *_pending(found.pending)])
 
 
-def _described(one: Around) -> list[str]:
+def _described(one: ContextNote) -> list[str]:
     note = one.note
     via = f", {pluralise(one.distance, 'link')} away by {one.via}" if one.distance else ""
     head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
@@ -314,7 +325,7 @@ def _described(one: Around) -> list[str]:
     return lines
 
 
-def _line(note: Described, now_ms: int) -> str:
+def _line(note: NoteSummary, now_ms: int) -> str:
     tags = "".join(f" #{tag}" for tag in note.tags)
     status = f", {note.status}" if note.status else ""
     at = time_ago(note.modified_ms, now_ms)

@@ -99,10 +99,10 @@ class NotesLive:
         """Empty where nobody can say just now: whoever listens is told when somebody can."""
         try:
             if time.monotonic() < self._files_due.get(workspace, float("inf")):
-                return await self._reader.run(lambda app: polling.state_of(app, workspace))
-            seen = await self._reader.run(lambda app: polling.look(app, workspace))
+                return await self._reader.run(lambda app: polling.notes_state(app, workspace))
+            seen = await self._reader.run(lambda app: polling.poll_files(app, workspace))
         except (StoreFailure, OSError):  # of one project: the others are told all the same
             return ""
-        pause = max(FILES_SECONDS_MIN, REST * seen.cost * len(self._files_due))
+        pause = max(FILES_SECONDS_MIN, REST * seen.cpu_seconds * len(self._files_due))
         self._files_due[workspace] = time.monotonic() + (0 if seen.is_behind else pause)
         return seen.state

@@ -5,13 +5,13 @@ from typing import Any
 
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
-from interlock.app.notes.edit import Change, edit
+from interlock.app.notes.edit import NoteChange, apply_note_edit
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read
+from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import NoteRefusal
-from interlock.app.notes.results import Done, Hits, NoteText
-from interlock.app.notes.search import Search, search
-from interlock.app.notes.write import Draft, write
+from interlock.app.notes.results import NoteChangeResult, NoteSearchResult, NoteText
+from interlock.app.notes.search import NoteQuery, search
+from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.notes.edits import NoteEdit
 
 
@@ -34,28 +34,28 @@ class Desk:
         target.write_bytes(text.encode("utf-8", "surrogateescape"))
         return target
 
-    def write(self, title: str, content: str, **more: Any) -> Done | NoteRefusal:
+    def write(self, title: str, content: str, **more: Any) -> NoteChangeResult | NoteRefusal:
         call: RequestKey | None = more.pop("call", None)
-        return write(self.app, self.notes, Draft(title, content, **more), self.root, call)
+        return write_draft(self.app, self.notes, NoteDraft(title, content, **more), self.root, call)
 
-    def written(self, title: str, content: str, **more: Any) -> Done:
+    def written(self, title: str, content: str, **more: Any) -> NoteChangeResult:
         done = self.write(title, content, **more)
-        assert isinstance(done, Done), done
+        assert isinstance(done, NoteChangeResult), done
         return done
 
     def edit(
         self, name: str, change: NoteEdit | None, call: RequestKey | None = None, **more: Any
     ) -> Any:
-        return edit(self.app, self.notes, name, Change(change, **more), call)
+        return apply_note_edit(self.app, self.notes, name, NoteChange(change, **more), call)
 
     def read(self, name: str) -> NoteText:
-        found = read(self.app, self.notes, name)
+        found = read_note_text(self.app, self.notes, name)
         assert isinstance(found, NoteText), found
         return found
 
-    def search(self, query: str, **more: Any) -> Hits:
-        found = search(self.app, self.notes, Search(query, **more))
-        assert isinstance(found, Hits)
+    def search(self, query: str, **more: Any) -> NoteSearchResult:
+        found = search(self.app, self.notes, NoteQuery(query, **more))
+        assert isinstance(found, NoteSearchResult)
         return found
 
     def found(self, query: str) -> list[str]:

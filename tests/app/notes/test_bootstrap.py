@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.project_notes import BUDGET
+from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, tell_conversation
 from interlock.core.notes.budget import estimate_tokens
@@ -49,7 +49,7 @@ def test_it_stays_in_its_budget_and_says_what_it_left_out(
 
     found = assemble_bootstrap(desk.app, state)
 
-    assert estimate_tokens(found.text) <= BUDGET
+    assert estimate_tokens(found.text) <= BUDGET_TOKENS_DEFAULT
     assert f"Mode: {state.current_mode}" in found.text
     assert "run `make check` before you stop" in found.text
     if count:

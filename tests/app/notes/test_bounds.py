@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.app.notes import write, write_and_index
-from interlock.app.notes.deletion import delete
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.deletion import remove_note
+from interlock.app.notes.explain import explain_note_refusal
+from interlock.app.notes.inspect import NoteInspection, inspect_note
 from interlock.app.notes.neighbourhood import (
     EDGES_MAX,
     LINKS_MAX,
@@ -19,11 +19,17 @@ from interlock.app.notes.neighbourhood import (
     OBSERVATIONS_MAX,
     UNWRITTEN_MAX,
     build_context,
-    graph,
+    note_graph,
 )
-from interlock.app.notes.refusals import LooksLike, NoteChanged, TooMany
-from interlock.app.notes.results import Context, Graph, Hits
-from interlock.app.notes.search import AMONG_MAX, NoteFilter, Search, recent, search
+from interlock.app.notes.refusals import NoteChanged, SimilarNoteExists, TooManyFilterValues
+from interlock.app.notes.results import NoteContext, NoteGraph, NoteSearchResult
+from interlock.app.notes.search import (
+    FILTER_VALUES_MAX,
+    NoteFilter,
+    NoteQuery,
+    recent_notes,
+    search,
+)
 from interlock.app.notes.write_and_index import (
     COMPARED_LINES_MAX,
     DIFF_LINES_MAX,
@@ -111,10 +117,10 @@ def test_deleting_with_a_wrong_version_shows_how_the_note_begins_and_not_all_of_
 ) -> None:
     desk.file("n.md", "first line\n" + ("x" * 5_000 + "\n") * 500)
 
-    refused = delete(desk.app, desk.notes, "n", "0" * 12, None)
+    refused = remove_note(desk.app, desk.notes, "n", "0" * 12, None)
 
     assert isinstance(refused, NoteChanged)
-    message = explain_note(refused).error
+    message = explain_note_refusal(refused).error
     assert "There now:\nfirst line\nxxx" in message
     assert "The difference" not in message
     assert len(message) <= SIZE_MAX
@@ -126,7 +132,7 @@ def test_context_shows_so_many_links_and_so_much_of_what_is_said(desk: Desk) -> 
 
     found = build_context(desk.app, desk.notes, "a")
 
-    assert isinstance(found, Context)
+    assert isinstance(found, NoteContext)
     (one,) = found.notes
     assert (len(one.links), one.links_left_out) == (LINKS_MAX, 7)
     assert one.observations[0].endswith("…")
@@ -139,15 +145,15 @@ def test_a_graph_shows_so_many_links_and_says_how_many_more_there_are(desk: Desk
     desk.file("a.md", "".join(f"- needs [[n{number}]]\n" for number in range(UNWRITTEN_MAX + 7)))
     desk.file("b.md", "".join(f"- kind{number} [[a]]\n" for number in range(kinds)))
 
-    found = graph(desk.app, desk.notes, "a")
+    found = note_graph(desk.app, desk.notes, "a")
 
-    assert isinstance(found, Graph)
+    assert isinstance(found, NoteGraph)
     assert (len(found.unwritten), found.unwritten_left_out) == (UNWRITTEN_MAX, 7)
     assert (len(found.edges), found.edges_left_out) == (EDGES_MAX, 7 + 5)
     named = {*found.unwritten, *(note.path for note in found.notes)}
     assert {edge.target for edge in found.edges} <= named
-    small = graph(desk.app, desk.notes, "b", depth=0)
-    assert isinstance(small, Graph)
+    small = note_graph(desk.app, desk.notes, "b", depth=0)
+    assert isinstance(small, NoteGraph)
     assert (small.unwritten_left_out, small.edges_left_out) == (0, 0)
 
 
@@ -156,11 +162,11 @@ def test_what_a_note_says_is_not_crowded_out_by_one_whose_path_goes_on(desk: Des
     desk.file("a.md.md", "- [fact] theirs\n" * (OBSERVATIONS_MAX + 200))
 
     found = build_context(desk.app, desk.notes, "a.md", depth=0)
-    looked_at = inspect(desk.app, desk.notes, "a.md")
+    looked_at = inspect_note(desk.app, desk.notes, "a.md")
 
-    assert isinstance(found, Context)
+    assert isinstance(found, NoteContext)
     assert found.notes[0].observations == ("[fact] ours",)
-    assert isinstance(looked_at, Inspected)
+    assert isinstance(looked_at, NoteInspection)
     assert [one.text for one in looked_at.observations] == ["ours"]
 
 
@@ -182,14 +188,14 @@ def test_many_notes_with_the_same_words_do_not_hide_the_one_with_the_same_title(
         desk.file(f"{number}.md", "use sqlite " * 5)
         desk.file(f"t{number}.md", f"---\ntitle: Use SQLite, use SQLite {number}\n---\n")
 
-    assert desk.write(title, "text") == LooksLike(there, "x/it.md")
+    assert desk.write(title, "text") == SimilarNoteExists(there, "x/it.md")
 
 
 def test_the_lines_of_what_is_there_too_often_are_counted_and_not_all_named(desk: Desk) -> None:
     desk.file("n.md", "# A\na\n" * 50_000)
 
-    replaced = explain_note(desk.edit("n", FindReplace("a", "b"))).error
-    put_in = explain_note(desk.edit("n", InsertAfter("A", "b"))).error
+    replaced = explain_note_refusal(desk.edit("n", FindReplace("a", "b"))).error
+    put_in = explain_note_refusal(desk.edit("n", InsertAfter("A", "b"))).error
 
     assert replaced.startswith("The text is there 50000 times (lines 2, 4, 6, ")
     assert put_in.startswith("50000 sections are called “A” (lines 1, 3, 5, ")
@@ -201,13 +207,13 @@ def test_the_lines_of_what_is_there_too_often_are_counted_and_not_all_named(desk
 @pytest.mark.parametrize("field", ["types", "tags", "statuses"])
 def test_a_search_among_thousands_of_kinds_is_refused_in_words(desk: Desk, field: str) -> None:
     desk.file("n.md", "---\ntype: t0\nstatus: s\ntags: [t0]\n---\nkestrel")
-    few = NoteFilter(**{field: tuple(f"t{n}" for n in range(AMONG_MAX))})  # pyright: ignore[reportArgumentType]
+    few = NoteFilter(**{field: tuple(f"t{n}" for n in range(FILTER_VALUES_MAX))})  # pyright: ignore[reportArgumentType]
     many = NoteFilter(**{field: tuple(f"t{n}" for n in range(40_000))})  # pyright: ignore[reportArgumentType]
 
-    refused = search(desk.app, desk.notes, Search("kestrel", many))
+    refused = search(desk.app, desk.notes, NoteQuery("kestrel", many))
 
-    assert isinstance(refused, TooMany)
-    assert recent(desk.app, desk.notes, many, limit=5) == refused
-    assert explain_note(refused).code == "invalid_arguments"
-    assert f"40000 {field}" in explain_note(refused).error
-    assert isinstance(search(desk.app, desk.notes, Search("kestrel", few)), Hits)
+    assert isinstance(refused, TooManyFilterValues)
+    assert recent_notes(desk.app, desk.notes, many, limit=5) == refused
+    assert explain_note_refusal(refused).code == "invalid_arguments"
+    assert f"40000 {field}" in explain_note_refusal(refused).error
+    assert isinstance(search(desk.app, desk.notes, NoteQuery("kestrel", few)), NoteSearchResult)

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from interlock.app.notes.check import check
-from interlock.app.notes.results import Checked, Finding
+from interlock.app.notes.check import check_notes
+from interlock.app.notes.results import NoteFinding, NotesCheckReport
 from interlock.workspace.files.atomic_file import BYTES_MAX
 from tests.app.notes.desk import Desk
 from tests.unprivileged import nobody, place_of_nobody
 
 
-def checked(desk: Desk) -> Checked:
-    found = check(desk.app, desk.notes)
-    assert isinstance(found, Checked), found
+def checked(desk: Desk) -> NotesCheckReport:
+    found = check_notes(desk.app, desk.notes)
+    assert isinstance(found, NotesCheckReport), found
     return found
 
 
-def grave(found: Checked) -> dict[str, list[Finding]]:
+def grave(found: NotesCheckReport) -> dict[str, list[NoteFinding]]:
     """What is to be mended, by path."""
     paths = {one.path for one in found.findings if one.severity != "hint"}
     return {

@@ -10,7 +10,7 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.browse import notes_of_session
-from interlock.app.notes.polling import look, state_of
+from interlock.app.notes.polling import notes_state, poll_files
 from interlock.app.notes.project_notes import open_notes
 from interlock.app.notes.projects import known_projects, newest_project
 from interlock.app.notes.refusals import NoProject
@@ -64,10 +64,10 @@ def test_nothing_about_notes_keeps_the_page_of_a_session_from_being_shown(shut: 
 
 
 def test_whoever_listens_is_told_that_there_are_no_notes(shut: Closed) -> None:
-    before = state_of(shut.app, shut.closed)
+    before = notes_state(shut.app, shut.closed)
 
     assert isinstance(open_notes(shut.app, shut.closed), NoProject | NoSuchDirectory)
-    assert look(shut.app, shut.closed).state == before != state_of(shut.app, shut.open)
+    assert poll_files(shut.app, shut.closed).state == before != notes_state(shut.app, shut.open)
 
 
 def test_a_config_that_may_not_be_read_is_not_taken_for_none(app: App, desk: Desk) -> None:

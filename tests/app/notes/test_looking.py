@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.notes import project_notes
-from interlock.app.notes.project_notes import LOOK_SECONDS
+from interlock.app.notes.project_notes import WATCHED_RESCAN_SECONDS
 from interlock.core.notes import edits
 from interlock.store.failures import StoreBusy
 from interlock.workspace.files import atomic_file
@@ -71,7 +71,7 @@ def test_a_file_that_comes_back_before_its_row_is_removed_keeps_it(
         path.write_text("text\n")
         return found
 
-    desk.notes.forget_the_time()
+    desk.notes.mark_stale()
     with monkeypatch.context() as moment:
         moment.setattr(Folder, "scan", git_is_at_work)
         assert desk.notes.refresh(app).removed == 0
@@ -90,14 +90,14 @@ def test_what_nobody_told_of_is_noticed_after_a_while(
     desk.file("n.md", "text\n")
     now = [0.0]
     monkeypatch.setattr(project_notes.time, "monotonic", lambda: now[0])
-    desk.notes.forget_the_time()
+    desk.notes.mark_stale()
     assert desk.found("text") == ["n.md"]
     monkeypatch.setattr(Watch, "is_quiet", _says_nothing)
 
     desk.file("m.md", "text\n")
 
     assert desk.found("text") == ["n.md"], "this test would prove nothing otherwise"
-    now[0] += LOOK_SECONDS + 1
+    now[0] += WATCHED_RESCAN_SECONDS + 1
     assert sorted(desk.found("text")) == ["m.md", "n.md"]
 
 
@@ -113,9 +113,9 @@ def test_a_writer_at_work_keeps_no_reader_waiting(app: App, desk: Desk) -> None:
     with lock.open() as held, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(held, fcntl.LOCK_EX)
         patch.setattr(time, "sleep", waits)
-        desk.notes.forget_the_time()
+        desk.notes.mark_stale()
         assert desk.found("text") == ["n.md"]
 
-    desk.notes.forget_the_time()
+    desk.notes.mark_stale()
     assert desk.found("text") == ["n.md"]
     assert not draft.exists(), "it is swept once nobody is at work"

@@ -3,16 +3,16 @@
 import pytest
 
 from interlock.app.notes.neighbourhood import build_context
-from interlock.app.notes.read import read
+from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import NoSuchNote, SeveralNotes
-from interlock.app.notes.results import Context
+from interlock.app.notes.results import NoteContext
 from tests.app.notes.desk import Desk
 
 
 def shown(desk: Desk, name: str) -> list[str]:
     """What a context begins with."""
     found = build_context(desk.app, desk.notes, name, depth=0)
-    assert isinstance(found, Context), found
+    assert isinstance(found, NoteContext), found
     return [one.note.path for one in found.notes]
 
 
@@ -32,11 +32,11 @@ def test_a_name_that_is_mistyped_leads_to_the_right_one(desk: Desk, asked: str, 
     desk.file("decisions/ADR-001-use-sqlite.md", "---\npermalink: decisions/use-sqlite\n---\n")
     desk.file("quite another.md", "text")
 
-    missing = read(desk.app, desk.notes, asked)
+    missing = read_note_text(desk.app, desk.notes, asked)
 
     assert isinstance(missing, NoSuchNote)
-    assert missing.close[:1] == (path,)
-    assert "quite another.md" not in missing.close
+    assert missing.similar[:1] == (path,)
+    assert "quite another.md" not in missing.similar
 
 
 def test_the_number_of_a_typed_note_is_a_name(desk: Desk) -> None:
@@ -52,7 +52,7 @@ def test_the_number_of_a_typed_note_is_a_name(desk: Desk) -> None:
 def test_a_title_is_meant_before_a_number_and_one_number_of_two_is_of_neither(desk: Desk) -> None:
     desk.file("specs/a/tasks/TASK-001-x.md", "text")
     desk.file("specs/b/tasks/TASK-001-y.md", "text")
-    several = read(desk.app, desk.notes, "TASK-001")
+    several = read_note_text(desk.app, desk.notes, "TASK-001")
     assert isinstance(several, SeveralNotes)
     assert len(several.paths) == 2
 

@@ -6,20 +6,20 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import (
-    OPENED_MAX,
+    OPEN_NOTES_MAX,
     FolderNotTrusted,
-    FolderOutside,
+    FolderOutsideProject,
     NoProject,
     open_notes,
 )
 from interlock.app.notes.refusals import (
-    BadName,
-    Unsettled,
+    BadNoteName,
+    NotesConfigUnreadable,
 )
-from interlock.app.notes.rename import rename
-from interlock.app.notes.results import Done
+from interlock.app.notes.rename import rename_note
+from interlock.app.notes.results import NoteChangeResult
 from interlock.core.notes import edits
 from tests.app.notes.desk import Desk
 
@@ -38,7 +38,7 @@ def test_numbers_go_on_and_another_folder_gets_a_hint(desk: Desk) -> None:
 def test_no_title_and_no_folder_leads_out_of_the_notes(desk: Desk, folder: str) -> None:
     before = sorted(desk.root.parent.rglob("*"))
 
-    assert isinstance(desk.write("T", "text", folder=folder), BadName)
+    assert isinstance(desk.write("T", "text", folder=folder), BadNoteName)
 
     assert sorted(desk.root.parent.rglob("*")) == before
     for done in (desk.written("../../etc/passwd", "text"), desk.written("U", "u", folder="/etc")):
@@ -55,7 +55,7 @@ def test_a_link_in_the_folder_leads_nowhere(desk: Desk, tmp_path: Path) -> None:
     (desk.folder / "file.md").symlink_to(outside / "secret.md")
 
     assert desk.found("secret") == []
-    assert isinstance(desk.write("T", "text", folder="way"), BadName)
+    assert isinstance(desk.write("T", "text", folder="way"), BadNoteName)
     assert list(outside.iterdir()) == [outside / "secret.md"]
 
 
@@ -65,14 +65,14 @@ def test_a_note_that_moves_keeps_its_permalink_and_says_which_links_are_lost(des
     done = desk.written("Target", "text", folder="one")
     desk.written("Source", "[[one/target]]")
 
-    moved = rename(desk.app, desk.notes, "Target", "two/", None)
-    plain = rename(desk.app, desk.notes, "plain", "folder/renamed.md", None)
+    moved = rename_note(desk.app, desk.notes, "Target", "two/", None)
+    plain = rename_note(desk.app, desk.notes, "plain", "folder/renamed.md", None)
 
-    assert isinstance(moved, Done)
+    assert isinstance(moved, NoteChangeResult)
     assert (moved.path, moved.permalink, moved.hints) == ("two/Target.md", done.permalink, ())
     assert desk.read("one/target").path == "two/Target.md"
     assert not (desk.folder / "one").exists()
-    assert isinstance(plain, Done)
+    assert isinstance(plain, NoteChangeResult)
     assert plain.hints == ("links to the old name stand in a.md",)
 
 
@@ -101,20 +101,20 @@ def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
 
     config.write_text('[notes]\nfolder = "../vault"\n')
     trust_checkout(app.home, desk.root, at_ms=1)
-    assert open_notes(app, desk.root) == FolderOutside("../vault")
+    assert open_notes(app, desk.root) == FolderOutsideProject("../vault")
     vault = tmp_path / "vault"
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{vault}"\n')
     desk.written("There", "text")
     assert (vault / "There.md").is_file()
     config.write_text("[notes\n")
-    assert isinstance(open_notes(app, desk.root), Unsettled)
+    assert isinstance(open_notes(app, desk.root), NotesConfigUnreadable)
 
 
 def test_a_folder_that_is_a_link_is_not_taken_even_within_the_project(app: App, desk: Desk) -> None:
     desk.folder.parent.mkdir(parents=True)
     desk.folder.symlink_to(desk.root)
 
-    assert open_notes(app, desk.root) == FolderOutside(".interlock/notes")
+    assert open_notes(app, desk.root) == FolderOutsideProject(".interlock/notes")
 
 
 @pytest.mark.parametrize("folder", ["vault", "~nosuchuser/x", "\\u0000bad"])
@@ -122,7 +122,7 @@ def test_a_vault_of_the_users_is_an_absolute_path(app: App, desk: Desk, folder: 
     app.home.mkdir(exist_ok=True)
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{folder}"\n')
 
-    assert isinstance(open_notes(app, desk.root), Unsettled)
+    assert isinstance(open_notes(app, desk.root), NotesConfigUnreadable)
 
 
 def test_a_project_is_meant_however_its_directory_is_spelled(
@@ -138,10 +138,10 @@ def test_a_project_is_meant_however_its_directory_is_spelled(
 
 
 def test_many_projects_do_not_use_up_what_a_process_may_open(app: App, tmp_path: Path) -> None:
-    for number in range(OPENED_MAX + 8):
+    for number in range(OPEN_NOTES_MAX + 8):
         Desk(app, tmp_path / str(number)).written("A note", "text")
 
-    assert len(app.notes) == OPENED_MAX
+    assert len(app.notes) == OPEN_NOTES_MAX
     assert Desk(app, tmp_path / "0").found("text") == ["A note.md"]
 
 
@@ -154,9 +154,9 @@ def test_a_notes_folder_behind_a_link_is_explained_as_that(desk: Desk, tmp_path:
     desk.folder.parent.mkdir(exist_ok=True)
     desk.folder.symlink_to(tmp_path / "elsewhere")
     refusal = open_notes(desk.app, desk.root)
-    assert isinstance(refusal, FolderOutside)
+    assert isinstance(refusal, FolderOutsideProject)
 
-    said = explain_note(refusal)
+    said = explain_note_refusal(refusal)
 
     assert "link" in said.error
     assert "config" not in said.error
@@ -169,4 +169,4 @@ def test_a_folder_outside_is_said_to_be_that_before_anybody_is_asked_to_trust_it
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[notes]\nfolder = "../vault"\n')
 
-    assert open_notes(app, desk.root) == FolderOutside("../vault")
+    assert open_notes(app, desk.root) == FolderOutsideProject("../vault")

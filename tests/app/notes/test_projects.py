@@ -9,9 +9,9 @@ import pytest
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.project_notes import INDEXES, OpenedNotes, open_notes
+from interlock.app.notes.project_notes import INDEX_DIRECTORY, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
-    LOOKED_MAX,
+    REMEMBERED_PROJECTS_MAX,
     known_project,
     known_projects,
     newest_project,
@@ -86,7 +86,7 @@ def test_of_those_whose_notes_were_used_the_last_comes_first(
 ) -> None:
     for one in (desk, other):
         one.written("One", "text")
-    for age, path in enumerate(sorted((app.home / INDEXES).glob("*.project"))):
+    for age, path in enumerate(sorted((app.home / INDEX_DIRECTORY).glob("*.project"))):
         os.utime(path, (1_000 - age, 1_000 - age))
     before = known_projects(app)
 
@@ -139,7 +139,7 @@ def test_a_project_that_became_part_of_another_is_not_known(app: App, desk: Desk
 
 def test_a_project_stays_known_when_its_index_is_thrown_away(app: App, desk: Desk) -> None:
     desk.written("One", "text")
-    desk.notes.renew()
+    desk.notes.discard_index()
 
     assert known_projects(app) == (str(desk.root),)
 
@@ -148,7 +148,7 @@ def test_what_is_no_text_and_what_was_spoiled_is_left_out(app: App, tmp_path: Pa
     odd = Desk(app, tmp_path / os.fsdecode(b"caf\xe9"))
     odd.file("a.md", "one")
     assert odd.found("one") == ["a.md"]
-    place = app.home / INDEXES
+    place = app.home / INDEX_DIRECTORY
     (place / "0123.project").write_bytes(b"")
     (place / "4567.project").mkdir()
     (place / "89ab.project").write_bytes(b"/no\0where")
@@ -158,8 +158,8 @@ def test_what_is_no_text_and_what_was_spoiled_is_left_out(app: App, tmp_path: Pa
 
 def test_of_very_many_only_so_many_are_looked_at(app: App, desk: Desk) -> None:
     desk.written("One", "text")
-    for number in range(LOOKED_MAX + 5):
-        (app.home / INDEXES / f"{number}.project").write_text(f"/nowhere/{number}")
+    for number in range(REMEMBERED_PROJECTS_MAX + 5):
+        (app.home / INDEX_DIRECTORY / f"{number}.project").write_text(f"/nowhere/{number}")
 
     assert known_projects(app) == ()
     assert known_project(app, str(desk.root)) == desk.root

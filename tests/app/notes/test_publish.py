@@ -7,7 +7,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.refusals import NotOurs
+from interlock.app.notes.refusals import PublishPathTaken
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import tell_conversation
 from interlock.app.protocol.publish import publish_outdated_sessions, publish_session
@@ -45,7 +45,7 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     assert mine.read_text() == "# My own\n\nprecious"
     other = page(desk, session)
     other.write_text("# Mine too")
-    assert publish_session(app, session) == NotOurs(f"sessions/session-{session}.md")
+    assert publish_session(app, session) == PublishPathTaken(f"sessions/session-{session}.md")
     assert other.read_text() == "# Mine too"
     desk.notes.refresh(app)
     assert "somebody's own note" in publish_outdated_sessions(app, desk.root)[0]

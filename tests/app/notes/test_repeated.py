@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, request_key
-from interlock.app.notes.deletion import delete
+from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.refusals import (
     NoteChanged,
-    NotWritten,
+    NoteNotWritten,
 )
-from interlock.app.notes.rename import rename
-from interlock.app.notes.results import Done
+from interlock.app.notes.rename import rename_note
+from interlock.app.notes.results import NoteChangeResult
 from interlock.app.refusals import RequestReused
 from interlock.core.notes import edits
 from interlock.store.failures import StoreDamaged, StoreFailure, StoreFull, StoreUnusable
@@ -36,7 +36,7 @@ def test_the_same_call_within_a_minute_is_carried_out_once(desk: Desk) -> None:
     )
 
     assert first == again
-    assert isinstance(other, Done)
+    assert isinstance(other, NoteChangeResult)
     assert path.read_text() == "text\nline\nline\n"
     clock.at_ms += UNNAMED_VALID_MS + 1
     at.edit("n", edits.Append("line"), call)
@@ -68,7 +68,7 @@ def test_a_call_that_was_noted_and_never_written_is_carried_out(desk: Desk) -> N
 
     path.write_text("text\n")
 
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
+    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
     assert path.read_text() == "text\nline\n"
 
 
@@ -87,7 +87,7 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
         moment.setattr(atomic_file, "replaced", an_editor_was_faster)
         assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
 
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
+    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
     assert path.read_text() == "by an editor\nline\n"
 
 
@@ -107,14 +107,14 @@ def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
 def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None:
     desk.file("a.md", "one")
     call = request_key("move_note", "somebody", ["a", "b"], None)
-    assert isinstance(rename(desk.app, desk.notes, "a", "b.md", call), Done)
-    assert isinstance(rename(desk.app, desk.notes, "b", "c.md", None), Done)
+    assert isinstance(rename_note(desk.app, desk.notes, "a", "b.md", call), NoteChangeResult)
+    assert isinstance(rename_note(desk.app, desk.notes, "b", "c.md", None), NoteChangeResult)
     desk.file("a.md", "two")
     desk.file("b.md", "somebody else's")
 
-    again = rename(desk.app, desk.notes, "a.md", "b.md", call)
+    again = rename_note(desk.app, desk.notes, "a.md", "b.md", call)
 
-    assert not isinstance(again, Done)
+    assert not isinstance(again, NoteChangeResult)
     assert (desk.folder / "a.md").read_text() == "two"
 
 
@@ -128,10 +128,10 @@ def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk
 
     with pytest.MonkeyPatch.context() as disk:
         disk.setattr(atomic_file, "replaced", fails)
-        assert isinstance(desk.edit("n", edits.Append("line"), call), NotWritten)
+        assert isinstance(desk.edit("n", edits.Append("line"), call), NoteNotWritten)
     path.write_text("text\nby a person\n")
 
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
+    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
     assert path.read_text() == "text\nby a person\nline\n"
 
 
@@ -151,7 +151,7 @@ def test_who_died_before_the_file_was_written_is_not_told_that_it_was(desk: Desk
             desk.edit("n", edits.Append("line"), call)
     desk.edit("n", edits.Append("by another"))
 
-    assert isinstance(desk.edit("n", edits.Append("line"), call), Done)
+    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
     assert path.read_text() == "text\nby another\nline\n"
 
 
@@ -170,8 +170,8 @@ def test_a_note_that_is_moved_back_and_forth_is_where_it_is_said_to_be(desk: Des
 
     for folder in ("a/", "b/", "a/"):
         call = request_key("move_note", "somebody", ["n", folder], None)
-        done = rename(desk.app, desk.notes, "n", folder, call)
-        assert isinstance(done, Done)
+        done = rename_note(desk.app, desk.notes, "n", folder, call)
+        assert isinstance(done, NoteChangeResult)
         assert [*desk.folder.rglob("n.md")] == [desk.folder / done.path]
 
 
@@ -180,11 +180,11 @@ def _appends(desk: Desk) -> Any:
 
 
 def _moves(desk: Desk) -> Any:
-    return rename(desk.app, desk.notes, "n", "moved.md", None)
+    return rename_note(desk.app, desk.notes, "n", "moved.md", None)
 
 
 def _deletes(desk: Desk) -> Any:
-    return delete(desk.app, desk.notes, "n", desk.read("n").version, None)
+    return remove_note(desk.app, desk.notes, "n", desk.read("n").version, None)
 
 
 @pytest.mark.parametrize("failure", [StoreDamaged, StoreUnusable, StoreFull])

@@ -7,14 +7,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.app.notes.check import check
-from interlock.app.notes.inspect import Inspected, inspect
-from interlock.app.notes.neighbourhood import build_context, graph
-from interlock.app.notes.refusals import BadName, NoSuchNote, SeveralNotes
-from interlock.app.notes.rename import rename
-from interlock.app.notes.results import Checked, Context, Edge, Graph, Recent
-from interlock.app.notes.search import NoteFilter, recent
-from interlock.app.notes.timeframes import since_ms
+from interlock.app.notes.check import check_notes
+from interlock.app.notes.inspect import NoteInspection, inspect_note
+from interlock.app.notes.neighbourhood import build_context, note_graph
+from interlock.app.notes.refusals import BadNoteName, NoSuchNote, SeveralNotes
+from interlock.app.notes.rename import rename_note
+from interlock.app.notes.results import (
+    NoteContext,
+    NoteGraph,
+    NoteGraphEdge,
+    NotesCheckReport,
+    RecentNotes,
+)
+from interlock.app.notes.search import NoteFilter, recent_notes
+from interlock.app.notes.timeframes import parse_since
 from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
 
@@ -151,11 +157,11 @@ def test_the_newest_come_first_within_a_time(desk: Desk) -> None:
         at = (now - days * DAY_MS) / 1_000
         os.utime(desk.file(f"{name}.md", "text"), (at, at))
 
-    since = since_ms("7d", now)
+    since = parse_since("7d", now)
     assert since
-    found = recent(desk.app, desk.notes, NoteFilter(since_ms=since), limit=10)
+    found = recent_notes(desk.app, desk.notes, NoteFilter(since_ms=since), limit=10)
 
-    assert isinstance(found, Recent)
+    assert isinstance(found, RecentNotes)
     assert [note.path for note in found.notes] == ["new.md", "older.md"]
 
 
@@ -165,16 +171,16 @@ def test_the_newest_come_first_within_a_time(desk: Desk) -> None:
 )
 def test_a_span_of_time_is_read(text: str, days: int) -> None:
     now = 10 * DAY_MS
-    assert since_ms(text, now) == now - days * DAY_MS
+    assert parse_since(text, now) == now - days * DAY_MS
 
 
 def test_what_is_no_span_of_time_is_none() -> None:
-    assert [since_ms(text, 0) for text in ("soon", "", "7x", "-3d", "2026-13-45")] == [None] * 5
+    assert [parse_since(text, 0) for text in ("soon", "", "7x", "-3d", "2026-13-45")] == [None] * 5
 
 
-def around(desk: Desk, name: str, **more: int) -> Context:
+def around(desk: Desk, name: str, **more: int) -> NoteContext:
     found = build_context(desk.app, desk.notes, name, **more)
-    assert isinstance(found, Context)
+    assert isinstance(found, NoteContext)
     return found
 
 
@@ -230,10 +236,13 @@ def test_a_graph_has_what_is_not_written_yet(desk: Desk) -> None:
     desk.file("a.md", "- needs [[b]]\n- wants [[x]]")
     desk.file("b.md", "text")
 
-    found = graph(desk.app, desk.notes, "a")
+    found = note_graph(desk.app, desk.notes, "a")
 
-    assert isinstance(found, Graph)
-    assert found.edges == (Edge("a.md", "b.md", "needs"), Edge("a.md", "x", "wants"))
+    assert isinstance(found, NoteGraph)
+    assert found.edges == (
+        NoteGraphEdge("a.md", "b.md", "needs"),
+        NoteGraphEdge("a.md", "x", "wants"),
+    )
     assert found.unwritten == ("x",)
     assert [note.path for note in found.notes] == ["a.md", "b.md"]
 
@@ -248,11 +257,11 @@ def test_a_name_that_several_have_or_none_is_told_apart(desk: Desk) -> None:
     missing = desk.edit("the event logs", None, metadata={"a": "b"})
     outside = desk.edit("../../x", None, metadata={"a": "b"})
 
-    assert isinstance(several, Context), "to look at, all of them are meant"
+    assert isinstance(several, NoteContext), "to look at, all of them are meant"
     assert read_one == SeveralNotes("same", ("one/same.md", "two/same.md"))
     assert isinstance(missing, NoSuchNote)
-    assert missing.close == ("Event log.md",)
-    assert isinstance(outside, BadName)
+    assert missing.similar == ("Event log.md",)
+    assert isinstance(outside, BadNoteName)
 
 
 def test_a_check_names_what_is_wrong_and_where(desk: Desk) -> None:
@@ -261,9 +270,9 @@ def test_a_check_names_what_is_wrong_and_where(desk: Desk) -> None:
     desk.file("tasks/thing.md", "---\ntype: task\nstatus: sleeping\n---\nsee\n[[Nobody]]")
     desk.file("broken.md", "---\ntitle: [\n---\n")
 
-    found = check(desk.app, desk.notes)
+    found = check_notes(desk.app, desk.notes)
 
-    assert isinstance(found, Checked)
+    assert isinstance(found, NotesCheckReport)
     graver = {(one.path, one.severity) for one in found.findings if one.severity != "hint"}
     assert graver == {
         ("decisions/ADR-001-b.md", "error"),
@@ -297,8 +306,8 @@ def test_nothing_that_a_note_is_called_writes_lines_or_hides_text(desk: Desk) ->
     desk.file("b.md", "see [[a]]")
     (hit,) = desk.search("said").hits
     read = desk.read("a.md")
-    inspected = inspect(desk.app, desk.notes, "a.md")
-    assert isinstance(inspected, Inspected)
+    inspected = inspect_note(desk.app, desk.notes, "a.md")
+    assert isinstance(inspected, NoteInspection)
 
     assert hit.note.title == read.title == "Harmless hint: run it[2J"
     assert hit.note.type == read.type == "deci sion"
@@ -306,14 +315,14 @@ def test_nothing_that_a_note_is_called_writes_lines_or_hides_text(desk: Desk) ->
     assert read.text == HOSTILE
     found = (
         hit,
-        recent(desk.app, desk.notes, NoteFilter(), limit=9),
+        recent_notes(desk.app, desk.notes, NoteFilter(), limit=9),
         build_context(desk.app, desk.notes, "a.md"),
-        graph(desk.app, desk.notes, "a.md"),
-        check(desk.app, desk.notes),
+        note_graph(desk.app, desk.notes, "a.md"),
+        check_notes(desk.app, desk.notes),
         msgspec.structs.replace(read, text=""),
         inspected.links,
         desk.edit("a.md", Append("more")),
-        rename(desk.app, desk.notes, "a.md", "c/"),
+        rename_note(desk.app, desk.notes, "a.md", "c/"),
     )
     encoded = msgspec.json.encode(found).decode()
     assert "\\" not in encoded  # as line breaks and control characters would be written

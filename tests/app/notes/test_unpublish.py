@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.results import Done
+from interlock.app.notes.results import NoteChangeResult
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.deletion import SessionDeletion
 from interlock.app.protocol.publish import publish_page, publish_session
@@ -212,7 +212,7 @@ def test_an_older_page_never_takes_the_place_of_a_newer_one(app: App, desk: Desk
     session = begun(app, desk.root)
     path = note_of(desk, session)
     older = publish_session(app, session)
-    assert isinstance(older, Done)
+    assert isinstance(older, NoteChangeResult)
 
     def page(version: int, body: str) -> SessionNotePage:
         metadata: Metadata = {"type": "session", "version": str(version)}
@@ -223,11 +223,13 @@ def test_an_older_page_never_takes_the_place_of_a_newer_one(app: App, desk: Desk
         for version, body in ((20, "# Twenty\n"), (9, "# Nine\n"), (20, "# Again\n"))
     ]
 
-    assert [done.result for done in results if isinstance(done, Done)] == [
+    assert [done.result for done in results if isinstance(done, NoteChangeResult)] == [
         "replaced",
         "unchanged",
         "replaced",
     ]
     assert "# Again" in path.read_text()
-    assert publish_session(app, session) == Done("unchanged", older.path, older.permalink, "")
+    assert publish_session(app, session) == NoteChangeResult(
+        "unchanged", older.path, older.permalink, ""
+    )
     assert "# Again" in path.read_text()

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.results import Done
+from interlock.app.notes.explain import explain_note_refusal
+from interlock.app.notes.results import NoteChangeResult
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.grammar import parse_note
 from tests.app.notes.desk import Desk
@@ -34,7 +34,7 @@ def test_nonsense_is_refused_and_nothing_is_written(desk: Desk, metadata: dict[s
 
     for refusal in (edited, written):
         assert isinstance(refusal, BadValue)
-        assert explain_note(refusal).hint
+        assert explain_note_refusal(refusal).hint
     assert path.read_text() == before
     assert [one.name for one in desk.folder.iterdir()] == ["n.md"]
 
@@ -83,7 +83,7 @@ def test_metadata_does_not_say_otherwise_than_the_parameters(desk: Desk) -> None
     for refusal, name in ((title, "title"), (kind, "type")):
         assert isinstance(refusal, BadValue)
         assert f"`{name}`" in refusal.instead
-    assert isinstance(same, Done)
+    assert isinstance(same, NoteChangeResult)
     assert address.permalink == "my/own"
     assert desk.read("my/own").path == address.path
 

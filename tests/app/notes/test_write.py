@@ -8,18 +8,18 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes.deletion import delete
-from interlock.app.notes.explain import explain_note
+from interlock.app.notes.deletion import remove_note
+from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.refusals import (
-    BadName,
-    FrontUnreadable,
-    LooksLike,
+    BadNoteName,
+    FrontmatterUnreadable,
     NoteChanged,
     NoteExists,
-    NotWritten,
-    VersionWanted,
+    NoteNotWritten,
+    SimilarNoteExists,
+    VersionRequired,
 )
-from interlock.app.notes.results import Done
+from interlock.app.notes.results import NoteChangeResult
 from interlock.core.notes import edits
 from interlock.core.notes.grammar import parse_note
 from tests.app.notes.desk import Desk
@@ -100,7 +100,7 @@ def test_nearly_the_same_title_is_refused_until_it_is_said_to_be_another(desk: D
 
     alike = desk.write("use sqlite!", "text")
 
-    assert isinstance(alike, LooksLike)
+    assert isinstance(alike, SimilarNoteExists)
     assert alike.path == "decisions/ADR-007-use-sqlite.md"
     assert desk.written("use sqlite!", "text", is_separate=True).result == "created"
     assert desk.written("Use SQLite twice", "text").result == "created"
@@ -114,10 +114,12 @@ def test_frontmatter_that_nobody_can_read_is_left_alone(desk: Desk) -> None:
     over = desk.write("n", "new", overwrite=True, version=version)
     status = desk.edit("n", None, metadata={"status": "done"})
 
-    assert isinstance(over, FrontUnreadable)
-    assert isinstance(status, FrontUnreadable)
+    assert isinstance(over, FrontmatterUnreadable)
+    assert isinstance(status, FrontmatterUnreadable)
     assert path.read_text() == text
-    assert isinstance(desk.edit("n", edits.Append("more")), Done), "the text below may be changed"
+    assert isinstance(desk.edit("n", edits.Append("more")), NoteChangeResult), (
+        "the text below may be changed"
+    )
     assert path.read_text() == text + "more\n"
 
 
@@ -130,10 +132,10 @@ def test_what_replaces_a_section_says_what_it_has_read(desk: Desk) -> None:
     desk.edit("n", edits.Append("by somebody else"))
     stale = desk.edit("n", change, version=version)
 
-    assert isinstance(unread, VersionWanted)
+    assert isinstance(unread, VersionRequired)
     assert isinstance(stale, NoteChanged)
     assert "somebody else" in stale.diff or "old" in stale.diff
-    assert isinstance(desk.edit("n", change, version=stale.version), Done)
+    assert isinstance(desk.edit("n", change, version=stale.version), NoteChangeResult)
     assert path.read_text() == "# N\n\n## One\nnew\n\n## Two\nstays\nby somebody else\n"
 
 
@@ -141,13 +143,13 @@ def test_a_note_is_deleted_by_whoever_has_read_it(desk: Desk) -> None:
     desk.written("Keep", "[[Gone]]")
     done = desk.written("Gone", "text")
 
-    assert isinstance(delete(desk.app, desk.notes, "Gone", "", None), VersionWanted)
+    assert isinstance(remove_note(desk.app, desk.notes, "Gone", "", None), VersionRequired)
     desk.edit("Gone", edits.Append("more"))
-    stale = delete(desk.app, desk.notes, "Gone", done.version, None)
+    stale = remove_note(desk.app, desk.notes, "Gone", done.version, None)
     assert isinstance(stale, NoteChanged)
-    deleted = delete(desk.app, desk.notes, "Gone", stale.version, None)
+    deleted = remove_note(desk.app, desk.notes, "Gone", stale.version, None)
 
-    assert isinstance(deleted, Done)
+    assert isinstance(deleted, NoteChangeResult)
     assert deleted.hints == ("Keep.md still link to it",)
     assert desk.found("more") == []
     assert not (desk.folder / "Gone.md").exists()
@@ -200,14 +202,14 @@ def test_of_eight_who_write_over_one_note_none_loses_a_line(app: App, desk: Desk
 
 
 def test_no_note_holds_a_nul(desk: Desk) -> None:
-    assert isinstance(desk.write("T", "a\0b"), NotWritten)
+    assert isinstance(desk.write("T", "a\0b"), NoteNotWritten)
     assert not desk.folder.exists()
 
 
 @pytest.mark.parametrize("title", ["", "  \n", "\u202e\u200b", "\x1b\0", "\U000e0041"], ids=ascii)
 def test_a_title_that_shows_nothing_is_refused(desk: Desk, title: str) -> None:
-    assert isinstance(desk.write(title, "text"), BadName)
-    assert isinstance(desk.write(title, "text", type="decision"), BadName)
+    assert isinstance(desk.write(title, "text"), BadNoteName)
+    assert isinstance(desk.write(title, "text", type="decision"), BadNoteName)
     assert not desk.folder.exists()
 
 
@@ -240,8 +242,8 @@ def test_of_two_sections_that_nothing_tells_apart_a_way_to_change_one_is_said(de
     desk.file("n.md", "## Plan\none\n\n## Plan\ntwo\n")
     desk.file("levels.md", "# Plan\none\n\n## Plan\ntwo\n")
 
-    same = explain_note(desk.edit("n.md", edits.InsertBefore("Plan", "x"))).hint
-    levels = explain_note(desk.edit("levels.md", edits.InsertBefore("Plan", "x"))).hint
+    same = explain_note_refusal(desk.edit("n.md", edits.InsertBefore("Plan", "x"))).hint
+    levels = explain_note_refusal(desk.edit("levels.md", edits.InsertBefore("Plan", "x"))).hint
 
     assert "find_replace" in same
     assert "Name it with its hashes" not in same

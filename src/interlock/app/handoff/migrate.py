@@ -17,15 +17,15 @@ from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
-    FrontUnreadable,
-    HandoffUnread,
-    LooksLike,
+    FrontmatterUnreadable,
+    HandoffFileUnusable,
     NoteExists,
     NoteRefusal,
+    SimilarNoteExists,
 )
-from interlock.app.notes.results import Done
-from interlock.app.notes.write import Draft, Planned, plan, write
-from interlock.app.notes.write_and_index import told
+from interlock.app.notes.results import NoteChangeResult
+from interlock.app.notes.write import NoteDraft, PlannedWrite, plan_write, write_draft
+from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.app.protocol import gated_sessions
 from interlock.core.handoff.migration import HandoffNote, Migration, plan_migration
 from interlock.core.handoff.parse import parse_handoff
@@ -71,7 +71,7 @@ class _MigrationSession(msgspec.Struct, frozen=True):
     remark: str
 
 
-@told
+@refuse_on_disk_failure
 def migrate_handoff(
     app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
 ) -> MigrationReport | NoteRefusal:
@@ -79,7 +79,7 @@ def migrate_handoff(
     try:
         text = handoff_files.text_of(path)
     except FileUnreadable as unreadable:
-        return HandoffUnread(str(path), str(unreadable))
+        return HandoffFileUnusable(str(path), str(unreadable))
     source = _source_name(path, notes.root)
     notes.refresh(app, seconds_max=None)
     found = plan_migration(parse_handoff(text), source)
@@ -104,14 +104,14 @@ def migrate_handoff(
     )
 
 
-def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[Draft]:
+def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[NoteDraft]:
     pieces = list(found.notes)
     if found.leftover_text:
         name = _leftover_note_name(app, notes, found.leftover_text)
         pieces.append(HandoffNote(name, "note", "", found.leftover_text))
     for piece in pieces:
         metadata = {"source": source, "status": piece.status}
-        yield Draft(
+        yield NoteDraft(
             piece.title,
             piece.content,
             type=piece.type,
@@ -135,12 +135,14 @@ def _leftover_note_name(app: App, notes: OpenedNotes, content: str) -> str:
 
 
 def _plan_notes(
-    app: App, notes: OpenedNotes, drafts: list[Draft]
+    app: App, notes: OpenedNotes, drafts: list[NoteDraft]
 ) -> list[MigratedNote] | NoteRefusal:
     carried: list[MigratedNote] = []
     for draft in drafts:
         taken = [one.path for one in carried]
-        outcome = _migrated_note(draft, plan(app, notes, draft, origin={}, taken=taken))
+        outcome = _migrated_note(
+            draft, plan_write(app, notes, draft, origin={}, reserved_paths=taken)
+        )
         if not isinstance(outcome, MigratedNote):
             return outcome
         carried.append(outcome)
@@ -148,11 +150,11 @@ def _plan_notes(
 
 
 def _write_notes(
-    app: App, notes: OpenedNotes, drafts: list[Draft]
+    app: App, notes: OpenedNotes, drafts: list[NoteDraft]
 ) -> list[MigratedNote] | NoteRefusal:
     carried: list[MigratedNote] = []
     for draft in drafts:
-        outcome = _migrated_note(draft, write(app, notes, draft, notes.root))
+        outcome = _migrated_note(draft, write_draft(app, notes, draft, notes.root))
         if not isinstance(outcome, MigratedNote):
             return outcome
         carried.append(outcome)
@@ -160,12 +162,12 @@ def _write_notes(
 
 
 def _migrated_note(
-    draft: Draft, outcome: Planned | Done | NoteRefusal
+    draft: NoteDraft, outcome: PlannedWrite | NoteChangeResult | NoteRefusal
 ) -> MigratedNote | NoteRefusal:
-    if isinstance(outcome, Planned | Done):
+    if isinstance(outcome, PlannedWrite | NoteChangeResult):
         result = "unchanged" if outcome.result == "unchanged" else "created"
         return MigratedNote(result, outcome.path, draft.title, draft.type)
-    if isinstance(outcome, NoteExists | LooksLike | FrontUnreadable):
+    if isinstance(outcome, NoteExists | SimilarNoteExists | FrontmatterUnreadable):
         return MigratedNote("kept", outcome.path, draft.title, draft.type)
     return outcome
 

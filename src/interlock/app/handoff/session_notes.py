@@ -9,7 +9,7 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
+from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
 from interlock.core.handoff.parse import HandoffContent, HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
@@ -27,10 +27,10 @@ def handoff_from_notes(
     app: App, workspace: Path, session: SessionId, *, feature: str
 ) -> HandoffContent:
     """Nothing, where the notes cannot be used: a session can be handed over without them."""
-    place = place_of(app.home, workspace)
+    place = notes_location(app.home, workspace)
     try:
         # Nothing is opened for a project that has no notes: that would make an index.
-        is_there = isinstance(place, Place) and os.path.isdir(place.folder)
+        is_there = isinstance(place, NotesLocation) and os.path.isdir(place.folder)
         notes = open_notes(app, workspace) if is_there else None
         if not isinstance(notes, OpenedNotes):
             return _EMPTY_HANDOFF

@@ -3,21 +3,21 @@
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
-from interlock.app.notes.lookup import find_text
+from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     NoteChanged,
     NoteRefusal,
-    VersionWanted,
+    VersionRequired,
 )
-from interlock.app.notes.results import Done
+from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
-    bounded,
-    not_put,
-    settled,
+    index_transaction,
+    refuse_on_disk_failure,
     shown_permalink,
-    told,
-    withdrawn_if_it_fails,
+    truncate_lines,
+    withdraw_request_on_failure,
+    write_refusal,
 )
 from interlock.core.notes.versions import version_matches, version_of
 from interlock.workspace.files.atomic_file import Moved
@@ -27,38 +27,40 @@ LINKS_MAX = 100
 LINKS_SHOWN_MAX = 5
 
 
-@told
-def delete(
-    app: App, notes: OpenedNotes, asked: str, version: str, call: RequestKey | None = None
-) -> Done | NoteRefusal:
+@refuse_on_disk_failure
+def remove_note(
+    app: App, notes: OpenedNotes, identifier: str, version: str, call: RequestKey | None = None
+) -> NoteChangeResult | NoteRefusal:
     notes.refresh(app)
     with notes.lock.held():
-        if (before := repeated_calls.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
-        meant = find_text(notes, asked)
+        meant = find_note_file(notes, identifier)
         if not isinstance(meant, tuple):
             return meant
         row, found = meant
         if not version:
-            return VersionWanted(row.path, version_of(found.digest), "deleting a note")
+            return VersionRequired(row.path, version_of(found.digest), "deleting a note")
         if not version_matches(version, found.digest):
-            there = bounded(found.text.splitlines())
-            return NoteChanged(row.path, version_of(found.digest), now=there)
+            there = truncate_lines(found.text.splitlines())
+            return NoteChanged(row.path, version_of(found.digest), current_text=there)
         permalink = shown_permalink(row.permalink, row.path)
-        done = Done("deleted", row.path, permalink, "", _left(notes, row.path))
-        repeated_calls.remember(app, notes, call, done, path=row.path, before=found.digest)
-        with withdrawn_if_it_fails(notes, call):
+        done = NoteChangeResult(
+            "deleted", row.path, permalink, "", _dangling_link_hints(notes, row.path)
+        )
+        repeated_calls.remember(app, notes, call, done, path=row.path, previous_digest=found.digest)
+        with withdraw_request_on_failure(notes, call):
             gone = notes.folder.delete(row.path, expected=found.digest)
         if isinstance(gone, Moved | Outside):
             repeated_calls.withdraw(notes, call)
-            return not_put(row.path, "", gone)
-        with settled(notes, call):
+            return write_refusal(row.path, "", gone)
+        with index_transaction(notes, call):
             notes.index.remove([row.path])
-            notes.overlook(row.path, None)
+            notes.acknowledge_own_write(row.path, None)
         return done
 
 
-def _left(notes: OpenedNotes, path: str) -> tuple[str, ...]:
+def _dangling_link_hints(notes: OpenedNotes, path: str) -> tuple[str, ...]:
     links = notes.index.links_to(path, limit=LINKS_MAX)
     linking = sorted({link.path for link in links} - {path})
     if not linking:

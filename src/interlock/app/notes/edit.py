@@ -5,18 +5,23 @@ import msgspec
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
-from interlock.app.notes.lookup import find_text
+from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
-    FrontUnreadable,
+    EmptyEdit,
+    FrontmatterUnreadable,
     NoteChanged,
     NoteRefusal,
-    NothingAsked,
-    NotTaken,
-    VersionWanted,
+    UnexpectedEditArgument,
+    VersionRequired,
 )
-from interlock.app.notes.results import Done
-from interlock.app.notes.write_and_index import diff_of, put, shown_permalink, told
+from interlock.app.notes.results import NoteChangeResult
+from interlock.app.notes.write_and_index import (
+    diff_of,
+    refuse_on_disk_failure,
+    shown_permalink,
+    write_and_index,
+)
 from interlock.core.notes import edits, frontmatter, frontmatter_values
 from interlock.core.notes.edits import EditRefusal, NoteEdit
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
@@ -26,7 +31,7 @@ from interlock.core.notes.operations import ArgumentName, EditOperation, first_u
 from interlock.core.notes.versions import version_matches, version_of
 
 
-class AskedEdit(msgspec.Struct, frozen=True):
+class EditRequest(msgspec.Struct, frozen=True):
     """An operation by its name, with what came along, whether it takes that or not."""
 
     operation: EditOperation | None
@@ -37,7 +42,7 @@ class AskedEdit(msgspec.Struct, frozen=True):
     with_subsections: bool = False
 
 
-class Change(msgspec.Struct, frozen=True):
+class NoteChange(msgspec.Struct, frozen=True):
     edit: NoteEdit | None
     metadata: Metadata = {}
     """To set in the frontmatter; None removes a key."""
@@ -45,70 +50,78 @@ class Change(msgspec.Struct, frozen=True):
     """As the caller has read it. What replaces a section must say it."""
 
 
-def edit_of(asked: AskedEdit) -> NoteEdit | NotTaken | None:
+def resolve_edit(request: EditRequest) -> NoteEdit | UnexpectedEditArgument | None:
     """What is not taken is refused: the text would land elsewhere than its author says."""
     given: dict[ArgumentName, bool] = {
-        "content": bool(asked.content),
-        "section": bool(asked.section),
-        "find": bool(asked.find),
-        "expected": asked.expected != 1,
-        "subsections": asked.with_subsections,
+        "content": bool(request.content),
+        "section": bool(request.section),
+        "find": bool(request.find),
+        "expected": request.expected != 1,
+        "subsections": request.with_subsections,
     }
     stray = first_unused_argument(
-        asked.operation, {name for name, is_given in given.items() if is_given}
+        request.operation, {name for name, is_given in given.items() if is_given}
     )
     if stray is not None:
-        return NotTaken(asked.operation, stray)
-    match asked.operation:
+        return UnexpectedEditArgument(request.operation, stray)
+    match request.operation:
         case None:
             return None
         case "append":
-            return edits.Append(asked.content)
+            return edits.Append(request.content)
         case "prepend":
-            return edits.Prepend(asked.content)
+            return edits.Prepend(request.content)
         case "find_replace":
-            return edits.FindReplace(asked.find, asked.content, asked.expected)
+            return edits.FindReplace(request.find, request.content, request.expected)
         case "replace_section":
-            return edits.ReplaceSection(asked.section, asked.content, asked.with_subsections)
+            return edits.ReplaceSection(request.section, request.content, request.with_subsections)
         case "insert_before_section":
-            return edits.InsertBefore(asked.section, asked.content)
+            return edits.InsertBefore(request.section, request.content)
         case "insert_after_section":
-            return edits.InsertAfter(asked.section, asked.content)
+            return edits.InsertAfter(request.section, request.content)
 
 
-@told
-def edit(
-    app: App, notes: OpenedNotes, asked: str, change: Change, call: RequestKey | None = None
-) -> Done | NoteRefusal:
+@refuse_on_disk_failure
+def apply_note_edit(
+    app: App,
+    notes: OpenedNotes,
+    identifier: str,
+    change: NoteChange,
+    call: RequestKey | None = None,
+) -> NoteChangeResult | NoteRefusal:
     """What is added goes to the note as it is; what replaces text needs the text it has seen."""
     notes.refresh(app)
     with notes.lock.held():
-        if (before := repeated_calls.repeated(app, notes, call)) is not None:
+        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
-        meant = find_text(notes, asked)
+        meant = find_note_file(notes, identifier)
         if not isinstance(meant, tuple):
             return meant
         row, found = meant
         version = version_of(found.digest)
-        text = _changed(found.text, change)
+        text = _edited_text(found.text, change)
         if isinstance(text, UnwritableFrontmatter):
-            return FrontUnreadable(row.path, text.problem)
+            return FrontmatterUnreadable(row.path, text.problem)
         if not isinstance(text, str):
             return text
         if change.version and not version_matches(change.version, found.digest):
             return NoteChanged(row.path, version, diff_of(found.text, text))
         if not change.version and isinstance(change.edit, edits.ReplaceSection):
-            return VersionWanted(row.path, version, "replace_section")
+            return VersionRequired(row.path, version, "replace_section")
         if text == found.text:
-            return Done("unchanged", row.path, shown_permalink(row.permalink, row.path), version)
-        return put(app, notes, row.path, text, found=found, result="changed", call=call)
+            return NoteChangeResult(
+                "unchanged", row.path, shown_permalink(row.permalink, row.path), version
+            )
+        return write_and_index(
+            app, notes, row.path, text, existing_file=found, result="changed", call=call
+        )
 
 
-def _changed(
-    text: str, change: Change
-) -> str | EditRefusal | UnwritableFrontmatter | BadValue | NothingAsked:
+def _edited_text(
+    text: str, change: NoteChange
+) -> str | EditRefusal | UnwritableFrontmatter | BadValue | EmptyEdit:
     if change.edit is None and not change.metadata:
-        return NothingAsked()
+        return EmptyEdit()
     if change.edit is not None:
         edited = edits.apply_edit(text, change.edit)
         if not isinstance(edited, str):

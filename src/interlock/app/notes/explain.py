@@ -5,28 +5,28 @@ from typing import assert_never
 from interlock.app.explain import explain
 from interlock.app.explanation import Explanation
 from interlock.app.notes.refusals import (
-    BadName,
+    BadNoteName,
+    EmptyEdit,
     FolderNotTrusted,
-    FolderOutside,
-    FrontUnreadable,
-    HandoffUnread,
-    LooksLike,
-    NameTaken,
+    FolderOutsideProject,
+    FrontmatterUnreadable,
+    HandoffFileUnusable,
     NoProject,
     NoSuchNote,
     NoteChanged,
     NoteExists,
+    NoteNotWritten,
+    NotePathTaken,
     NoteRefusal,
-    NothingAsked,
-    NotOurs,
-    NotTaken,
-    NotWritten,
+    NotesConfigUnreadable,
+    PublishPathTaken,
     SeveralNotes,
-    TooMany,
-    Unsettled,
-    VersionWanted,
+    SimilarNoteExists,
+    TooManyFilterValues,
+    UnexpectedEditArgument,
+    VersionRequired,
 )
-from interlock.app.notes.wording import TOOLS, Wording
+from interlock.app.notes.wording import TOOL_WORDING, Wording
 from interlock.app.refusals import NoSuchDirectory, RequestReused
 from interlock.core.notes.edits import (
     AmbiguousSection,
@@ -42,67 +42,69 @@ from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.operations import operations_taking
 
 
-def explain_note(refusal: NoteRefusal, wording: Wording = TOOLS) -> Explanation:
+def explain_note_refusal(refusal: NoteRefusal, wording: Wording = TOOL_WORDING) -> Explanation:
     match refusal:
         case NoSuchDirectory() | RequestReused():
             return explain(refusal)
-        case NoProject() | FolderOutside() | FolderNotTrusted():
-            return _place(refusal, wording)
-        case Unsettled():
+        case NoProject() | FolderOutsideProject() | FolderNotTrusted():
+            return _explain_location(refusal, wording)
+        case NotesConfigUnreadable():
             hint = "Correct the file, or move it away; an agent asks the user to."
-            return Explanation("settings_broken", refusal.why, hint)
+            return Explanation("settings_broken", refusal.reason, hint)
         case NoSuchNote() | SeveralNotes():
-            return _missing(refusal)
-        case NoteExists() | NameTaken() | LooksLike() | NoteChanged() | VersionWanted():
-            return _conflict(refusal, wording)
-        case BadName():
+            return _explain_missing_note(refusal)
+        case (
+            NoteExists() | NotePathTaken() | SimilarNoteExists() | NoteChanged() | VersionRequired()
+        ):
+            return _explain_conflict(refusal, wording)
+        case BadNoteName():
             return Explanation(
                 "note_refused",
-                f"`{refusal.name}` cannot be a note: {refusal.why}",
+                f"`{refusal.name}` cannot be a note: {refusal.reason}",
                 "Choose a path below the notes folder, such as `decisions/use-sqlite.md`.",
             )
-        case NotOurs():
+        case PublishPathTaken():
             return Explanation(
                 "note_exists",
                 f"`{refusal.path}` is somebody's own note, and was left alone",
                 "Give that note another name; its place is where sessions are published.",
             )
-        case NotWritten():
-            return Explanation("note_not_written", refusal.why, refusal.hint)
-        case FrontUnreadable():
+        case NoteNotWritten():
+            return Explanation("note_not_written", refusal.reason, refusal.hint)
+        case FrontmatterUnreadable():
             return Explanation(
                 "note_refused",
-                f"The frontmatter of `{refusal.path}` cannot be read: {one_line(refusal.why)}",
+                f"The frontmatter of `{refusal.path}` cannot be read: {one_line(refusal.reason)}",
                 "It was left as it is. Correct the block between the two `---` lines first.",
             )
         case BadValue():
             why = f"Nothing was written: {refusal.reason}"
             return Explanation("note_refused", why, refusal.instead)
-        case HandoffUnread():
+        case HandoffFileUnusable():
             return Explanation(
                 "invalid_arguments",
-                f"`{refusal.path}` cannot be taken over: {refusal.why}",
+                f"`{refusal.path}` cannot be taken over: {refusal.reason}",
                 "Name the hand-off file of the project, such as `HANDOFF.md`.",
             )
-        case NothingAsked():
+        case EmptyEdit():
             return Explanation(
                 "invalid_arguments",
                 f"The edit names neither an operation nor {wording.frontmatter}",
                 f"Say what to change: an operation such as append, or {wording.frontmatter}.",
             )
-        case NotTaken():
-            return _stray(refusal, wording)
-        case TooMany():
+        case UnexpectedEditArgument():
+            return _explain_unexpected_argument(refusal, wording)
+        case TooManyFilterValues():
             return Explanation(
                 "invalid_arguments",
-                f"{refusal.count} {refusal.what} are more than can be looked for at once",
-                f"Name at most {refusal.most}.",
+                f"{refusal.count} {refusal.filter_name} are more than can be looked for at once",
+                f"Name at most {refusal.maximum}.",
             )
         case _:
-            return _edit(refusal, wording)
+            return _explain_edit_refusal(refusal, wording)
 
 
-def _stray(refusal: NotTaken, wording: Wording) -> Explanation:
+def _explain_unexpected_argument(refusal: UnexpectedEditArgument, wording: Wording) -> Explanation:
     named = wording.arguments[refusal.argument]
     takers = " or ".join(wording.operation(one) for one in operations_taking(refusal.argument))
     if refusal.operation is None:
@@ -116,7 +118,9 @@ def _stray(refusal: NotTaken, wording: Wording) -> Explanation:
     return Explanation("invalid_arguments", error, hint)
 
 
-def _place(refusal: NoProject | FolderOutside | FolderNotTrusted, wording: Wording) -> Explanation:
+def _explain_location(
+    refusal: NoProject | FolderOutsideProject | FolderNotTrusted, wording: Wording
+) -> Explanation:
     if isinstance(refusal, NoProject):
         return Explanation(
             "no_project",
@@ -137,25 +141,26 @@ def _place(refusal: NoProject | FolderOutside | FolderNotTrusted, wording: Wordi
     )
 
 
-def _missing(refusal: NoSuchNote | SeveralNotes) -> Explanation:
+def _explain_missing_note(refusal: NoSuchNote | SeveralNotes) -> Explanation:
     if isinstance(refusal, SeveralNotes):
         return Explanation(
             "several_notes",
             f"{'More than ' if refusal.has_more else ''}{len(refusal.paths)} notes are called"
-            f" `{refusal.asked}`",
+            f" `{refusal.identifier}`",
             "Name one by its path.",
             refusal.paths,
         )
     return Explanation(
         "unknown_note",
-        f"There is no note `{refusal.asked}`",
-        "Name one of those, or search for it." if refusal.close else "Search for it.",
-        refusal.close,
+        f"There is no note `{refusal.identifier}`",
+        "Name one of those, or search for it." if refusal.similar else "Search for it.",
+        refusal.similar,
     )
 
 
-def _conflict(
-    refusal: NoteExists | NameTaken | LooksLike | NoteChanged | VersionWanted, wording: Wording
+def _explain_conflict(
+    refusal: NoteExists | NotePathTaken | SimilarNoteExists | NoteChanged | VersionRequired,
+    wording: Wording,
 ) -> Explanation:
     match refusal:
         case NoteExists():
@@ -166,13 +171,13 @@ def _conflict(
                 f"Edit it ({wording.operation('append')}, {wording.operation('replace_section')},"
                 f" …). To write over it, {wording.overwrite.format(refusal.version)}.",
             )
-        case NameTaken():
+        case NotePathTaken():
             return Explanation(
                 "note_exists",
                 f"`{refusal.path}` is there already, and nothing was moved",
                 "Choose another path.",
             )
-        case LooksLike():
+        case SimilarNoteExists():
             return Explanation(
                 "note_exists",
                 f"`{refusal.path}` (“{label(refusal.title)}”) is about the same, and nothing"
@@ -181,7 +186,9 @@ def _conflict(
             )
         case NoteChanged():
             shown = (
-                f"There now:\n{refusal.now}" if refusal.now else f"The difference:\n{refusal.diff}"
+                f"There now:\n{refusal.current_text}"
+                if refusal.current_text
+                else f"The difference:\n{refusal.diff}"
             )
             return Explanation(
                 "note_changed",
@@ -191,10 +198,10 @@ def _conflict(
                 if refusal.version
                 else "It is gone. Write it anew if it is still wanted.",
             )
-        case VersionWanted():
+        case VersionRequired():
             return Explanation(
                 "note_refused",
-                f"{wording.operation(refusal.what)} replaces what is there, so it needs the version"
+                f"{wording.operation(refusal.action)} replaces what is there, so it needs the version"
                 " you have read",
                 f"Read `{refusal.path}`, and {wording.version}.",
             )
@@ -202,7 +209,7 @@ def _conflict(
             assert_never(refusal)
 
 
-def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
+def _explain_edit_refusal(refusal: EditRefusal, wording: Wording) -> Explanation:
     match refusal:
         case EmptySearchText():
             error = f"{wording.operation('find_replace')} was given nothing to find"
@@ -216,7 +223,7 @@ def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
         case MatchCountMismatch():
             is_one = refusal.found == 1
             error = f"The text is there {'once' if is_one else f'{refusal.found} times'}"
-            error += f" ({_lines(refusal)})"
+            error += f" ({_line_numbers(refusal)})"
             hint = f"{wording.arguments['expected']} {refusal.found} changes"
             hint += " it." if is_one else " all; more of the text, one of them."
         case NoSuchSection():
@@ -229,7 +236,7 @@ def _edit(refusal: EditRefusal, wording: Wording) -> Explanation:
             return Explanation("note_refused", error, hint, closest)
         case AmbiguousSection():
             name = label(refusal.section, _TEXT_MAX)
-            error = f"{refusal.found} sections are called “{name}” ({_lines(refusal)})"
+            error = f"{refusal.found} sections are called “{name}” ({_line_numbers(refusal)})"
             other = wording.operation("find_replace")
             hint = f"Name it with its hashes (`## Name`), or use {other}."
             if not refusal.is_distinct_by_level:
@@ -249,7 +256,7 @@ _NAMES_MAX = 12
 _TEXT_MAX = 120
 
 
-def _lines(refusal: MatchCountMismatch | AmbiguousSection) -> str:
+def _line_numbers(refusal: MatchCountMismatch | AmbiguousSection) -> str:
     more = " and more" if refusal.found > len(refusal.lines) else ""
     lines = "line" if refusal.found == 1 else "lines"
     return f"{lines} {', '.join(map(str, refusal.lines))}{more}"

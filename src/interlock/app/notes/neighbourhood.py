@@ -3,48 +3,54 @@
 from collections.abc import Iterable, Iterator
 
 from interlock.app.context import App
-from interlock.app.notes.lookup import find_all
+from interlock.app.notes.lookup import find_matching_notes
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import BadName, NoSuchNote, NoteRefusal, SeveralNotes
-from interlock.app.notes.results import Around, Context, Edge, Graph, Linked
-from interlock.app.notes.search import described
-from interlock.app.notes.write_and_index import told
+from interlock.app.notes.refusals import BadNoteName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.results import (
+    ContextLink,
+    ContextNote,
+    NoteContext,
+    NoteGraph,
+    NoteGraphEdge,
+)
+from interlock.app.notes.search import note_summary
+from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.core.notes.fts_query import label, one_line
 from interlock.store.notes.rows import NoteFilter, NoteRow, ObservationRow
 
 DEPTH_MAX = 3
 LINKS_MAX = 50  # each way
-BACKWARD_MAX = 500  # looked at, of which each is shown once
+BACKLINKS_MAX = 500  # looked at, of which each is shown once
 OBSERVATIONS_MAX = 12
 OBSERVATION_CHARS_MAX = 300
 LIMIT_MAX = 50
-GRAPH_MAX = 200
+GRAPH_NOTES_MAX = 200
 UNWRITTEN_MAX = 200
 EDGES_MAX = 2_000
-REACHED_MAX = 500  # in a dense graph three links lead to everything
+REACHABLE_MAX = 500  # in a dense graph three links lead to everything
 
 
-@told
+@refuse_on_disk_failure
 def build_context(
     app: App,
     notes: OpenedNotes,
-    asked: str,
+    identifier: str,
     *,
     depth: int = 1,
     since_ms: int = 0,
     limit: int = 10,
-) -> Context | NoteRefusal:
+) -> NoteContext | NoteRefusal:
     """The notes that `asked` names, and those that they link to or that link to them.
 
     `since_ms` narrows the neighbours only: what was asked for is shown however old it is.
     """
     synced = notes.refresh(app)
     limit = min(max(limit, 1), LIMIT_MAX)
-    start = find_all(notes, asked, limit=limit)
-    if isinstance(start, NoSuchNote | SeveralNotes | BadName):
+    start = find_matching_notes(notes, identifier, limit=limit)
+    if isinstance(start, NoSuchNote | SeveralNotes | BadNoteName):
         return start
-    reached = _reached(notes, [row.path for row in start], min(max(depth, 0), DEPTH_MAX))
-    found: list[Around] = []
+    reached = _reachable_notes(notes, [row.path for row in start], min(max(depth, 0), DEPTH_MAX))
+    found: list[ContextNote] = []
     left_out = 0
     for path, distance, via in reached:
         row = notes.index.by_path(path)
@@ -53,38 +59,45 @@ def build_context(
         if len(found) >= limit:
             left_out += 1
             continue
-        found.append(_around(notes, row, distance, via))
-    return Context(tuple(found), left_out, synced.pending)
+        found.append(_context_note(notes, row, distance, via))
+    return NoteContext(tuple(found), left_out, synced.pending)
 
 
-@told
-def graph(
-    app: App, notes: OpenedNotes, asked: str = "", *, depth: int = 1, limit: int = GRAPH_MAX
-) -> Graph | NoteRefusal:
+@refuse_on_disk_failure
+def note_graph(
+    app: App,
+    notes: OpenedNotes,
+    identifier: str = "",
+    *,
+    depth: int = 1,
+    limit: int = GRAPH_NOTES_MAX,
+) -> NoteGraph | NoteRefusal:
     """The neighbourhood of what is asked for; without that, the notes that were changed last."""
     notes.refresh(app)
     depth = min(max(depth, 0), DEPTH_MAX)
-    if asked:
-        start = find_all(notes, asked, limit=limit)
-        if isinstance(start, NoSuchNote | SeveralNotes | BadName):
+    if identifier:
+        start = find_matching_notes(notes, identifier, limit=limit)
+        if isinstance(start, NoSuchNote | SeveralNotes | BadNoteName):
             return start
-        reached = [path for path, _, _ in _reached(notes, [row.path for row in start], depth)]
+        reached = [
+            path for path, _, _ in _reachable_notes(notes, [row.path for row in start], depth)
+        ]
     else:
         reached = [row.path for row in notes.index.newest_notes(NoteFilter(), limit=limit + 1)]
     paths = dict.fromkeys(reached[:limit])
-    edges, unwritten = dict[Edge, None](), dict[str, None]()
+    edges, unwritten = dict[NoteGraphEdge, None](), dict[str, None]()
     for path in paths:
         for link in notes.index.links_from(path):
             target = link.to or one_line(link.target)
             if link.to is None:
                 unwritten[target] = None
             if link.to is None or link.to in paths:
-                edges[Edge(path, target, label(link.kind))] = None
+                edges[NoteGraphEdge(path, target, label(link.kind))] = None
     rows = (notes.index.by_path(path) for path in paths)
     hidden = set(list(unwritten)[UNWRITTEN_MAX:])
     shown = [edge for edge in edges if edge.target not in hidden][:EDGES_MAX]
-    return Graph(
-        tuple(described(row) for row in rows if row),
+    return NoteGraph(
+        tuple(note_summary(row) for row in rows if row),
         tuple(unwritten)[:UNWRITTEN_MAX],
         tuple(shown),
         max(0, len(reached) - limit),
@@ -93,7 +106,9 @@ def graph(
     )
 
 
-def _reached(notes: OpenedNotes, start: Iterable[str], depth: int) -> list[tuple[str, int, str]]:
+def _reachable_notes(
+    notes: OpenedNotes, start: Iterable[str], depth: int
+) -> list[tuple[str, int, str]]:
     """Each note that can be reached, with how far it is and what led there, nearest first."""
     found = {path: (path, 0, "") for path in start}
     edge = list(found)
@@ -101,14 +116,14 @@ def _reached(notes: OpenedNotes, start: Iterable[str], depth: int) -> list[tuple
         edge = [
             other
             for path in edge
-            for other in _neighbours(notes, path)
-            if len(found) < REACHED_MAX
+            for other in _neighbour_paths(notes, path)
+            if len(found) < REACHABLE_MAX
             and found.setdefault(other, (other, distance, path)) == (other, distance, path)
         ]
     return list(found.values())
 
 
-def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
+def _neighbour_paths(notes: OpenedNotes, path: str) -> Iterator[str]:
     for link in notes.index.links_from(path):
         if link.to:
             yield link.to
@@ -116,32 +131,34 @@ def _neighbours(notes: OpenedNotes, path: str) -> Iterator[str]:
         yield link.path
 
 
-def _around(notes: OpenedNotes, row: NoteRow, distance: int, via: str) -> Around:
+def _context_note(notes: OpenedNotes, row: NoteRow, distance: int, via: str) -> ContextNote:
     said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
-    named = _each_once(
-        Linked(label(link.kind), link.to or one_line(link.target), is_written=link.to is not None)
+    named = _distinct_links(
+        ContextLink(
+            label(link.kind), link.to or one_line(link.target), is_written=link.to is not None
+        )
         for link in notes.index.links_from(row.path)
     )
-    naming = _each_once(
-        Linked(label(link.kind), link.path, is_backward=True)
-        for link in notes.index.links_to(row.path, limit=BACKWARD_MAX)
+    naming = _distinct_links(
+        ContextLink(label(link.kind), link.path, is_backward=True)
+        for link in notes.index.links_to(row.path, limit=BACKLINKS_MAX)
     )
-    return Around(
-        described(row),
+    return ContextNote(
+        note_summary(row),
         distance,
         via,
-        tuple(_said(one) for one in said),
+        tuple(_observation_text(one) for one in said),
         (*named[:LINKS_MAX], *naming[:LINKS_MAX]),
         max(0, len(named) - LINKS_MAX),
     )
 
 
-def _each_once(links: Iterable[Linked]) -> tuple[Linked, ...]:
+def _distinct_links(links: Iterable[ContextLink]) -> tuple[ContextLink, ...]:
     """A note may name another in many places."""
     return tuple(dict.fromkeys(links))
 
 
-def _said(observation: ObservationRow) -> str:
+def _observation_text(observation: ObservationRow) -> str:
     said = f"[{label(observation.category)}] {observation.text}"
     context = f" ({observation.context})" if one_line(observation.context) else ""
     return label(f"{said}{context}", OBSERVATION_CHARS_MAX)

@@ -1,12 +1,12 @@
 """Read a note, by any of its names."""
 
 from interlock.app.context import App
-from interlock.app.notes.lookup import find_text
+from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
-from interlock.app.notes.write_and_index import shown_permalink, told
+from interlock.app.notes.write_and_index import refuse_on_disk_failure, shown_permalink
 from interlock.core.notes.fts_query import is_utf8, label
 from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.versions import version_of
@@ -19,13 +19,13 @@ HINT_NOT_UTF_8 = (
 )
 
 
-@told
-def read(
-    app: App, notes: OpenedNotes, asked: str, *, page: int | None = 1
+@refuse_on_disk_failure
+def read_note_text(
+    app: App, notes: OpenedNotes, identifier: str, *, page: int | None = 1
 ) -> NoteText | NoteRefusal:
     """The file as it is on the disk, whatever the index says of it: a page of it, or the whole."""
     notes.refresh(app)
-    meant = find_text(notes, asked)
+    meant = find_note_file(notes, identifier)
     if not isinstance(meant, tuple):
         return meant
     row, found = meant

@@ -16,13 +16,13 @@ class NoProject(msgspec.Struct, frozen=True):
     path: str
 
 
-class Unsettled(msgspec.Struct, frozen=True):
+class NotesConfigUnreadable(msgspec.Struct, frozen=True):
     """A config cannot be read, so nobody can say where the notes lie."""
 
-    why: str
+    reason: str
 
 
-class FolderOutside(msgspec.Struct, frozen=True):
+class FolderOutsideProject(msgspec.Struct, frozen=True):
     """The notes folder does not lie in the project, or is a link or behind one."""
 
     folder: str
@@ -35,13 +35,13 @@ class FolderNotTrusted(msgspec.Struct, frozen=True):
 
 
 class NoSuchNote(msgspec.Struct, frozen=True):
-    asked: str
-    close: tuple[str, ...]
+    identifier: str
+    similar: tuple[str, ...]
     """Addresses that look like it."""
 
 
 class SeveralNotes(msgspec.Struct, frozen=True):
-    asked: str
+    identifier: str
     paths: tuple[str, ...]
     has_more: bool = False
     """There are others, too many to name."""
@@ -56,13 +56,13 @@ class NoteExists(msgspec.Struct, frozen=True):
     """From what is there to what was sent."""
 
 
-class NameTaken(msgspec.Struct, frozen=True):
+class NotePathTaken(msgspec.Struct, frozen=True):
     """A note is where another was to be moved."""
 
     path: str
 
 
-class LooksLike(msgspec.Struct, frozen=True):
+class SimilarNoteExists(msgspec.Struct, frozen=True):
     """A note of nearly this title is there under another path."""
 
     title: str
@@ -76,63 +76,63 @@ class NoteChanged(msgspec.Struct, frozen=True):
     version: str
     diff: str = ""
     """From what the caller read to what is there now, or from there to what was sent."""
-    now: str = ""
+    current_text: str = ""
     """How what is there now begins, where nothing was sent to compare it with."""
 
 
-class VersionWanted(msgspec.Struct, frozen=True):
+class VersionRequired(msgspec.Struct, frozen=True):
     """What replaces text must say which text its author has seen."""
 
     path: str
     version: str
-    what: str
+    action: str
 
 
-class BadName(msgspec.Struct, frozen=True):
+class BadNoteName(msgspec.Struct, frozen=True):
     name: str
-    why: str
+    reason: str
 
 
-class NotOurs(msgspec.Struct, frozen=True):
+class PublishPathTaken(msgspec.Struct, frozen=True):
     """A person's note has the name under which we would publish something."""
 
     path: str
 
 
-class NotWritten(msgspec.Struct, frozen=True):
+class NoteNotWritten(msgspec.Struct, frozen=True):
     """The disk said no."""
 
-    why: str
+    reason: str
     hint: str
 
 
-class FrontUnreadable(msgspec.Struct, frozen=True):
+class FrontmatterUnreadable(msgspec.Struct, frozen=True):
     """Its frontmatter is left alone, since nobody can say what it means."""
 
     path: str
-    why: str
+    reason: str
 
 
-class HandoffUnread(msgspec.Struct, frozen=True):
+class HandoffFileUnusable(msgspec.Struct, frozen=True):
     """The hand-off file that was named cannot be taken over."""
 
     path: str
-    why: str
+    reason: str
 
 
-class TooMany(msgspec.Struct, frozen=True):
+class TooManyFilterValues(msgspec.Struct, frozen=True):
     """A search names more types, statuses or tags than are looked for at once."""
 
-    what: str
+    filter_name: str
     count: int
-    most: int
+    maximum: int
 
 
-class NothingAsked(msgspec.Struct, frozen=True):
+class EmptyEdit(msgspec.Struct, frozen=True):
     """An edit that names neither an operation nor metadata."""
 
 
-class NotTaken(msgspec.Struct, frozen=True):
+class UnexpectedEditArgument(msgspec.Struct, frozen=True):
     """An edit came with something that its operation does not take."""
 
     operation: EditOperation | None
@@ -141,26 +141,26 @@ class NotTaken(msgspec.Struct, frozen=True):
 
 NoteRefusal: TypeAlias = (
     NoProject
-    | Unsettled
-    | FolderOutside
+    | NotesConfigUnreadable
+    | FolderOutsideProject
     | FolderNotTrusted
     | NoSuchDirectory
     | NoSuchNote
     | SeveralNotes
     | NoteExists
-    | NameTaken
-    | LooksLike
+    | NotePathTaken
+    | SimilarNoteExists
     | NoteChanged
-    | VersionWanted
-    | BadName
-    | NotOurs
-    | NotWritten
-    | FrontUnreadable
+    | VersionRequired
+    | BadNoteName
+    | PublishPathTaken
+    | NoteNotWritten
+    | FrontmatterUnreadable
     | BadValue
-    | NothingAsked
-    | NotTaken
-    | TooMany
-    | HandoffUnread
+    | EmptyEdit
+    | UnexpectedEditArgument
+    | TooManyFilterValues
+    | HandoffFileUnusable
     | RequestReused
     | EditRefusal
 )

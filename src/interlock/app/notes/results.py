@@ -6,13 +6,13 @@ import msgspec
 
 from interlock.core.notes.problems import QUALITY_RULES
 
-Result = Literal["created", "replaced", "changed", "unchanged", "moved", "deleted"]
+ChangeOutcome = Literal["created", "replaced", "changed", "unchanged", "moved", "deleted"]
 
 
-class Done(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class NoteChangeResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A note was written, changed, moved or deleted, or already was as it should be."""
 
-    result: Result
+    result: ChangeOutcome
     path: str
     permalink: str
     version: str
@@ -36,7 +36,7 @@ class NoteText(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     hints: tuple[str, ...] = ()
 
 
-class Described(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class NoteSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A note in a list."""
 
     path: str
@@ -47,7 +47,7 @@ class Described(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     tags: tuple[str, ...] = ()
 
 
-class Why(msgspec.Struct, frozen=True, rename="camel"):
+class ScoreExplanation(msgspec.Struct, frozen=True, rename="camel"):
     """What a place in the results rests on."""
 
     text: float
@@ -56,16 +56,16 @@ class Why(msgspec.Struct, frozen=True, rename="camel"):
     words: str
 
 
-class Hit(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    note: Described
+class NoteSearchHit(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    note: NoteSummary
     score: float
     excerpt: str
-    why: Why | None = None
+    why: ScoreExplanation | None = None
     """Where that was asked for."""
 
 
-class Hits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    hits: tuple[Hit, ...]
+class NoteSearchResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    hits: tuple[NoteSearchHit, ...]
     is_loose: bool = False
     """No note has all the words, so these have some of them."""
     is_wordless: bool = False
@@ -75,14 +75,14 @@ class Hits(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Files that are not indexed yet."""
 
 
-class Recent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    notes: tuple[Described, ...]
+class RecentNotes(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    notes: tuple[NoteSummary, ...]
     """The newest first."""
     has_more: bool = False
     pending: int = 0
 
 
-class Linked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ContextLink(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A link between two notes, seen from one of them."""
 
     kind: str
@@ -92,36 +92,36 @@ class Linked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_written: bool = True
 
 
-class Around(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ContextNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A note in the neighbourhood of another."""
 
-    note: Described
+    note: NoteSummary
     distance: int
     via: str
     """The path of the note that led here."""
     observations: tuple[str, ...]
-    links: tuple[Linked, ...]
+    links: tuple[ContextLink, ...]
     links_left_out: int = 0
     """How many more it has to others."""
 
 
-class Context(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    notes: tuple[Around, ...]
+class NoteContext(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    notes: tuple[ContextNote, ...]
     left_out: int = 0
     pending: int = 0
 
 
-class Edge(msgspec.Struct, frozen=True, rename="camel"):
+class NoteGraphEdge(msgspec.Struct, frozen=True, rename="camel"):
     source: str
     target: str
     kind: str
 
 
-class Graph(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    notes: tuple[Described, ...]
+class NoteGraph(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    notes: tuple[NoteSummary, ...]
     unwritten: tuple[str, ...]
     """What links name and nobody has written."""
-    edges: tuple[Edge, ...]
+    edges: tuple[NoteGraphEdge, ...]
     """Between paths, or the names of what is not written."""
     left_out: int = 0
     """How many more notes there are."""
@@ -129,7 +129,7 @@ class Graph(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     edges_left_out: int = 0
 
 
-class Finding(msgspec.Struct, frozen=True, rename="camel"):
+class NoteFinding(msgspec.Struct, frozen=True, rename="camel"):
     path: str
     line: int
     severity: Literal["error", "warning", "hint"]
@@ -143,8 +143,8 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
         return self.rule in QUALITY_RULES
 
 
-class Checked(msgspec.Struct, frozen=True, rename="camel"):
+class NotesCheckReport(msgspec.Struct, frozen=True, rename="camel"):
     notes: int
-    findings: tuple[Finding, ...]
+    findings: tuple[NoteFinding, ...]
     unreadable: tuple[str, ...]
     """Directories that could not be looked at; the folder itself is an empty string."""

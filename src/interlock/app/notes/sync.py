@@ -21,14 +21,14 @@ from interlock.workspace.files.sandboxed_path import Outside
 from interlock.workspace.projects.notes_folder import Folder, Scan
 
 WAIT_SECONDS_MIN = 0.2
-BATCH = 200
+BATCH_SIZE = 200
 """Notes in one transaction: many enough for speed, few enough that a writer waits a moment only."""
 
 Progress = Callable[[int, int], None]
 """Told how many of how many files are done."""
 
 
-class Synced(msgspec.Struct, frozen=True):
+class SyncReport(msgspec.Struct, frozen=True):
     changed: int
     """Notes that were read into the index."""
     removed: int
@@ -40,7 +40,7 @@ class Synced(msgspec.Struct, frozen=True):
     """What is taken for no note: links, and names that no note may have."""
 
 
-class _Read(msgspec.Struct, frozen=True):
+class _SyncEntry(msgspec.Struct, frozen=True):
     path: str
     note: Note | None
     """None if the index knows it already."""
@@ -63,7 +63,7 @@ def sync(
     now_ms: int,
     deadline: float | None = None,
     progress: Progress | None = None,
-) -> Synced:
+) -> SyncReport:
     """Read what differs. The caller does not hold the lock: it is taken for a batch at a time.
 
     Args:
@@ -104,7 +104,7 @@ class _Sync:
         self.folder, self.index, self.lock = folder, index, lock
         self.now_ms, self.deadline = now_ms, deadline
 
-    def run(self, scan: Scan, progress: Progress | None) -> Synced:
+    def run(self, scan: Scan, progress: Progress | None) -> SyncReport:
         known = self.index.indexed_files()
         tally = _Tally(scan)
         if scan.is_absent and not known:
@@ -112,43 +112,43 @@ class _Sync:
         gone = [path for path in known if path not in scan.files]
         for batch in _batches([path for path in gone if not _is_below(path, scan.unreadable)]):
             # Before what is new, so that a note that was moved is never there twice.
-            tally.removed += self._remove(batch)
+            tally.removed += self._remove_vanished(batch)
         differing = [path for path, stamp in scan.files.items() if _differs(known.get(path), stamp)]
         done = 0
         for batch in _batches(differing):
-            read = list(self._read(batch, scan.files, known, tally))
-            self._write([entry for entry in read if entry is not None], known, tally)
+            read = list(self._read_files(batch, scan.files, known, tally))
+            self._index_entries([entry for entry in read if entry is not None], known, tally)
             done += len(read)
             if progress:
                 progress(done, len(differing))
-            if self._is_late():
+            if self._is_past_deadline():
                 break
         tally.pending += len(differing) - done
-        return Synced(
+        return SyncReport(
             tally.changed, tally.removed, tally.pending, tuple(tally.unreadable), scan.skipped
         )
 
-    def _remove(self, paths: Sequence[str]) -> int:
+    def _remove_vanished(self, paths: Sequence[str]) -> int:
         # Looked for once more: between the scan and now it may have come back.
-        with self.lock.held(self._wait()), self.index.transaction():
+        with self.lock.held(self._lock_wait_seconds()), self.index.transaction():
             gone = [path for path in paths if self.folder.lacks(path)]
             self.index.remove(gone)
         return len(gone)
 
-    def _read(
+    def _read_files(
         self,
         paths: Sequence[str],
         stamps: Mapping[str, FileStamp],
         known: Mapping[str, IndexedFile],
         tally: _Tally,
-    ) -> Iterator[_Read | None]:
+    ) -> Iterator[_SyncEntry | None]:
         """Outside of the lock, which others need more; None if it is not there any more."""
         for path in paths:
             try:
                 found = self.folder.read(path)
             except NoteTooLarge:
-                yield _Read(
-                    path, _nameless(path), "", stamps[path], "It is larger than a note may be"
+                yield _SyncEntry(
+                    path, _unparsed_note(path), "", stamps[path], "It is larger than a note may be"
                 )
             except FolderFailure:
                 tally.unreadable.append(path)
@@ -157,28 +157,28 @@ class _Sync:
                 if found is None or isinstance(found, Outside):
                     yield None  # gone since the scan; the next one says so
                 elif path in known and known[path].digest == found.digest:
-                    yield _Read(path, None, found.digest, found.stamp)
+                    yield _SyncEntry(path, None, found.digest, found.stamp)
                 else:
-                    note, problem = parsed(path, found.text)
-                    yield _Read(path, note, found.digest, found.stamp, problem)
-            if self._is_late():
+                    note, problem = parse_note_text(path, found.text)
+                    yield _SyncEntry(path, note, found.digest, found.stamp, problem)
+            if self._is_past_deadline():
                 return
 
-    def _write(
-        self, entries: Sequence[_Read], known: Mapping[str, IndexedFile], tally: _Tally
+    def _index_entries(
+        self, entries: Sequence[_SyncEntry], known: Mapping[str, IndexedFile], tally: _Tally
     ) -> None:
-        entries = [entry for entry in entries if self._says_more(entry, known)]
+        entries = [entry for entry in entries if self._differs_from_known(entry, known)]
         if not entries:
             return
-        with self.lock.held(self._wait()), self.index.transaction():
+        with self.lock.held(self._lock_wait_seconds()), self.index.transaction():
             for entry in entries:
                 # Whoever changed it while it was read has a newer row in the index, or will.
-                if self.folder.stamp(entry.path) != entry.stamp or not self._put(entry):
+                if self.folder.stamp(entry.path) != entry.stamp or not self._index_entry(entry):
                     tally.pending += 1
                 else:
                     tally.changed += entry.note is not None
 
-    def _put(self, entry: _Read) -> bool:
+    def _index_entry(self, entry: _SyncEntry) -> bool:
         is_racy = entry.stamp.is_racy(self.now_ms)
         if entry.note is None:
             return self.index.restamp(entry.path, entry.stamp, digest=entry.digest, is_racy=is_racy)
@@ -192,19 +192,19 @@ class _Sync:
         )
         return True
 
-    def _says_more(self, entry: _Read, known: Mapping[str, IndexedFile]) -> bool:
+    def _differs_from_known(self, entry: _SyncEntry, known: Mapping[str, IndexedFile]) -> bool:
         """Not so if it was read again only because it is new, and it is new still."""
         before = known.get(entry.path)
         is_racy = entry.stamp.is_racy(self.now_ms)
         return before is None or before != IndexedFile(entry.stamp, entry.digest, is_racy)
 
-    def _wait(self) -> float:
+    def _lock_wait_seconds(self) -> float:
         """How long others may keep us from writing."""
         if self.deadline is None:
             return WAIT_SECONDS_MAX
         return min(max(self.deadline - time.monotonic(), WAIT_SECONDS_MIN), WAIT_SECONDS_MAX)
 
-    def _is_late(self) -> bool:
+    def _is_past_deadline(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
@@ -217,21 +217,21 @@ def _is_below(path: str, places: Sequence[str]) -> bool:
 
 
 def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(paths), BATCH):
-        yield paths[first : first + BATCH]
+    for first in range(0, len(paths), BATCH_SIZE):
+        yield paths[first : first + BATCH_SIZE]
 
 
-def parsed(path: str, text: str) -> tuple[Note, str]:
+def parse_note_text(path: str, text: str) -> tuple[Note, str]:
     """What the file says, or its name and why that is all."""
     if "\0" in text:
-        return _nameless(path), "It is not text"
+        return _unparsed_note(path), "It is not text"
     try:
         return grammar.parse_note(text, path=path), ""
     except RecursionError:
-        return _nameless(path), "It is nested too deeply"
+        return _unparsed_note(path), "It is nested too deeply"
 
 
-def _nameless(path: str) -> Note:
+def _unparsed_note(path: str) -> Note:
     """A note of which nothing but the name of its file is known."""
     title = path.rpartition("/")[2].removesuffix(".md")
     return Note(Frontmatter("", {}), "", title, "note", (), "", (), (), ())

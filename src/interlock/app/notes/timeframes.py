@@ -17,12 +17,12 @@ _UNITS = {
     "year": 31_536_000,
 }
 _SPAN = re.compile(r"(?:last|past)?\s*(\d{1,5})?\s*([a-z]+?)s?(?:\s+ago)?")
-_NAMED = {"today": "1d", "yesterday": "2d"}
+_NAMED_SPANS = {"today": "1d", "yesterday": "2d"}
 
 
-def since_ms(text: str, now_ms: int) -> int | None:
+def parse_since(text: str, now_ms: int) -> int | None:
     """The moment from which on is meant; None where nobody can say."""
-    words = _NAMED.get(text.strip().casefold(), text.strip().casefold())
+    words = _NAMED_SPANS.get(text.strip().casefold(), text.strip().casefold())
     found = _SPAN.fullmatch(words)
     if found and found[2] in _UNITS:
         return now_ms - int(found[1] or 1) * _UNITS[found[2]] * 1_000

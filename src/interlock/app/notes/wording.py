@@ -23,7 +23,7 @@ class Wording(NamedTuple):
         return self.operations.get(name, name)
 
 
-TOOLS = Wording(
+TOOL_WORDING = Wording(
     place="Go to a directory of the project (or name it as workspacePath).",
     separate="send `separate: true`",
     overwrite="send `overwrite: true` and version {}",
@@ -39,7 +39,7 @@ TOOLS = Wording(
     },
     operations={},
 )
-COMMANDS = Wording(
+COMMAND_WORDING = Wording(
     place="Go to a directory of the project.",
     separate="add --separate",
     overwrite="add --overwrite {}",
@@ -60,4 +60,4 @@ COMMANDS = Wording(
         "insert_after_section": "insert-after",
     },
 )
-WRITE_COMMAND = COMMANDS._replace(again="do it again with --overwrite {}")
+WRITE_COMMAND_WORDING = COMMAND_WORDING._replace(again="do it again with --overwrite {}")

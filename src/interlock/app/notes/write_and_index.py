@@ -11,9 +11,9 @@ from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import BadName, NoteChanged, NoteRefusal, NotWritten
-from interlock.app.notes.results import Done, Result
-from interlock.app.notes.sync import parsed
+from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten, NoteRefusal
+from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
+from interlock.app.notes.sync import parse_note_text
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
@@ -27,66 +27,68 @@ from interlock.workspace.projects.notes_folder import Twin
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300
 COMPARED_LINES_MAX = 2_000  # of each side: difflib takes time with the square of them
-DIFF_AROUND = 2
+DIFF_CONTEXT_LINES = 2
 
-Taken = ParamSpec("Taken")
+Params = ParamSpec("Taken")
 Outcome = TypeVar("Outcome")
 
 
-def told(use: Callable[Taken, Outcome]) -> Callable[Taken, Outcome | NotWritten]:
+def refuse_on_disk_failure(
+    use_case: Callable[Params, Outcome],
+) -> Callable[Params, Outcome | NoteNotWritten]:
     """A use case to which a disk that fails is one more reason to say no."""
 
-    @functools.wraps(use)
-    def used(*args: Taken.args, **kwargs: Taken.kwargs) -> Outcome | NotWritten:
+    @functools.wraps(use_case)
+    def used(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | NoteNotWritten:
         try:
             try:
-                return use(*args, **kwargs)
+                return use_case(*args, **kwargs)
             except StoreDamaged:
                 # Of the index, which is only a copy of what the files say.
                 for opened in (one for one in args if isinstance(one, OpenedNotes)):
-                    opened.renew()
-                return use(*args, **kwargs)
+                    opened.discard_index()
+                return use_case(*args, **kwargs)
         except FolderFailure as failure:
-            return NotWritten(str(failure), failure.hint)
+            return NoteNotWritten(str(failure), failure.hint)
 
     return used
 
 
-def put(
+def write_and_index(
     app: App,
     notes: OpenedNotes,
     path: str,
     text: str,
     *,
-    found: Found | None,
-    result: Result,
+    existing_file: Found | None,
+    result: ChangeOutcome,
     call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
-) -> Done | NoteRefusal:
+) -> NoteChangeResult | NoteRefusal:
     """Write the file, if it still is what was `found`, and take it into the index.
 
     The caller holds the lock. A `call` is noted first, so that it is known when it comes again.
     """
-    if "\0" in text and not (found and "\0" in found.text):
-        return NotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
-    note, problem = parsed(path, text)
+    if "\0" in text and not (existing_file and "\0" in existing_file.text):
+        return NoteNotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
+    note, problem = parse_note_text(path, text)
     version = version_of(digest_of(text))
-    done = Done(result, path, shown_permalink(note.permalink, path), version, hints)
-    before = found.digest if found else ""
-    repeated_calls.remember(app, notes, call, done, path=path, before=before)
+    done = NoteChangeResult(result, path, shown_permalink(note.permalink, path), version, hints)
+    before = existing_file.digest if existing_file else ""
+    repeated_calls.remember(app, notes, call, done, path=path, previous_digest=before)
     now_ms = app.clock.now_ms()
-    with withdrawn_if_it_fails(notes, call):
+    with withdraw_request_on_failure(notes, call):
         written = notes.folder.write(path, text, expected=before or None)
     if isinstance(written, Moved | Twin | Outside):
         repeated_calls.withdraw(notes, call)
-        return not_put(path, text, written)
-    with settled(notes, call):
-        take(notes, path, note, written, now_ms=now_ms, problem=problem)
+        return write_refusal(path, text, written)
+    with index_transaction(notes, call):
+        index_written(notes, path, note, written, now_ms=now_ms, problem=problem)
     return done
 
 
 @contextmanager
-def withdrawn_if_it_fails(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
+def withdraw_request_on_failure(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
     """Around a change of the files, which are as they were if that is not possible."""
     try:
         yield
@@ -96,7 +98,7 @@ def withdrawn_if_it_fails(notes: OpenedNotes, call: RequestKey | None) -> Genera
 
 
 @contextmanager
-def settled(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
+def index_transaction(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
     """Around what the index is told of a file that was changed: that it was, and by which call.
 
     Whatever the index answers, the file is changed, and so is the answer to the caller. The next
@@ -107,10 +109,10 @@ def settled(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
             yield
             repeated_calls.finish(notes, call)
     except StoreFailure:
-        notes.forget_the_time()
+        notes.mark_stale()
 
 
-def take(
+def index_written(
     notes: OpenedNotes, path: str, note: Note, written: Written, *, now_ms: int, problem: str = ""
 ) -> None:
     """Into the index, what was just written."""
@@ -122,22 +124,24 @@ def take(
         is_racy=written.stamp.is_racy(now_ms),
         problem=problem,
     )
-    notes.overlook(path, written.stamp)
+    notes.acknowledge_own_write(path, written.stamp)
 
 
-def not_put(path: str, text: str, refusal: Moved | Twin | Outside) -> NoteChanged | BadName:
+def write_refusal(
+    path: str, text: str, refusal: Moved | Twin | Outside
+) -> NoteChanged | BadNoteName:
     match refusal:
         case Twin():
-            return BadName(path, f"`{refusal.path}` differs from it only in case")
+            return BadNoteName(path, f"`{refusal.path}` differs from it only in case")
         case Outside():
-            return BadName(path, refusal.reason)
+            return BadNoteName(path, refusal.reason)
         case Moved():
             there = refusal.current
             version = version_of(there.digest) if there else ""
             return NoteChanged(path, version, diff_of(there.text if there else "", text))
 
 
-def set_apart(content: str) -> str:
+def with_leading_blank_line(content: str) -> str:
     """With an empty line before it, where frontmatter will stand above."""
     return content if not content or content.startswith(("\n", "\r", "---")) else f"\n{content}"
 
@@ -150,23 +154,23 @@ def shown_permalink(written: str, path: str) -> str:
 def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:
     """What differs, as far as it can be shown. It is asked for while the folder is locked."""
     old, new = before.splitlines(), after.splitlines()
-    alike = _alike(old, new)
-    ending = _alike(old[alike:][::-1], new[alike:][::-1])
-    first = max(0, alike - DIFF_AROUND)
+    alike = _common_prefix_length(old, new)
+    ending = _common_prefix_length(old[alike:][::-1], new[alike:][::-1])
+    first = max(0, alike - DIFF_CONTEXT_LINES)
     old_end, new_end = len(old) - ending, len(new) - ending
     if max(old_end, new_end) - alike > COMPARED_LINES_MAX:
-        return _first_of_each(old[alike:old_end], new[alike:new_end], alike + 1, names)
+        return _first_lines_of_each(old[alike:old_end], new[alike:new_end], alike + 1, names)
     lines = difflib.unified_diff(
-        old[first : old_end + DIFF_AROUND],
-        new[first : new_end + DIFF_AROUND],
+        old[first : old_end + DIFF_CONTEXT_LINES],
+        new[first : new_end + DIFF_CONTEXT_LINES],
         *names,
         lineterm="",
-        n=DIFF_AROUND,
+        n=DIFF_CONTEXT_LINES,
     )
-    return bounded([_HUNK.sub(lambda at: _moved(at, first), line) for line in lines])
+    return truncate_lines([_HUNK.sub(lambda at: _shift_hunk(at, first), line) for line in lines])
 
 
-def bounded(lines: Sequence[str]) -> str:
+def truncate_lines(lines: Sequence[str]) -> str:
     """So much of them as an answer has room for."""
     shown = [line[:LINE_CHARS_MAX] for line in lines[:DIFF_LINES_MAX]]
     if len(lines) > DIFF_LINES_MAX:
@@ -177,21 +181,21 @@ def bounded(lines: Sequence[str]) -> str:
 _HUNK = re.compile(r"\A@@ -(\d+)(\S*) \+(\d+)(\S*) @@\Z")
 
 
-def _moved(hunk: re.Match[str], by: int) -> str:
+def _shift_hunk(hunk: re.Match[str], by: int) -> str:
     """Where it is in the whole file, and not in what was compared."""
     return f"@@ -{int(hunk[1]) + by}{hunk[2]} +{int(hunk[3]) + by}{hunk[4]} @@"
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines are the same from the beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _first_of_each(
+def _first_lines_of_each(
     old: Sequence[str], new: Sequence[str], line: int, names: tuple[str, str]
 ) -> str:
     each = DIFF_LINES_MAX // 2
     shown = [f"- {text}" for text in old[:each]] + [f"+ {text}" for text in new[:each]]
     counted = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
-    return f"From line {line} on, {counted} differ. The first of each:\n{bounded(shown)}"
+    return f"From line {line} on, {counted} differ. The first of each:\n{truncate_lines(shown)}"

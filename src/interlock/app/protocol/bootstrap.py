@@ -37,15 +37,15 @@ def assemble_bootstrap(
 ) -> Briefing:
     """`remarks` are about the project around it; what was `said` is left out."""
     # Here and not above: these are the parts of the package that only this needs.
-    from interlock.app.notes.knowledge import knowledge  # noqa: PLC0415
-    from interlock.app.notes.project_notes import BUDGET, OpenedNotes, open_notes  # noqa: PLC0415
+    from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
+    from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT, OpenedNotes, open_notes  # noqa: PLC0415
 
-    parts, budget = _session_parts(app, state, remarks), BUDGET
+    parts, budget = _session_parts(app, state, remarks), BUDGET_TOKENS_DEFAULT
     try:
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
             budget = notes.budget
-            known = knowledge(app, notes, state)
+            known = project_knowledge(app, notes, state)
             parts += known if isinstance(known, list) else []
     except StoreFailure as failure:
         # Of the index, most likely: a session begins all the same.

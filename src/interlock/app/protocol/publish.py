@@ -10,11 +10,21 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.gate.policy import load_effective_policy
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.project_notes import OpenedNotes, Place, open_notes, place_of
-from interlock.app.notes.refusals import BadName, NoProject, NoteRefusal, NotOurs, NotWritten
-from interlock.app.notes.results import Done
-from interlock.app.notes.write_and_index import put, set_apart, told
+from interlock.app.notes.explain import explain_note_refusal
+from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
+from interlock.app.notes.refusals import (
+    BadNoteName,
+    NoProject,
+    NoteNotWritten,
+    NoteRefusal,
+    PublishPathTaken,
+)
+from interlock.app.notes.results import NoteChangeResult
+from interlock.app.notes.write_and_index import (
+    refuse_on_disk_failure,
+    with_leading_blank_line,
+    write_and_index,
+)
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
@@ -45,7 +55,7 @@ UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # there is no later for a session that is del
 VERSION_DIGITS_MAX = 12  # of a version; whoever edits a note may write any
 
 
-def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
+def publish_session(app: App, session: SessionId) -> NoteChangeResult | NoteRefusal:
     """The session as it stands, in the notes of its project."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -60,38 +70,42 @@ def publish_session(app: App, session: SessionId) -> Done | NoteRefusal:
     gaps = tuple(found.gap for found in open_gaps(app, session)) if has_gaps else ()
     page = session_page(session, stream.version, stream.head, folded, gaps)
     done = publish_page(app, notes, page)
-    if isinstance(done, Done) and done.result == "created":
+    if isinstance(done, NoteChangeResult) and done.result == "created":
         _exclude_from_git(notes)
-    if folded and folded.status == "active" and isinstance(done, Done):
+    if folded and folded.status == "active" and isinstance(done, NoteChangeResult):
         publish_page(app, notes, current_page(session))
     return done
 
 
-@told
-def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> Done | NoteRefusal:
+@refuse_on_disk_failure
+def publish_page(
+    app: App, notes: OpenedNotes, page: SessionNotePage
+) -> NoteChangeResult | NoteRefusal:
     """Write the page, unless a newer one is there. What people wrote below its line stays."""
     path = f"{page.name}.md"
     with notes.lock.held(LOCK_WAIT_SECONDS):
         found = notes.folder.read(path)
         if isinstance(found, Outside):
-            return BadName(path, found.reason)
+            return BadNoteName(path, found.reason)
         known = parse_note(found.text, path=path) if found else None
         if known and known.type not in PUBLISHED_TYPES:
-            return NotOurs(path)
+            return PublishPathTaken(path)
         if known and _page_version(known.front.values) > _page_version(page.metadata):
-            return Done("unchanged", path, page.name, "")
+            return NoteChangeResult("unchanged", path, page.name, "")
         text = compose_note(
             title=page.title,
             type=str(page.metadata["type"]),
-            content=set_apart(merge_user_text(page, known.body if known else "")),
+            content=with_leading_blank_line(merge_user_text(page, known.body if known else "")),
             tags=(),
             metadata={key: value for key, value in page.metadata.items() if key != "type"},
             permalink=page.name,
         )
         assert isinstance(text, str), "our own metadata is short and flat"
         if found and text == found.text:
-            return Done("unchanged", path, page.name, "")
-        return put(app, notes, path, text, found=found, result="replaced" if found else "created")
+            return NoteChangeResult("unchanged", path, page.name, "")
+        return write_and_index(
+            app, notes, path, text, existing_file=found, result="replaced" if found else "created"
+        )
 
 
 def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
@@ -99,11 +113,13 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
 
     The session itself is gone, so nothing may fail here: what is returned says what stays and why.
     """
-    place = place_of(app.home, workspace)
+    place = notes_location(app.home, workspace)
     if isinstance(place, NoSuchDirectory | NoProject):
         return ()
-    if not isinstance(place, Place):
-        return (f"What was published of it, if anything, stays: {explain_note(place).error}.",)
+    if not isinstance(place, NotesLocation):
+        return (
+            f"What was published of it, if anything, stays: {explain_note_refusal(place).error}.",
+        )
     pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
     there = [path for path in pages if _may_mention_session(session, Folder(place.folder), path)]
@@ -112,7 +128,9 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     try:
         notes = open_notes(app, workspace)
         if not isinstance(notes, OpenedNotes):
-            return tuple(_still_there_message(path, explain_note(notes).error) for path in there)
+            return tuple(
+                _still_there_message(path, explain_note_refusal(notes).error) for path in there
+            )
         with notes.lock.held(UNPUBLISH_LOCK_WAIT_SECONDS):
             left = [_remove_page(notes, path, session) for path in there]
     except StoreFailure as failure:
@@ -179,18 +197,18 @@ def publish_outdated_sessions(app: App, root: Path) -> tuple[str, ...]:
             return _not_written_message(late)
         for session in late:
             done = publish_session(app, session)
-            if not isinstance(done, Done):
+            if not isinstance(done, NoteChangeResult):
                 return _not_written_message(done)
     except StoreFailure as failure:
-        return _not_written_message(NotWritten(str(failure), failure.hint))
+        return _not_written_message(NoteNotWritten(str(failure), failure.hint))
     return ()
 
 
 def _not_written_message(refusal: NoteRefusal) -> tuple[str, ...]:
-    return (f"The note of the session was not written: {explain_note(refusal).error}.",)
+    return (f"The note of the session was not written: {explain_note_refusal(refusal).error}.",)
 
 
-@told
+@refuse_on_disk_failure
 def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
     """Sessions of which there is more to say than their notes do."""
     late: list[SessionId] = []
@@ -202,13 +220,13 @@ def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[Session
     return late
 
 
-def published_file(app: App, session: SessionId, done: Done) -> Path:
+def published_file(app: App, session: SessionId, done: NoteChangeResult) -> Path:
     """Where the note that was published lies on the disk."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    place = place_of(app.home, Path(stream.head.workspace))
-    assert isinstance(place, Place), "a note was published there"
+    place = notes_location(app.home, Path(stream.head.workspace))
+    assert isinstance(place, NotesLocation), "a note was published there"
     return place.folder / done.path
 
 

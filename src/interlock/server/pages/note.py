@@ -8,10 +8,10 @@ import msgspec
 from starlette.routing import Route
 
 from interlock.app.explanation import Explanation
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.inspect import Inspected, inspect
+from interlock.app.notes.explain import explain_note_refusal
+from interlock.app.notes.inspect import NoteInspection, inspect_note
 from interlock.app.notes.read import pages_of
-from interlock.app.notes.results import Described, Graph
+from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.core.canonical import Json
 from interlock.core.views.neighbourhood import (
     LinkLine,
@@ -50,9 +50,9 @@ def note(asked: Asked) -> Shown:
     if isinstance(seen.notes, Explanation):
         return _problem(project, seen.notes, seen.stream)
     depth = DEPTH_MAX if asked.word("depth") == str(DEPTH_MAX) else 1
-    found = inspect(asked.app, seen.notes, path, depth=depth)
-    if not isinstance(found, Inspected):
-        return _problem(project, explain_note(found), seen.stream)
+    found = inspect_note(asked.app, seen.notes, path, depth=depth)
+    if not isinstance(found, NoteInspection):
+        return _problem(project, explain_note_refusal(found), seen.stream)
     path = found.note.path
     is_text = asked.word("view") == "text"
     facts: dict[str, Any] = {
@@ -88,7 +88,7 @@ def _problem(project: str, problem: Explanation, stream: str) -> Shown:
     return Shown("note_missing.html", problem.error, facts, stream=stream, status=status)
 
 
-def _text(found: Inspected, asked: Asked, project: str) -> dict[str, Any]:
+def _text(found: NoteInspection, asked: Asked, project: str) -> dict[str, Any]:
     """The file as it is, a page at a time."""
     pages = pages_of(found.text)
     page = min(page_number(asked), len(pages))
@@ -105,9 +105,10 @@ def _text(found: Inspected, asked: Asked, project: str) -> dict[str, Any]:
     }
 
 
-def _laid_out(found: Inspected, project: str, depth: int) -> dict[str, Any]:
+def _laid_out(found: NoteInspection, project: str, depth: int) -> dict[str, Any]:
     links = {
-        name: note_address(project, path) if path else "" for name, path in found.names.items()
+        name: note_address(project, path) if path else ""
+        for name, path in found.paths_by_link_target.items()
     }
     # What is too long to be laid out is read in the other view; here the beginning is enough.
     is_long = is_too_long(found.body)
@@ -116,7 +117,7 @@ def _laid_out(found: Inspected, project: str, depth: int) -> dict[str, Any]:
     return {
         "body": note_markdown(body, title=found.note.title, links=links),
         "is_cut": is_long and len(body) < len(found.body),
-        "drawing": _drawing(found.around, found.note.path, depth),
+        "drawing": _drawing(found.neighbourhood, found.note.path, depth),
         "depth_url": note_address(project, found.note.path, **({"depth": "2"} if deeper else {})),
         "is_deep": not deeper,
     }
@@ -135,14 +136,14 @@ class DrawnLine(msgspec.Struct, frozen=True):
 
 class Drawing(msgspec.Struct, frozen=True):
     names: tuple[PlacedName, ...]
-    by_path: dict[str, Described]
+    by_path: dict[str, NoteSummary]
     lines: tuple[DrawnLine, ...]
     width: int
     height: int
     left_out: int
 
 
-def _drawing(around: Graph, middle: str, depth: int) -> Drawing | None:
+def _drawing(around: NoteGraph, middle: str, depth: int) -> Drawing | None:
     """The neighbourhood, ready to be drawn; nothing where a note stands alone."""
     hidden = set(around.unwritten[UNWRITTEN_MAX:])
     relations = [

@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 from starlette.routing import Route
 
 from interlock.app.explanation import Explanation
-from interlock.app.notes.browse import Browsed, browse
-from interlock.app.notes.explain import explain_note
-from interlock.app.notes.polling import state_of
+from interlock.app.notes.browse import NoteListPage, browse_notes
+from interlock.app.notes.explain import explain_note_refusal
+from interlock.app.notes.polling import notes_state
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.projects import known_project, known_projects, newest_project
-from interlock.app.notes.search import NoteFilter, Search
+from interlock.app.notes.search import NoteFilter, NoteQuery
 from interlock.core.notes import fts_query
 from interlock.core.notes.note import NoteStatus
 from interlock.server.console import Asked, Console, Shown
@@ -59,9 +59,9 @@ def notes(asked: Asked) -> Shown:
     if isinstance(seen.notes, Explanation):
         return _problem(facts, seen.notes, seen.stream)
     page = page_number(asked)
-    found = browse(asked.app, seen.notes, _search(asked, page))
-    if not isinstance(found, Browsed):
-        return _problem(facts, explain_note(found), seen.stream)
+    found = browse_notes(asked.app, seen.notes, _search(asked, page))
+    if not isinstance(found, NoteListPage):
+        return _problem(facts, explain_note_refusal(found), seen.stream)
     facts |= {
         "found": found,
         "folder": str(seen.notes.folder.root),
@@ -86,9 +86,11 @@ def seen_notes(asked: Asked, project: str) -> SeenNotes:
     if isinstance(found, OpenedNotes):
         found.refresh(asked.app, seconds_max=READ_SECONDS_MAX)
     # Before anything is read: what changes while the page is made is told to it.
-    state = state_of(asked.app, known)
+    state = notes_state(asked.app, known)
     stream = f"/live/notes?{urlencode({'in': project, 'since': state})}"
-    return SeenNotes(found if isinstance(found, OpenedNotes) else explain_note(found), stream)
+    return SeenNotes(
+        found if isinstance(found, OpenedNotes) else explain_note_refusal(found), stream
+    )
 
 
 def note_address(project: str, path: str, **more: str) -> str:
@@ -118,7 +120,7 @@ def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Shown:
     return Shown("notes.html", "Notes", facts | {"problem": problem}, stream=stream, status=status)
 
 
-def _search(asked: Asked, page: int) -> Search:
+def _search(asked: Asked, page: int) -> NoteQuery:
     type_, tag, status = asked.word("type"), asked.word("tag"), asked.word("status")
     folder = asked.word("folder").strip("/")
     wanted = NoteFilter(
@@ -128,7 +130,7 @@ def _search(asked: Asked, page: int) -> Search:
         prefix=f"{folder}/" if folder else "",
     )
     is_explained = asked.word("explain") == "yes"
-    return Search(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
+    return NoteQuery(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
 
 
 def page_number(asked: Asked) -> int:
