@@ -24,7 +24,7 @@ from typing import Any
 
 import psycopg
 
-from interlock.store.postgres.address import address
+from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
 
 MISSING = "NOT TESTED: there is no PostgreSQL that can be started here, so its store is not tried"
@@ -237,7 +237,7 @@ class Cluster:
 
 def connected(url: str) -> PostgresLog:
     """The store there, made if it is not, and looked at."""
-    log = PostgresLog(address(url))
+    log = PostgresLog(parse_address(url))
     log.db.connect()
     return log
 

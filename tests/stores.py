@@ -7,8 +7,8 @@ import msgspec
 
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.open_store import FILE, Store, open_store
-from interlock.store.sqlite.database import Database
+from interlock.store.open_store import STORE_FILE, Store, open_store
+from interlock.store.sqlite.database import SqliteDatabase
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Place(msgspec.Struct, frozen=True):
             with psycopg.connect(self.url, options="-c search_path=interlock") as connection:
                 connection.execute(sql.replace("?", "%s").encode(), values)
         else:
-            db = Database.read_write(self.home / FILE)
+            db = SqliteDatabase.read_write(self.home / STORE_FILE)
             db.run(sql, values)
             db.close()
 

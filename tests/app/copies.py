@@ -9,7 +9,7 @@ import pytest
 from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.core.session.events import HostBound, blob_refs_of, decode_envelope
-from interlock.store.log import Wanted
+from interlock.store.log import SessionFilter
 from tests.stores import Place
 
 
@@ -45,12 +45,16 @@ def contents(app: App) -> dict[str, Any]:
         },
         "newest": [
             one.stream.session
-            for one in reader.listed(Wanted(is_archived=None), before=None, limit=1_000)
+            for one in reader.list_sessions(
+                SessionFilter(is_archived=None), before=None, limit=1_000
+            )
         ],
         "usage": reader.usage(),
-        "approvals": [row.run for row in reader.with_approvals(limit=1_000)],
-        "attended": {place: reader.attended_in(place) for place in reader.workspaces(limit=1_000)},
-        "conversations": {one: reader.of_host(*one) for one in bound},
+        "approvals": [row.run for row in reader.runs_with_approvals(limit=1_000)],
+        "attended": {
+            place: reader.attended_sessions_in(place) for place in reader.workspaces(limit=1_000)
+        },
+        "conversations": {one: reader.session_of_conversation(*one) for one in bound},
         "requests": reader.requests(),
         "keys": dict(app.keyring.keys()),
         "counts": (reader.stats().sessions, reader.stats().events, reader.stats().blobs),

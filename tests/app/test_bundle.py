@@ -325,7 +325,7 @@ def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path
     imported = bundle.import_as_new(app, done.document)
 
     assert isinstance(imported, str)
-    assert app.reader.of_host("claude-code", "one") == session
+    assert app.reader.session_of_conversation("claude-code", "one") == session
     state = gated_sessions.state_of(app, imported)
     assert isinstance(state, gated_sessions.SessionState)
     assert [found.session for found in state.host_sessions] == ["one"], "it is told all the same"

@@ -207,7 +207,9 @@ def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -
     fresh = gated_sessions.start(app, root)
     assert isinstance(fresh, StartedSession)
     assert fresh.is_new
-    assert app.reader.of_host("claude-code", "held") == fresh.session, "the gate knows it again"
+    assert app.reader.session_of_conversation("claude-code", "held") == fresh.session, (
+        "the gate knows it again"
+    )
 
 
 def test_the_conversation_is_read_from_the_environment_where_no_process_tells(

@@ -19,7 +19,7 @@ from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.runs.user_actions import set_archived
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
-from interlock.app.sessions.lookup import Wanted, session_page
+from interlock.app.sessions.lookup import SessionFilter, session_page
 from interlock.core import canonical
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
@@ -191,7 +191,7 @@ def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_pat
     assert isinstance(second, RenderedAnswer)
 
     for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):
-        page = session_page(app, Wanted(workflow=name), after="", limit=10)
+        page = session_page(app, SessionFilter(workflow=name), after="", limit=10)
         assert [one.session for one in page.sessions] == found
     assert {name: used.sessions for name, used in usage_by_workflow(app).items()} == {
         "line": 1,

@@ -29,8 +29,8 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.chain import ChainLink
 from interlock.store.failures import StoreUnusable
-from interlock.store.open_store import FILE
-from interlock.store.sqlite.database import Database
+from interlock.store.open_store import STORE_FILE
+from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
 from tests.app.copies import contents, contents_at, copied, opened, to
 from tests.postgres import Cluster
@@ -109,9 +109,9 @@ def test_what_was_said_is_found_by_its_words(
 
     with closing(opened(monkeypatch, target.home, target.url)) as there:
         for words in (["parrot"], ["grossenwahn"], ["croiss"], ["line", "parrot"], ["nothing"]):
-            found = there.reader.with_words(words, all_of=True, limit=9)
-            assert found == app.reader.with_words(words, all_of=True, limit=9), words
-        assert there.reader.with_words(["parrot"], all_of=True, limit=9)
+            found = there.reader.runs_with_words(words, all_of=True, limit=9)
+            assert found == app.reader.runs_with_words(words, all_of=True, limit=9), words
+        assert there.reader.runs_with_words(["parrot"], all_of=True, limit=9)
 
 
 def test_each_run_of_a_session_keeps_its_own_time(
@@ -277,7 +277,7 @@ def test_a_session_that_goes_on_while_it_is_read_is_not_taken_for_a_damaged_one(
     app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [started(app, tmp_path, steps=50)]
-    moving = Moving(Database.read_only(home / FILE))
+    moving = Moving(SqliteDatabase.read_only(home / STORE_FILE))
     monkeypatch.setattr(moving, "go_on", lambda: answers.append(handed_in(app, answers[-1])))
 
     copied(msgspec.structs.replace(app, reader=moving), to(target))
@@ -292,7 +292,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_taken_for_a_damaged_o
     app: App, home: Path, target: Place, tmp_path: Path, what: str
 ) -> None:
     started(app, tmp_path)
-    losing = Losing(Database.read_only(home / FILE))
+    losing = Losing(SqliteDatabase.read_only(home / STORE_FILE))
     losing.home = home
     assert [health.state for _, health in check_streams(losing, losing.all_sessions())] == [
         "healthy"

@@ -16,8 +16,8 @@ from interlock.app.sessions.lookup import check_streams
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import RenderedAnswer
 from interlock.store.failures import StoreUnusable
-from interlock.store.open_store import FILE, open_target
-from interlock.store.sqlite.database import Database
+from interlock.store.open_store import STORE_FILE, open_target
+from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
 from tests.app.copies import contents, contents_at, copied, quiet
 from tests.scenes import output, started
@@ -49,7 +49,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
         answered = advance(app, answer.answer.continue_token, content)
         assert isinstance(answered, RenderedAnswer)
         answer = answered
-    slow = Slow(Database.read_only(home / FILE))
+    slow = Slow(SqliteDatabase.read_only(home / STORE_FILE))
     assert [health.state for _, health in check_streams(slow, slow.all_sessions())] == ["healthy"]
     impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D700"
     slow.fails_at = 2 * slow.calls + 30

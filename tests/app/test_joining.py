@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_stores
 
 
 def mode_at_gate(home: Path, name: str) -> str:
-    row = rows.read(home, "claude-code", name)
+    row = rows.read_state(home, "claude-code", name)
     return f"{row.session} {row.mode}" if isinstance(row, GateRow) else row.why
 
 

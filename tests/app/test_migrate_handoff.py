@@ -130,7 +130,7 @@ def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, n
     foreseen = taken_over(app, root, content, is_dry_run=True)
 
     assert sorted(root.rglob("*")) == sorted([*before, root / "HANDOFF.md"])
-    assert app.reader.attended_in(str(root)) == []
+    assert app.reader.attended_sessions_in(str(root)) == []
     assert "would go on with" in foreseen.remark
     assert foreseen.notes == taken_over(app, root, content).notes
 
@@ -141,7 +141,7 @@ def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, n
 def test_taken_over_twice_it_is_there_once(app: App, root: Path, name: str) -> None:
     content = (FILES / name).read_bytes()
     first = taken_over(app, root, content)
-    written, sessions = files(root), app.reader.attended_in(str(root))
+    written, sessions = files(root), app.reader.attended_sessions_in(str(root))
 
     again = open_app(app.home)  # another process knows no more than the files and the log
     second = taken_over(again, root, content)
@@ -151,7 +151,7 @@ def test_taken_over_twice_it_is_there_once(app: App, root: Path, name: str) -> N
     assert {one.result for one in second.notes} == {"unchanged"}
     assert [one.path for one in second.notes] == [one.path for one in first.notes]
     assert files(root) == written
-    assert app.reader.attended_in(str(root)) == sessions
+    assert app.reader.attended_sessions_in(str(root)) == sessions
     assert second.remark == "No session: the file was taken over before."
 
 
@@ -229,7 +229,7 @@ def test_where_nobody_opted_in_there_are_notes_and_no_session(app: App, tmp_path
     assert done.session is None
     assert done.remark == "No session: the project has not opted in (`interlock init`)."
     assert len(files(root)) == 3
-    assert app.reader.attended_in(str(root)) == []
+    assert app.reader.attended_sessions_in(str(root)) == []
 
 
 def test_without_work_there_is_no_session(app: App, root: Path) -> None:
@@ -300,7 +300,7 @@ def test_what_stands_in_the_way_is_said_before_anything_is_written(
     assert isinstance(refusal, BadNoteName)
     assert refusal.reason == "`decisions` is a link"
     assert files(root) == {}
-    assert app.reader.attended_in(str(root)) == []
+    assert app.reader.attended_sessions_in(str(root)) == []
 
 
 def test_a_note_whose_frontmatter_nobody_can_read_is_left_as_it_is(app: App, root: Path) -> None:

@@ -159,7 +159,7 @@ class Edits(RuleBasedStateMachine):
 
     @rule(path=paths(), text=texts())
     def write_as_we_do(self, path: str, text: str) -> None:
-        with self.vault.lock.held():
+        with self.vault.lock.hold():
             found = self.vault.folder.read(path) if (self.root / path).is_file() else None
             digest = found.digest if isinstance(found, Found) else None
             if (self.root / path).is_dir():

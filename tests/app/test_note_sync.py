@@ -251,7 +251,7 @@ def work(base: Path, writer: int) -> None:
     for number in range(15):
         path = f"w{writer}/{number}.md"
         text = f"- [fact] by {writer} #t{number}\n- relates_to [[shared]]\n"
-        with vault.lock.held():
+        with vault.lock.hold():
             done = vault.folder.write(path, text, expected=None)
             assert isinstance(done, Written)
             vault.index.put(
@@ -264,7 +264,7 @@ def work(base: Path, writer: int) -> None:
         while True:
             found = vault.folder.read("shared.md")
             assert isinstance(found, Found)
-            with vault.lock.held():
+            with vault.lock.hold():
                 text = f"{found.text}- [fact] {writer} {number}\n"
                 done = vault.folder.write("shared.md", text, expected=found.digest)
             if isinstance(done, Written):

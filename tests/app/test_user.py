@@ -129,11 +129,11 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
     opt_in(tmp_path, "standard")
     session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
-    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), GateRow)
+    assert isinstance(gate_rows.read_state(home, "claude-code", "talk-1"), GateRow)
 
     deletion.delete(app, session)
 
-    assert isinstance(gate_rows.read(home, "claude-code", "talk-1"), UnknownState)
+    assert isinstance(gate_rows.read_state(home, "claude-code", "talk-1"), UnknownState)
     files = [path for path in home.iterdir() if path.is_file()]
     left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
     assert left == []

@@ -188,7 +188,7 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
 
         told = Desk(place / "home", project).begin()
         app = open_app(place / "home")
-        (session,) = app.reader.attended_in(str(project))
+        (session,) = app.reader.attended_sessions_in(str(project))
         state = gated_sessions.state_of(app, session)
         changed = gated_sessions.change_work(app, session, WorkUpdate("Dark mode"))
         written_while_closed = list(folder.rglob("*"))
@@ -196,7 +196,8 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         folder.chmod(0o755)
         later = Desk(place / "home", project, "host-2").begin()
         texts = [
-            note_of(project, found).read_text() for found in app.reader.attended_in(str(project))
+            note_of(project, found).read_text()
+            for found in app.reader.attended_sessions_in(str(project))
         ]
         app.close()
 

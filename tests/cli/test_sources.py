@@ -358,7 +358,7 @@ def test_two_commands_do_not_change_sources_at_once(
     home.mkdir()
     monkeypatch.setattr(lock, "WAIT_SECONDS_MAX", 0.0)
 
-    with WriteLock(home / "sources.lock").held():
+    with WriteLock(home / "sources.lock").hold():
         said = typed("sources", "add", "flows")
         assert typed("sources", "list").code == 0
 

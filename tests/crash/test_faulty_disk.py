@@ -25,7 +25,7 @@ from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.session.plan import Plan, Stream
 from interlock.store.failures import StoreFailure, StoreFull, StoreUnusable
 from interlock.store.keyring import FileKeyring
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
 from interlock.store.sqlite.writer import SqliteLog
 from tests.crash.disks import (
@@ -69,7 +69,7 @@ def is_refused(call: Callable[[], object], fault: Fault) -> bool:
 
 def holds(path: Path, plan: Plan) -> bool:
     """Whether a newcomer with a good disk finds `plan`: all of it or nothing, in a sound store."""
-    with closing(SqliteReader(Database.read_only(path))) as reader:
+    with closing(SqliteReader(SqliteDatabase.read_only(path))) as reader:
         assert reader._db.scalar("PRAGMA integrity_check") == "ok"
         stream = reader.stream(SESSION)
         assert stream
@@ -78,7 +78,7 @@ def holds(path: Path, plan: Plan) -> bool:
         assert health.state == "healthy"
         assert stream == after(plan) or stream.version == plan.expected_version
         found = {stream == after(plan)}
-        found |= {reader.recorded(SESSION, key) is not None for key in plan.keys}
+        found |= {reader.event_with_key(SESSION, key) is not None for key in plan.keys}
         found |= {has_blob(reader, ref) for ref in plan.blobs}
     assert len(found) == 1, "a part of the plan is there"
     return found.pop()

@@ -50,7 +50,7 @@ class Client:
         """Run the hook of a session start; the session that it leads to."""
         payload = {"session_id": conversation, "source": source}
         told = self._do(hook="session-start", payload=payload)
-        session = self._app.reader.of_host("claude-code", conversation)
+        session = self._app.reader.session_of_conversation("claude-code", conversation)
         assert session
         # What a conversation knows already is not told again.
         assert session in told or (source in ("compact", "resume") and not told)
@@ -180,8 +180,8 @@ def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch,
     shown = later.call("continue_workflow", **there["nextCall"]["params"])
     assert shown["pending"] == run["pending"]
     assert later.call("session")["session"] == old
-    assert app.reader.of_host("claude-code", "two") == old
-    assert app.reader.of_host("claude-code", "one") == old
+    assert app.reader.session_of_conversation("claude-code", "two") == old
+    assert app.reader.session_of_conversation("claude-code", "one") == old
     assert [found["nextCall"]["tool"] for found in later.call("resume_session")["candidates"]] == [
         "continue_workflow"
     ], "there is nowhere to move any more"
@@ -217,7 +217,7 @@ def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
     assert found["nextCall"]["tool"] == "continue_workflow"
     assert first.inner("session", action="start", sessionId=old)["session"] == old
 
-    assert app.reader.of_host("claude-code", "now") == mine
+    assert app.reader.session_of_conversation("claude-code", "now") == mine
     assert first.call("session")["session"] == mine
 
 
@@ -233,7 +233,7 @@ def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
     assert problem["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
     begun = agent.ok("session", action="start")
     assert agent.ok("session")["session"] == begun["session"]
-    assert app.reader.of_host("claude-code", "gone") == begun["session"]
+    assert app.reader.session_of_conversation("claude-code", "gone") == begun["session"]
 
 
 def test_a_run_says_whose_session_is_meant(agent: Agent, app: App) -> None:

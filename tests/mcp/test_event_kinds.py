@@ -27,7 +27,7 @@ def attended_session(app: App, project: Path) -> SessionView:
     run("claude-code", "session-start", app.home, msgspec.json.encode(payload))
     assert commands.run(["session", "set-state", "--task", "T-1"]) == 0
     assert commands.run(["session", "pause"]) == 0
-    (found,) = app.reader.attended_in(str(project))
+    (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found)
     assert isinstance(view, SessionView)
     return view

@@ -8,7 +8,7 @@ import pytest
 
 from interlock.store.log import Log
 from interlock.store.notes.index import NoteIndex
-from interlock.store.postgres.database import Database
+from interlock.store.postgres.database import PostgresDatabase
 from tests.postgres import Cluster
 from tests.store.note_rows import opened
 from tests.stores import Place
@@ -61,11 +61,11 @@ def index(tmp_path: Path) -> Iterator[NoteIndex]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the server is asked, and so how often each thing is tried."""
     asked: list[str] = []
-    tried = Database._tried  # pyright: ignore[reportPrivateUsage]
+    tried = PostgresDatabase._execute_once  # pyright: ignore[reportPrivateUsage]
 
-    def noted(self: Database, sql: str, values: Any) -> Any:
+    def noted(self: PostgresDatabase, sql: str, values: Any) -> Any:
         asked.append(sql)
         return tried(self, sql, values)
 
-    monkeypatch.setattr(Database, "_tried", noted)
+    monkeypatch.setattr(PostgresDatabase, "_tried", noted)
     return asked

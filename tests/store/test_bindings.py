@@ -28,10 +28,12 @@ def test_a_conversation_belongs_to_the_session_that_bound_it_last(log: Log) -> N
     then = binding(after(at_first))
     log.append(then)
 
-    assert log.of_host("claude-code", "a") == second, "what else happens in the first is no binding"
-    assert log.of_host("claude-code", "b") == first
-    assert log.of_host("codex", "b") is None
+    assert log.session_of_conversation("claude-code", "a") == second, (
+        "what else happens in the first is no binding"
+    )
+    assert log.session_of_conversation("claude-code", "b") == first
+    assert log.session_of_conversation("codex", "b") is None
     log.append(binding(after(then), "a"))
-    assert log.of_host("claude-code", "a") == first, "it can go back"
+    assert log.session_of_conversation("claude-code", "a") == first, "it can go back"
     log.delete(first)
-    assert log.of_host("claude-code", "a") is None
+    assert log.session_of_conversation("claude-code", "a") is None

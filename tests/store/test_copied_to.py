@@ -9,7 +9,7 @@ from interlock.core import canonical
 from interlock.core.ids import NodeId, SessionId
 from interlock.core.tokens import SigningKey
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Log, Repeated
+from interlock.store.log import EarlierRequest, Log
 from interlock.store.open_store import open_target
 from tests.scenes import ROOT, after, noting, opening
 from tests.stores import Place
@@ -29,16 +29,16 @@ def test_all_sessions_are_listed_in_the_order_in_which_they_began(log: Log) -> N
 
 def test_requests_are_kept_as_another_store_knew_them(log: Log) -> None:
     first, second = canonical.blob_ref(b"1"), canonical.blob_ref(b"2")
-    known = Repeated(canonical.blob_ref(b"arguments"), NodeId(ROOT), 1_000)
-    newer = Repeated(canonical.blob_ref(b"others"), NodeId(ROOT), 2_000)
-    log.keep_requests([])
+    known = EarlierRequest(canonical.blob_ref(b"arguments"), NodeId(ROOT), 1_000)
+    newer = EarlierRequest(canonical.blob_ref(b"others"), NodeId(ROOT), 2_000)
+    log.import_requests([])
     assert log.requests() == []
 
-    log.keep_requests([(first, known), (second, known)])
-    log.keep_requests([(second, newer)])
+    log.import_requests([(first, known), (second, known)])
+    log.import_requests([(second, newer)])
 
     assert dict(log.requests()) == {first: known, second: newer}
-    assert log.repeated(second) == newer
+    assert log.earlier_request(second) == newer
 
 
 def test_only_who_copies_to_it_opens_a_store_that_is_unfinished(place: Place) -> None:

@@ -13,7 +13,7 @@ from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
-from interlock.store.gate_rows import Published
+from interlock.store.gate_rows import PublishedRow
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def place(home: Path) -> Path:
     return home
 
 
-def published(name: str, *, version: int = 1, session: str = "ses_1") -> Published:
+def published(name: str, *, version: int = 1, session: str = "ses_1") -> PublishedRow:
     row = GateRow(session, "coding", is_started=True, task="T", version=version)
-    return Published("claude-code", name, "/p", row, is_simple=True, config="1 2 3 4 5")
+    return PublishedRow("claude-code", name, "/p", row, is_simple=True, config="1 2 3 4 5")
 
 
 def columns(place: Path) -> list[tuple[object, ...]]:
@@ -35,21 +35,21 @@ def columns(place: Path) -> list[tuple[object, ...]]:
 
 
 def test_what_was_published_is_read_until_it_is_withdrawn(place: Path) -> None:
-    gate_rows.write(place, [published("a"), published("b", session="ses_2")])
+    gate_rows.publish_rows(place, [published("a"), published("b", session="ses_2")])
 
-    assert gate_rows.read(place, "claude-code", "a") == published("a").row
+    assert gate_rows.read_state(place, "claude-code", "a") == published("a").row
     assert columns(place) == [("a", 1, 1, "1 2 3 4 5"), ("b", 1, 1, "1 2 3 4 5")]
-    gate_rows.withdraw(place, "ses_1")
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
-    assert gate_rows.read(place, "claude-code", "b") == published("b", session="ses_2").row
+    gate_rows.withdraw_session(place, "ses_1")
+    assert isinstance(gate_rows.read_state(place, "claude-code", "a"), UnknownState)
+    assert gate_rows.read_state(place, "claude-code", "b") == published("b", session="ses_2").row
 
 
 def test_an_older_version_does_not_replace_a_newer_one(place: Path) -> None:
-    gate_rows.write(place, [published("a", version=2)])
-    gate_rows.write(place, [published("a", version=1)])
+    gate_rows.publish_rows(place, [published("a", version=2)])
+    gate_rows.publish_rows(place, [published("a", version=1)])
 
     assert columns(place) == [("a", 2, 1, "1 2 3 4 5")]
-    gate_rows.write(place, [published("a", version=1, session="ses_2")])
+    gate_rows.publish_rows(place, [published("a", version=1, session="ses_2")])
     assert columns(place) == [("a", 1, 1, "1 2 3 4 5")], "of another session"
 
 
@@ -78,16 +78,16 @@ def torn(path: Path) -> None:
 def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_makes_it_anew(
     place: Path, harm: Callable[[Path], None]
 ) -> None:
-    gate_rows.write(place, [published("a"), published("b")])
+    gate_rows.publish_rows(place, [published("a"), published("b")])
     harm(place / gate_rows.FILE)
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
+    assert isinstance(gate_rows.read_state(place, "claude-code", "a"), UnknownState)
 
-    gate_rows.write(place, [published("b")])
+    gate_rows.publish_rows(place, [published("b")])
 
-    assert gate_rows.read(place, "claude-code", "b") == published("b").row
-    assert isinstance(gate_rows.read(place, "claude-code", "a"), UnknownState)
+    assert gate_rows.read_state(place, "claude-code", "b") == published("b").row
+    assert isinstance(gate_rows.read_state(place, "claude-code", "a"), UnknownState)
     harm(place / gate_rows.FILE)
-    gate_rows.withdraw(place, "ses_1")
+    gate_rows.withdraw_session(place, "ses_1")
     assert columns(place) == []
 
 
@@ -100,11 +100,11 @@ def test_the_next_session_start_makes_it_anew(
     begun = gated_sessions.begin(app, tmp_path, conversation)
     gated_sessions.change_mode(app, begun.session, "coding", by="user")
     harm(home / gate_rows.FILE)
-    assert isinstance(gate_rows.read(home, "claude-code", "host-1"), UnknownState)
+    assert isinstance(gate_rows.read_state(home, "claude-code", "host-1"), UnknownState)
 
     gated_sessions.begin(app, tmp_path, conversation)
 
-    found = gate_rows.read(home, "claude-code", "host-1")
+    found = gate_rows.read_state(home, "claude-code", "host-1")
     assert isinstance(found, GateRow)
     assert found.mode == "coding"
 
@@ -114,6 +114,6 @@ def test_a_file_that_cannot_be_written_is_named(place: Path) -> None:
     (place / gate_rows.FILE).mkdir()
 
     with pytest.raises(StoreUnusable, match=r"gate\.db` cannot be written") as failed:
-        gate_rows.write(place, [published("talk-1")])
+        gate_rows.publish_rows(place, [published("talk-1")])
 
     assert "repeat the command" in failed.value.hint

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.store.failures import StoreUnusable
-from interlock.store.keyring import FileKeyring, write_private
+from interlock.store.keyring import FileKeyring, write_private_file
 from tests.scenes import opening
 from tests.stores import Place
 
@@ -25,7 +25,7 @@ def test_replacing_a_file_that_others_could_read_makes_it_private(tmp_path: Path
     path.write_bytes(b"old")
     path.chmod(0o644)
 
-    write_private(path, b"new")
+    write_private_file(path, b"new")
 
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -44,7 +44,7 @@ def test_the_first_key_is_asked_for_in_a_transaction_and_is_no_part_of_it(unmade
     store = unmade.open()
 
     def write() -> None:
-        with store.log.together():
+        with store.log.group_commit():
             store.log.append(opening())
             store.keyring.current()
             raise KeyError("nothing of it is to be kept")
@@ -101,7 +101,7 @@ def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     keyring = FileKeyring(path, lambda count: b"\x01" * count)
     before = keyring.current()
     other = FileKeyring(tmp_path / "other", lambda count: b"\x02" * count).current()
-    write_private(path, (tmp_path / "other").read_bytes())
+    write_private_file(path, (tmp_path / "other").read_bytes())
 
     assert keyring.current() == other != before
 

@@ -21,8 +21,8 @@ from interlock.core.session.events import (
     decode_envelope,
 )
 from interlock.core.session.plan import EventDraft, Plan, RequestRecord, Stream, plan
-from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
-from interlock.store.log import Log, Repeated, ResumeRow
+from interlock.store.failures import PlanPartlyRecorded, StoreUnusable, StreamMoved
+from interlock.store.log import EarlierRequest, Log, ResumeRow
 from tests.core.session.test_decide import Play
 from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session, run_in
 
@@ -71,7 +71,7 @@ def test_a_session_that_was_never_made_is_not_there(log: Log) -> None:
     assert log.stream(SESSION) is None
     assert list(log.links(SESSION)) == []
     assert log.locate(ROOT) is None
-    assert log.recorded(SESSION, "note:one") is None
+    assert log.event_with_key(SESSION, "note:one") is None
 
 
 @pytest.mark.invariant("append-refuses-stale")
@@ -113,7 +113,7 @@ def test_a_plan_of_which_a_part_is_there_is_refused_and_writes_nothing(log: Log)
     log.append(plan)
     before = contents(log)
 
-    with pytest.raises(PlanHalfKnown):
+    with pytest.raises(PlanPartlyRecorded):
         log.append(noting(after(plan), "one", "two"))
 
     assert contents(log) == before
@@ -141,9 +141,9 @@ def test_a_recorded_key_leads_to_its_event(log: Log) -> None:
     plan = noting(after(first), "one", "two")
     log.append(plan)
 
-    assert log.recorded(SESSION, "note:two") == decode_envelope(plan.links[1].body)
-    assert log.recorded(SESSION, "note:three") is None
-    assert log.recorded(random_session(), "note:two") is None
+    assert log.event_with_key(SESSION, "note:two") == decode_envelope(plan.links[1].body)
+    assert log.event_with_key(SESSION, "note:three") is None
+    assert log.event_with_key(random_session(), "note:two") is None
 
 
 def test_a_node_is_found_with_its_stream(log: Log) -> None:
@@ -155,7 +155,7 @@ def test_a_node_is_found_with_its_stream(log: Log) -> None:
     assert located is not None
     assert located.stream == play.stream
     assert located.link == play.plan.links[-1]
-    assert located.before == play.plan.links[-2].digest
+    assert located.previous_digest == play.plan.links[-2].digest
 
 
 def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
@@ -200,8 +200,8 @@ def test_a_call_that_named_itself_is_taken_once_and_for_ever(log: Log) -> None:
 
     assert log.append(first) is True
     assert log.append(again) is False
-    before = log.repeated(canonical.blob_ref(b"k"))
-    assert before == Repeated(canonical.blob_ref(b"arguments"), ids.node_id(b"node_one"), 1)
+    before = log.earlier_request(canonical.blob_ref(b"k"))
+    assert before == EarlierRequest(canonical.blob_ref(b"arguments"), ids.node_id(b"node_one"), 1)
     assert log.stats().sessions == 1
 
 
@@ -214,7 +214,7 @@ def test_a_call_that_did_not_is_taken_again_after_its_time(log: Log) -> None:
     ]
 
     assert [log.append(call) for call in calls] == [True, False, True, False]
-    assert log.repeated(canonical.blob_ref(b"other")) is None
+    assert log.earlier_request(canonical.blob_ref(b"other")) is None
 
 
 def test_a_blob_is_kept_once_and_comes_back(log: Log) -> None:
@@ -294,7 +294,7 @@ def test_sessions_are_found_by_their_words_in_any_script(log: Log) -> None:
         log.append(titled(session, title, notes))
 
     def found(*words: str, all_of: bool = True) -> list[SessionId]:
-        return [row.session for row in log.with_words(words, all_of=all_of, limit=9)]
+        return [row.session for row in log.runs_with_words(words, all_of=all_of, limit=9)]
 
     assert found("parser", "loop") == [sessions[0]]
     assert found("pars") == [sessions[0]]
@@ -309,7 +309,7 @@ def test_sessions_are_found_by_their_words_in_any_script(log: Log) -> None:
 def test_what_is_typed_is_never_query_syntax(log: Log, word: str) -> None:
     log.append(titled(SESSION, "Mend the parser", "a loop"))
 
-    assert log.with_words((word,), all_of=True, limit=9) == []
+    assert log.runs_with_words((word,), all_of=True, limit=9) == []
 
 
 def test_changed_notes_are_found_by_their_new_words_only(log: Log) -> None:
@@ -317,16 +317,20 @@ def test_changed_notes_are_found_by_their_new_words_only(log: Log) -> None:
     log.append(first)
     log.append(noting(after(first), "pears"))
 
-    assert log.with_words(("apples",), all_of=True, limit=9) == []
-    assert [row.session for row in log.with_words(("pears",), all_of=True, limit=9)] == [SESSION]
+    assert log.runs_with_words(("apples",), all_of=True, limit=9) == []
+    assert [row.session for row in log.runs_with_words(("pears",), all_of=True, limit=9)] == [
+        SESSION
+    ]
 
 
 def test_sessions_are_found_by_branch_and_commit(log: Log) -> None:
     log.append(titled(SESSION, "Mend", "x"))
 
-    assert [row.session for row in log.at_git(branch="main", head=None, limit=9)] == [SESSION]
-    assert [row.session for row in log.at_git(branch=None, head="c0ffee", limit=9)] == [SESSION]
-    assert log.at_git(branch="other", head="other", limit=9) == []
+    assert [row.session for row in log.runs_at_git(branch="main", head=None, limit=9)] == [SESSION]
+    assert [row.session for row in log.runs_at_git(branch=None, head="c0ffee", limit=9)] == [
+        SESSION
+    ]
+    assert log.runs_at_git(branch="other", head="other", limit=9) == []
 
 
 def test_runs_are_found_by_the_start_of_their_id(log: Log) -> None:
@@ -358,7 +362,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
 
     assert contents(log) != before
     assert log.stream(gone) is None
-    assert log.with_words(("secret",), all_of=True, limit=9) == []
+    assert log.runs_with_words(("secret",), all_of=True, limit=9) == []
     with pytest.raises(StoreUnusable):
         log.blob(artifact)
     assert all(log.blob(ref) == content for ref, content in kept.plan.blobs.items())
@@ -385,7 +389,7 @@ def test_whatever_is_appended_the_stream_stays_a_chain(log: Log, plans: list[lis
         elif set(numbers) <= taken:
             assert append() is False
         else:
-            with pytest.raises(PlanHalfKnown):
+            with pytest.raises(PlanPartlyRecorded):
                 append()
 
     stream = log.stream(session)

@@ -143,7 +143,7 @@ def open_and_put(directory: Path, number: int) -> None:
     lock = WriteLock(directory / "k.lock")
     index = NoteIndex(directory / "k.db", lock)
     for round_ in range(20):
-        with lock.held():
+        with lock.hold():
             put(index, f"{number}-{round_}.md", "text")
             put(index, "shared.md", f"- [fact] {number}")
     index.close()

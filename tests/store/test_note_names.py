@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.reader import NoteReader
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 from tests.store.note_rows import SPEC, opened, paths_of, put
 
 
@@ -87,7 +87,7 @@ def test_an_ambiguous_name_means_an_address_then_the_neighbour_then_the_shortest
     assert [link.to for link in index.links_from("c/from.md")] == ["note.md", "b/note.md"]
 
 
-class Counted(Database):
+class Counted(SqliteDatabase):
     """One that counts what SQLite does."""
 
     def steps(self, use: Callable[[], object]) -> int:

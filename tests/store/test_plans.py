@@ -13,8 +13,8 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
-from interlock.store.postgres.database import Database as PostgresDatabase
-from interlock.store.sqlite.database import Database
+from interlock.store.postgres.database import PostgresDatabase as PostgresDatabase
+from interlock.store.sqlite.database import SqliteDatabase
 from tests.postgres import Cluster
 from tests.scenes import handed_in, output, started
 
@@ -60,11 +60,11 @@ def test_nothing_walks_through_a_whole_table(
 ) -> None:
     monkeypatch.delenv("INTERLOCK_STORE", raising=False)
     app = open_app(home)
-    asked = noted(Database, monkeypatch, "rows", "run")
+    asked = noted(SqliteDatabase, monkeypatch, "rows", "run")
     played(app, tmp_path)
     monkeypatch.undo()
 
-    db: Database = app.reader._db  # pyright: ignore[reportAttributeAccessIssue]
+    db: SqliteDatabase = app.reader._db  # pyright: ignore[reportAttributeAccessIssue]
     assert len(asked) > 20
     for sql, values in asked.items():
         if sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")):

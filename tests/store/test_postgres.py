@@ -16,8 +16,8 @@ from interlock.core.session.plan import RequestRecord
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import open_store, open_target
 from interlock.store.postgres import database, schema
-from interlock.store.postgres.address import address
-from interlock.store.postgres.failures import ConnectionLost, not_ours
+from interlock.store.postgres.address import parse_address
+from interlock.store.postgres.failures import ConnectionLost, missing_create_right
 from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
@@ -56,25 +56,25 @@ def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
     other = connected(f"{url}&options=-csearch_path%3Dteam_b")
     other.append(opening())
 
-    assert PostgresLog(address(url)).stream(SESSION) is None
+    assert PostgresLog(parse_address(url)).stream(SESSION) is None
     assert {name.partition(".")[0] for name in tables(cluster, url)} == {"interlock", "team_b"}
     with pytest.raises(StoreUnusable, match="cannot be the schema"):
-        address(f"{url}&options=-csearch_path%3DA;drop")
+        parse_address(f"{url}&options=-csearch_path%3DA;drop")
 
 
 @pytest.mark.parametrize("word", ["user", "order"])
 def test_a_schema_may_have_a_name_that_means_something_in_sql(cluster: Cluster, word: str) -> None:
     url = f"{cluster.empty()}&options=-csearch_path%3D{word}"
-    log, reader = connected(url), PostgresReader.at(address(url))
-    before = reader.mark()
+    log, reader = connected(url), PostgresReader.open_at(parse_address(url))
+    before = reader.change_marker()
     log.append(opening())
 
     deadline = time.monotonic() + 2
-    while reader.mark() == before:
+    while reader.change_marker() == before:
         assert time.monotonic() < deadline, "a notice comes within a second"
     assert reader.stats().size > 0
     assert {name.partition(".")[0] for name in tables(cluster, url)} == {word}
-    assert f'"{word}"' in not_ours("", log.db.at).hint
+    assert f'"{word}"' in missing_create_right("", log.db.at).hint
     log.close()
     reader.close()
 
@@ -88,7 +88,7 @@ def test_a_store_of_a_newer_interlock_is_refused_and_left_alone(cluster: Cluster
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         connected(url)
     with pytest.raises(StoreUnusable, match="newer Interlock"):
-        PostgresReader.at(address(url)).position()
+        PostgresReader.open_at(parse_address(url)).position()
 
 
 def test_an_older_store_is_brought_forward_and_keeps_what_it_has(
@@ -137,13 +137,13 @@ def test_somebody_elses_tables_are_not_touched(cluster: Cluster) -> None:
 
 
 def test_a_reader_cannot_write_and_makes_no_store(cluster: Cluster, log: PostgresLog) -> None:
-    reader = PostgresReader.at(log.db.at)
+    reader = PostgresReader.open_at(log.db.at)
     with pytest.raises(StoreUnusable, match="read-only"):
         reader.db.run("DELETE FROM stream")
 
     url = cluster.empty()
     with pytest.raises(StoreUnusable, match="no store"):
-        PostgresReader.at(address(url)).position()
+        PostgresReader.open_at(parse_address(url)).position()
     assert tables(cluster, url) == set()
 
 
@@ -205,7 +205,7 @@ def test_a_server_that_is_too_old_or_keeps_other_texts_is_refused(
 
 
 def test_nothing_that_is_shown_of_an_address_has_the_password() -> None:
-    at = address("postgresql://me:hidden@db.example:5433/team?sslmode=require")
+    at = parse_address("postgresql://me:hidden@db.example:5433/team?sslmode=require")
 
     assert at.name == "postgresql://me@db.example:5433/team"
     assert "hidden" not in repr(at)
@@ -223,7 +223,7 @@ def test_a_store_is_the_same_one_after_its_server_was_started_again(
     cluster.start()
 
     assert log.identity() == was
-    assert PostgresReader.at(address(url)).identity() == was
+    assert PostgresReader.open_at(parse_address(url)).identity() == was
     other = connected(f"{url}&options=-csearch_path%3Dteam_b")
     assert other.identity() != was
     log.close()
@@ -241,7 +241,8 @@ def test_a_store_is_told_from_others_without_the_right_to_ask_for_its_cluster(
         cluster.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC", name)
         cluster.run("CREATE SCHEMA interlock AUTHORIZATION modest", name)
     logs = [
-        PostgresLog(address(url.replace("interlock@", "modest@"))) for url in (first, first, second)
+        PostgresLog(parse_address(url.replace("interlock@", "modest@")))
+        for url in (first, first, second)
     ]
 
     same, again, other = (log.identity() for log in logs)
@@ -252,10 +253,10 @@ def test_a_store_is_told_from_others_without_the_right_to_ask_for_its_cluster(
 
 
 def test_a_server_that_drops_us_right_after_connecting_is_not_asked_for_ever(url: str) -> None:
-    def dropped(db: database.Database) -> None:
+    def dropped(db: database.PostgresDatabase) -> None:
         db.run("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    db = database.Database(address(url), is_read_only=False, on_connected=dropped)
+    db = database.PostgresDatabase(parse_address(url), is_read_only=False, on_connected=dropped)
 
     with pytest.raises(ConnectionLost, match="was lost"):
         db.scalar("SELECT 1")
@@ -287,7 +288,7 @@ def test_whatever_the_default_of_the_database_a_commit_is_on_the_disk(cluster: C
     url = cluster.empty()
     name = url.partition("@/")[2].partition("?")[0]
     cluster.run(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    log = PostgresLog(address(url))
+    log = PostgresLog(parse_address(url))
 
     assert log.db.scalar("SHOW synchronous_commit") == "on"
     log.close()
@@ -300,7 +301,7 @@ def test_only_who_copies_may_stand_still_in_a_transaction(url: str, log: Postgre
     asked = "SHOW idle_in_transaction_session_timeout"
     assert (target.log.db.scalar(asked), log.db.scalar(asked)) == ("0", "8s")
     # What is copied from is held still, too, while the target is written.
-    reader = PostgresReader.at(address(url))
+    reader = PostgresReader.open_at(parse_address(url))
     with reader.snapshot():
         assert reader.db.scalar(asked) == "8s"
     with reader.snapshot(is_long=True):
@@ -327,7 +328,7 @@ def test_settings_that_did_not_reach_the_server_are_noticed(
     monkeypatch.setattr(database, "make_conninfo", without_options)
 
     with pytest.raises(StoreUnusable, match="settings") as failed:
-        PostgresReader.at(address(url)).position()
+        PostgresReader.open_at(parse_address(url)).position()
     assert "pooler" in failed.value.hint
     if search_path == "public":
         with pytest.raises(StoreUnusable, match="search_path"):
@@ -352,7 +353,7 @@ def test_what_a_text_cannot_hold_is_kept_all_the_same(log: PostgresLog) -> None:
 
     assert [row.recap for row in log.newest_runs(limit=1)] == ["a\ufffdb"]
     assert b"a\\u0000b" in list(log.links(SESSION))[-1].body
-    assert log.recorded(SESSION, "note:a\0b")
+    assert log.event_with_key(SESSION, "note:a\0b")
     assert log.find_session("ses_\0") == []
 
 
@@ -364,7 +365,7 @@ def test_a_request_that_is_refused_is_not_taken(log: PostgresLog) -> None:
     with pytest.raises(Exception, match="expected 0 events"):
         log.append(msgspec.structs.replace(opening(), keys=("x", "y"), request=request))
 
-    assert log.repeated(canonical.blob_ref(b"k")) is None
+    assert log.earlier_request(canonical.blob_ref(b"k")) is None
 
 
 OPEN = """

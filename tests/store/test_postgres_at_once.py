@@ -12,7 +12,7 @@ import pytest
 from interlock.core import canonical
 from interlock.store.failures import StoreBusy, StoreUnusable
 from interlock.store.postgres import database
-from interlock.store.postgres.address import address
+from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.failures import ConnectionLost
 from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.writer import PostgresLog
@@ -53,7 +53,7 @@ def test_what_was_begun_when_the_connection_was_lost_is_said_not_to_be_certain(
     cluster: Cluster, log: PostgresLog
 ) -> None:
     def write() -> None:
-        with log.together():
+        with log.group_commit():
             log.append(opening())
             end_all(cluster)
             log.append(noting(after(opening()), "and more"))
@@ -88,12 +88,12 @@ def test_a_server_that_crashed_is_waited_for(cluster: Cluster, log: PostgresLog)
 
 def test_who_stands_still_in_a_transaction_does_not_hold_up_the_others_for_long(url: str) -> None:
     options = "-clock_timeout%3D2000%20-cidle_in_transaction_session_timeout%3D200"
-    stopped = PostgresLog(address(f"{url}&options={options}"))
-    other = PostgresLog(address(f"{url}&options={options}"))
+    stopped = PostgresLog(parse_address(f"{url}&options={options}"))
+    other = PostgresLog(parse_address(f"{url}&options={options}"))
     other.append(opening())
 
     def stand_still() -> None:
-        with stopped.together():
+        with stopped.group_commit():
             stopped.append(noting(after(opening()), "stopped"))
             assert other.append(noting(after(opening()), "goes on"))
 
@@ -103,10 +103,10 @@ def test_who_stands_still_in_a_transaction_does_not_hold_up_the_others_for_long(
 
 
 def test_waiting_for_another_process_ends(url: str) -> None:
-    stuck = PostgresLog(address(url))
-    other = PostgresLog(address(f"{url}&options=-clock_timeout%3D100"))
+    stuck = PostgresLog(parse_address(url))
+    other = PostgresLog(parse_address(f"{url}&options=-clock_timeout%3D100"))
     stuck.append(opening())
-    with stuck.together():
+    with stuck.group_commit():
         stuck.append(noting(after(opening()), "first"))
 
         with pytest.raises(StoreBusy, match="held") as failed:
@@ -121,7 +121,7 @@ def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
 ) -> None:
     """But for longer than a statement may take, which the URL may say."""
     monkeypatch.setattr(database, "GRACE_SECONDS", 0.5)
-    log = PostgresLog(address(f"{url}&options=-cstatement_timeout%3D600"))
+    log = PostgresLog(parse_address(f"{url}&options=-cstatement_timeout%3D600"))
     log.append(opening())
     server: int = log.db.scalar("SELECT pg_backend_pid()")
     os.kill(server, signal.SIGSTOP)
@@ -161,16 +161,16 @@ def test_an_append_is_one_statement(log: PostgresLog, sent: list[str]) -> None:
 def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
     url: str, log: PostgresLog, sent: list[str]
 ) -> None:
-    reader = PostgresReader.at(address(url))
-    first = reader.mark()
+    reader = PostgresReader.open_at(parse_address(url))
+    first = reader.change_marker()
     sent.clear()
-    assert [reader.mark() for _ in range(20)] == [first] * 20
+    assert [reader.change_marker() for _ in range(20)] == [first] * 20
     assert sent == []
 
     log.append(opening())
     second = told_of(reader, first)
-    assert reader.changed_since(first) == {SESSION: second}
-    with log.together():
+    assert reader.sessions_changed_since(first) == {SESSION: second}
+    with log.group_commit():
         log.append(noting(after(opening()), "one"))
         log.append(opening(random_session()))
     third = told_of(reader, second)
@@ -181,7 +181,7 @@ def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
 def told_of(reader: PostgresReader, mark: int) -> int:
     """Another mark than that one."""
     deadline = time.monotonic() + 1
-    while (now := reader.mark()) == mark:
+    while (now := reader.change_marker()) == mark:
         assert time.monotonic() < deadline, "a notice comes within a second"
         time.sleep(0.01)
     return now
@@ -194,34 +194,34 @@ def deaf(_channel: str) -> bool:
 def test_a_lost_notice_is_made_up_for(
     cluster: Cluster, url: str, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = PostgresReader.at(address(url))
-    first = reader.mark()
+    reader = PostgresReader.open_at(parse_address(url))
+    first = reader.change_marker()
     end_all(cluster)
     log.append(opening())
     deadline = time.monotonic() + 1
-    while reader.mark() == first:
+    while reader.change_marker() == first:
         assert time.monotonic() < deadline, "who was not connected asks"
 
     monkeypatch.setattr(reader.db, "is_told", deaf)
-    second = reader.mark()
+    second = reader.change_marker()
     log.append(noting(after(opening()), "more"))
-    assert reader.mark() == second
+    assert reader.change_marker() == second
     monkeypatch.setattr(reader, "_ask_at", 0.0)
-    assert reader.mark() != second
+    assert reader.change_marker() != second
 
 
 @pytest.mark.invariant("positions-miss-nothing")
 def test_a_position_is_seen_only_after_all_lower_ones(url: str, log: PostgresLog) -> None:
     """Whoever has looked up to a position never misses what others wrote below it, later."""
-    other, reader = PostgresLog(address(url)), PostgresReader.at(address(url))
+    other, reader = PostgresLog(parse_address(url)), PostgresReader.open_at(parse_address(url))
     slow, quick = random_session(), random_session()
-    with log.together():
+    with log.group_commit():
         log.append(opening(slow))  # begun first, ended last
         other.append(opening(quick))
         seen = reader.position()
-        assert reader.changed_since(0) == {quick: seen}
+        assert reader.sessions_changed_since(0) == {quick: seen}
 
-    assert list(reader.changed_since(seen)) == [slow]
+    assert list(reader.sessions_changed_since(seen)) == [slow]
 
 
 @pytest.mark.parametrize("is_removed_first", [True, False])
@@ -233,7 +233,7 @@ def test_content_that_is_named_just_when_it_is_removed_stays(
     blob = {canonical.blob_ref(content): content}
     log.append(opening())
     log.append(noting(after(opening()), "one", blobs=blob))
-    other, late = PostgresLog(address(url)), random_session()
+    other, late = PostgresLog(parse_address(url)), random_session()
     other.append(opening(late))
     naming = threading.Thread(
         target=lambda: other.append(noting(after(opening(late)), "two", blobs=blob))
@@ -264,8 +264,8 @@ def test_what_another_session_has_just_begun_to_name_is_not_removed(
     blob = {canonical.blob_ref(content): content}
     log.append(opening())
     log.append(noting(after(opening()), "one", blobs=blob))
-    other, late = PostgresLog(address(url)), random_session()
-    with other.together():
+    other, late = PostgresLog(parse_address(url)), random_session()
+    with other.group_commit():
         other.append(opening(late))
         other.append(noting(after(opening(late)), "two", blobs=blob))
         log.delete(SESSION)

@@ -14,7 +14,7 @@ from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.plan import NodeIndexEntry, Plan, RequestRecord, Stream
 from interlock.store.failures import StoreBusy, StreamMoved
-from interlock.store.postgres.address import address
+from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
 from tests.scenes import SESSION, after, noting, opening, random_session
 from tests.store.test_bindings import binding
@@ -24,13 +24,13 @@ CALL = canonical.blob_ref(b"the same call")
 
 @pytest.fixture
 def log(url: str) -> Iterator[PostgresLog]:
-    with closing(PostgresLog(address(url))) as opened:
+    with closing(PostgresLog(parse_address(url))) as opened:
         yield opened
 
 
 @pytest.fixture
 def other(url: str) -> Iterator[PostgresLog]:
-    with closing(PostgresLog(address(url))) as opened:
+    with closing(PostgresLog(parse_address(url))) as opened:
         yield opened
 
 
@@ -96,7 +96,7 @@ def test_who_removes_a_session_and_who_takes_something_from_it_wait_in_one_order
         except StreamMoved as gone:
             moved.append(gone)
 
-    remover = PostgresLog(address(url))
+    remover = PostgresLog(parse_address(url))
     acts = [lambda: remover.delete(SESSION), take]
     log.db.begin()
     log.db.run(f"SELECT FROM {held} FOR UPDATE")  # both wait behind us
@@ -118,7 +118,7 @@ def test_who_removes_a_session_and_who_takes_something_from_it_wait_in_one_order
     assert [known.node for _, known in log.requests()] == (
         [plan.request.node] if plan.request and not is_into_it else []
     ), "what a removed session made is not known any more"
-    assert log.of_host("claude-code", "conversation") == (
+    assert log.session_of_conversation("claude-code", "conversation") == (
         plan.session if taking is to_another else None
     )
 
@@ -139,8 +139,8 @@ def test_who_waits_for_another_keeps_nobody_else_from_writing(
             return binding(Stream(session), "conversation")
         return msgspec.structs.replace(opening(session), blobs=content(b"shared"))
 
-    with closing(PostgresLog(address(f"{url}&options=-clock_timeout%3D1000"))) as quick:
-        with log.together():
+    with closing(PostgresLog(parse_address(f"{url}&options=-clock_timeout%3D1000"))) as quick:
+        with log.group_commit():
             log.append(plan(first))
             waiting = begun(lambda: other.append(plan(second)), quick, waiting=1)
             assert quick.append(opening(third))
@@ -157,8 +157,8 @@ def test_two_with_the_same_content_in_another_order_do_not_lock_each_other_out(
         msgspec.structs.replace(opening(random_session()), blobs=content(*texts))
         for texts in ((low, middle[0], high), (high, middle[1], low))
     ]
-    another = PostgresLog(address(url))
-    with log.together():
+    another = PostgresLog(parse_address(url))
+    with log.group_commit():
         # Both wait here, each with its first content in hand.
         held = msgspec.structs.replace(opening(), blobs=content(*middle))
         log.append(held)
@@ -185,7 +185,7 @@ def test_two_that_lock_each_other_out_are_told_apart(
     Its end is then at once; or, as in the server, the other calls that it wrote go on without it.
     """
     sessions = [random_session(), random_session()]
-    logs = [PostgresLog(address(url)) for _ in sessions]
+    logs = [PostgresLog(parse_address(url)) for _ in sessions]
     for session in sessions:
         logs[0].append(opening(session))
     barrier, refused = threading.Barrier(2, timeout=10), list[StoreBusy]()
@@ -205,7 +205,7 @@ def test_two_that_lock_each_other_out_are_told_apart(
     def write(number: int) -> None:
         plans = [noting(after(opening(each)), f"by {number}") for each in sessions]
         first, second = plans if number == 0 else plans[::-1]
-        with contextlib.suppress(StoreBusy), logs[number].together():
+        with contextlib.suppress(StoreBusy), logs[number].group_commit():
             append(number, first)
             barrier.wait()
             append(number, second)
@@ -238,12 +238,12 @@ def test_what_names_content_just_when_it_is_removed_is_tried_again_among_others(
     naming = msgspec.structs.replace(second, blobs=content(low, high))
 
     def write() -> None:
-        with other.together():
+        with other.group_commit():
             other.append(first)
             other.append(naming)
 
-    with closing(PostgresLog(address(url))) as another:
-        with another.together():
+    with closing(PostgresLog(parse_address(url))) as another:
+        with another.group_commit():
             another.append(msgspec.structs.replace(third, blobs=content(high)))
             sent.clear()
             # It has seen that the first content is there, and waits for the second.

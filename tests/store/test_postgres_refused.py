@@ -8,7 +8,7 @@ import pytest
 
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import open_store
-from interlock.store.postgres.address import address
+from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
 from tests.scenes import SESSION, opening
@@ -42,7 +42,7 @@ def statements(hint: str) -> str:
 def test_who_may_not_use_the_tables_is_told_what_to_grant_and_that_is_enough(
     cluster: Cluster, database: str
 ) -> None:
-    log = PostgresLog(address(cluster.url(database, user=ROLE)))
+    log = PostgresLog(parse_address(cluster.url(database, user=ROLE)))
     no_schema = refused(log)
     cluster.run(f"GRANT USAGE ON SCHEMA interlock TO {ROLE}", database)
     no_table = refused(log)
@@ -63,7 +63,7 @@ def test_who_may_not_use_the_tables_is_told_what_to_grant_and_that_is_enough(
 def test_who_cannot_make_the_schema_is_told_how_it_is_made(cluster: Cluster, database: str) -> None:
     """`database` has made the role."""
     assert database
-    elsewhere = PostgresLog(address(cluster.empty().replace("interlock@", f"{ROLE}@")))
+    elsewhere = PostgresLog(parse_address(cluster.empty().replace("interlock@", f"{ROLE}@")))
 
     assert f'CREATE SCHEMA "interlock" AUTHORIZATION "{ROLE}";' in refused(elsewhere).hint
 

@@ -61,7 +61,7 @@ def test_who_goes_from_position_to_position_sees_every_session_once(place: Place
     def write(mine: list[SessionId], number: int) -> None:
         with closing(place.log()) as log:
             for session in mine:
-                with log.together() if number % 2 else nullcontext():
+                with log.group_commit() if number % 2 else nullcontext():
                     log.append(opening(session))
 
     threads = [
@@ -74,7 +74,7 @@ def test_who_goes_from_position_to_position_sees_every_session_once(place: Place
     while True:
         is_over = not any(thread.is_alive() for thread in threads)
         with reader.snapshot():
-            changed, position = reader.changed_since(position), reader.position()
+            changed, position = reader.sessions_changed_since(position), reader.position()
         assert not seen & changed.keys(), "nothing is told twice"
         seen |= changed.keys()
         if is_over:

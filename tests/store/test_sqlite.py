@@ -12,7 +12,7 @@ from interlock.core import canonical
 from interlock.store import lock
 from interlock.store.failures import StoreBusy, StoreFull, StoreUnusable
 from interlock.store.sqlite import schema
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
 from interlock.store.sqlite.writer import SqliteLog
 from tests.scenes import SESSION, after, noting, opening
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_new_file_has_the_newest_schema_and_says_whose_it_is(path: Path) -> None:
     SqliteLog(path).close()
 
-    db = Database.read_only(path)
+    db = SqliteDatabase.read_only(path)
     assert db.scalar("PRAGMA user_version") == schema.VERSION
     assert db.scalar("PRAGMA application_id") == schema.APPLICATION_ID
     assert db.scalar("PRAGMA journal_mode") == "wal"
@@ -45,25 +45,25 @@ def test_opening_again_changes_nothing(path: Path) -> None:
 @pytest.mark.invariant("newer-store-refused")
 def test_a_file_of_a_newer_interlock_is_refused_and_left_alone(path: Path) -> None:
     SqliteLog(path).close()
-    db = Database.read_write(path)
+    db = SqliteDatabase.read_write(path)
     db.run(f"PRAGMA user_version = {schema.VERSION + 1}")
     db.close()
 
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         SqliteLog(path)
     with pytest.raises(StoreUnusable, match="newer Interlock"):
-        SqliteReader(Database.read_only(path))
+        SqliteReader(SqliteDatabase.read_only(path))
 
 
 def test_somebody_elses_database_is_not_touched(path: Path) -> None:
-    db = Database.read_write(path)
+    db = SqliteDatabase.read_write(path)
     db.run("CREATE TABLE theirs (x)")
     db.close()
 
     with pytest.raises(StoreUnusable, match="not an Interlock store"):
         SqliteLog(path)
 
-    assert Database.read_only(path).scalar("SELECT name FROM sqlite_schema") == "theirs"
+    assert SqliteDatabase.read_only(path).scalar("SELECT name FROM sqlite_schema") == "theirs"
 
 
 def test_a_file_that_is_no_database_is_said_to_be_damaged(path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_file_that_is_no_database_is_said_to_be_damaged(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     SqliteLog(path).close()
-    reader = SqliteReader(Database.read_only(path))
+    reader = SqliteReader(SqliteDatabase.read_only(path))
 
     with pytest.raises(StoreUnusable):
         reader._db.run("DELETE FROM stream")

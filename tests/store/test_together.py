@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from interlock.core.session.plan import NodeIndexEntry
-from interlock.store.failures import PlanHalfKnown, StoreFailure, StreamMoved
+from interlock.store.failures import PlanPartlyRecorded, StoreFailure, StreamMoved
 from interlock.store.log import Log
 from tests.scenes import ROOT, SESSION, after, noting, opening, random_session
 from tests.stores import Place
@@ -17,7 +17,7 @@ def test_they_see_each_other_at_once_and_others_see_them_in_the_end(place: Place
     with closing(place.log()) as log, closing(place.log()) as other:
         first = opening()
         second = noting(after(first), "one", "two")
-        with log.together():
+        with log.group_commit():
             assert log.append(first)
             assert log.append(second)
             assert not log.append(second), "it is there already"
@@ -34,12 +34,12 @@ def test_what_is_refused_among_them_leaves_the_others_alone(log: Log) -> None:
     first = opening()
     log.append(first)
     sessions = [random_session() for _ in range(2)]
-    with log.together():
+    with log.group_commit():
         assert log.append(opening(sessions[0]))
         assert log.append(noting(after(first), "one"))
         with pytest.raises(StreamMoved):
             log.append(noting(after(first), "stale"))
-        with pytest.raises(PlanHalfKnown):
+        with pytest.raises(PlanPartlyRecorded):
             log.append(noting(after(noting(after(first), "one")), "one", "more"))
         assert log.append(opening(sessions[1]))
 
@@ -54,7 +54,7 @@ def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> N
     place = NodeIndexEntry(ROOT, 0, "step", None)
     broken = msgspec.structs.replace(noting(after(first), "half"), nodes=(place, place))
     other = random_session()
-    with log.together():
+    with log.group_commit():
         assert log.append(first)
         with pytest.raises(StoreFailure):
             log.append(broken)
@@ -62,7 +62,7 @@ def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> N
 
     assert log.stream(SESSION) == after(first)
     assert len(list(log.links(SESSION))) == len(first.links)
-    assert log.recorded(SESSION, broken.keys[0]) is None
+    assert log.event_with_key(SESSION, broken.keys[0]) is None
     assert log.stream(other)
 
 
@@ -72,7 +72,7 @@ def test_a_mistake_between_them_takes_all_of_them_back(log: Log) -> None:
         pass
 
     def append_and_fail() -> None:
-        with log.together():
+        with log.group_commit():
             log.append(opening())
             raise Mistake
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from interlock.store.postgres.address import address
-from interlock.store.postgres.fulltext import query, vector
+from interlock.store.postgres.address import parse_address
+from interlock.store.postgres.fulltext import to_tsquery, to_tsvector
 from interlock.store.postgres.writer import PostgresLog
-from interlock.store.sqlite.reader import _quoted  # pyright: ignore[reportPrivateUsage]
+from interlock.store.sqlite.reader import _match_expression  # pyright: ignore[reportPrivateUsage]
 from tests.postgres import Cluster
 
 LETTERS = "aA9_-.'\"*&|!:()<> \n\\%éÉÅßøñçİıŁ́ΏжйЁЖ修复ああ한글गि٣²½️\u00a0\u200b\x00"
@@ -24,7 +24,7 @@ TEXTS = st.text(st.sampled_from(LETTERS), max_size=12)
 def log(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresLog]:
     assert tmp_path_factory
     url = cluster.fresh()
-    opened = PostgresLog(address(url))
+    opened = PostgresLog(parse_address(url))
     yield opened
     opened.close()
     cluster.give_back(url)
@@ -42,7 +42,7 @@ def is_found_by_sqlite(
 ) -> bool:
     fts.execute("DELETE FROM t")
     fts.execute("INSERT INTO t VALUES (?, ?)", [text.replace("\0", "\ufffd") for text in texts])
-    sought = _quoted(
+    sought = _match_expression(
         [word.replace("\0", "\ufffd") for word in words], " AND " if all_of else " OR "
     )
     return bool(list(fts.execute("SELECT 1 FROM t WHERE t MATCH ?", (sought,))))
@@ -66,9 +66,9 @@ SEARCHES = st.builds(Search, TEXTS, TEXTS, st.lists(TEXTS, min_size=1, max_size=
 @example(Search("a b", "", ["a *", "!"]))
 def test_both_stores_find_the_same(log: PostgresLog, fts: apsw.Connection, search: Search) -> None:
     title, notes, words, is_all = search
-    sought = query(words, all_of=is_all)
+    sought = to_tsquery(words, all_of=is_all)
     found = bool(sought) and log.db.scalar(
-        "SELECT %s::tsvector @@ %s::tsquery", (vector((title, notes)), sought)
+        "SELECT %s::tsvector @@ %s::tsquery", (to_tsvector((title, notes)), sought)
     )
 
     assert found == is_found_by_sqlite(fts, (title, notes), words, all_of=is_all)
@@ -79,7 +79,7 @@ def test_long_texts_and_long_words_are_taken(log: PostgresLog) -> None:
 
     found = log.db.scalar(
         "SELECT %s::tsvector @@ %s::tsquery",
-        (vector((text,)), query(["needle", "29999"], all_of=True)),
+        (to_tsvector((text,)), to_tsquery(["needle", "29999"], all_of=True)),
     )
 
     assert found is True

@@ -13,8 +13,8 @@ from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.open_store import FILE, open_store
-from interlock.store.private import make_directory
+from interlock.store.open_store import STORE_FILE, open_store
+from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.catalogue import Catalogue
 from interlock.workspace.projects.settings import store_in
@@ -76,7 +76,7 @@ def open_app(home: Path) -> App:
         StoreFailure: the home cannot be used; the message says why and what to do.
     """
     hint = "Point INTERLOCK_HOME at a directory that you can write."
-    make_directory(home, hint=hint, called="The data home")
+    create_private_directory(home, hint=hint, label="The data home")
     store = open_store(home, store_url(home, os.environ), os.urandom)
     return App(
         log=store.log,
@@ -84,7 +84,7 @@ def open_app(home: Path) -> App:
         keyring=store.keyring,
         catalogue=Catalogue(home),
         home=home,
-        store_label=store.place,
+        store_label=store.label,
         # The client that started this process: the same one after a restart of the server.
         caller=str(os.getppid()),
         environment=os.environ,
@@ -94,7 +94,7 @@ def open_app(home: Path) -> App:
 
 def has_store(home: Path, environment: Mapping[str, str]) -> bool:
     """Whether there is something to look at; looking would make it otherwise."""
-    return bool(store_url(home, environment)) or (home / FILE).exists()
+    return bool(store_url(home, environment)) or (home / STORE_FILE).exists()
 
 
 def store_url(home: Path, environment: Mapping[str, str]) -> str:

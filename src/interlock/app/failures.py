@@ -1,6 +1,6 @@
 """How the world can fail a use case, for the surfaces that have to say so."""
 
-from interlock.store.failures import StoreAway, StoreBusy, StoreFailure
+from interlock.store.failures import StoreBusy, StoreFailure, StoreUnreachable
 from interlock.workspace.failures import SettingsBroken
 
-__all__ = ["SettingsBroken", "StoreAway", "StoreBusy", "StoreFailure"]
+__all__ = ["SettingsBroken", "StoreUnreachable", "StoreBusy", "StoreFailure"]

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from interlock.app.explanation import Code, Explanation
-from interlock.app.failures import SettingsBroken, StoreAway, StoreBusy, StoreFailure
+from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure, StoreUnreachable
 from interlock.core.canonical import Json
 
 
@@ -82,7 +82,7 @@ def store_failed(failure: StoreFailure, call: Call) -> ToolResult:
         Problem(
             "store_busy" if isinstance(failure, StoreBusy) else "store_failed",
             str(failure),
-            _LATER if isinstance(failure, StoreAway | StoreBusy) else FINAL,
+            _LATER if isinstance(failure, StoreUnreachable | StoreBusy) else FINAL,
             Details(failure.hint, correct_call=call),
         )
     )

@@ -107,7 +107,7 @@ def _gathered(first: _Job, waiting: deque[_Job | _Stop]) -> list[_Job]:
 
 def _together(app: App, jobs: list[_Job]) -> list[_Outcome]:
     try:
-        with app.log.together():
+        with app.log.group_commit():
             outcomes = [_tried(app, job) for job in jobs]
     except BaseException as error:  # noqa: BLE001 (all of them failed, and all of them are told)
         return [_Outcome(job, error=error) for job in jobs]

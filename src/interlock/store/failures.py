@@ -13,7 +13,7 @@ class StoreUnusable(StoreFailure):
     """The file is damaged, foreign, read-only or out of reach."""
 
 
-class StoreAway(StoreUnusable):
+class StoreUnreachable(StoreUnusable):
     """It cannot be reached now. What was asked is right when it is back."""
 
 
@@ -29,7 +29,7 @@ class StoreBusy(StoreFailure):
     """Somebody else held the store for too long. Nothing was written."""
 
 
-def unfinished(place: str) -> StoreUnusable:
+def unfinished_copy(place: str) -> StoreUnusable:
     return StoreUnusable(
         f"`{place}` is a copy that is not finished",
         "Run the same `interlock store copy` again: it goes on where it stopped.",
@@ -40,5 +40,5 @@ class StreamMoved(Exception):
     """Somebody appended since you read; read again and decide again. Nothing was written."""
 
 
-class PlanHalfKnown(Exception):
+class PlanPartlyRecorded(Exception):
     """Some events of a plan exist and some do not: our mistake. Nothing was written."""

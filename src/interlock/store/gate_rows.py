@@ -15,7 +15,7 @@ import msgspec
 
 from interlock.core.gate.state import MODES, GateRow, GateState, UnknownState
 from interlock.store.failures import StoreUnusable
-from interlock.store.private import make_private
+from interlock.store.private import create_private_file
 
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
@@ -40,7 +40,7 @@ PRAGMA user_version = {_VERSION};
 """
 
 
-class Published(msgspec.Struct, frozen=True):
+class PublishedRow(msgspec.Struct, frozen=True):
     """A row, under the name by which a hook looks for it."""
 
     host: str
@@ -53,7 +53,7 @@ class Published(msgspec.Struct, frozen=True):
     """What the file with that policy was known by."""
 
 
-def write(home: Path, rows: list[Published]) -> None:
+def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
     """Publish rows; an older version never replaces a newer one.
 
     Raises:
@@ -84,25 +84,27 @@ def write(home: Path, rows: list[Published]) -> None:
                 ),
             )
 
-    _change(home / FILE, put)
+    _write_transaction(home / FILE, put)
 
 
-def withdraw(home: Path, session: str) -> None:
+def withdraw_session(home: Path, session: str) -> None:
     """The session has ended or is deleted: nothing is known about it any more."""
     path = home / FILE
     if path.exists():
-        _change(path, lambda db: db.execute("DELETE FROM gate WHERE session = ?", (session,)))
+        _write_transaction(
+            path, lambda db: db.execute("DELETE FROM gate WHERE session = ?", (session,))
+        )
 
 
-def _change(path: Path, act: Callable[[Any], object]) -> None:
+def _write_transaction(path: Path, act: Callable[[Any], object]) -> None:
     try:
         try:
-            _change_once(path, act)
+            _write_transaction_once(path, act)
         except (apsw.NotADBError, apsw.CorruptError):
             # Nothing is lost with it: what it held comes from the events.
             path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-            _change_once(path, act)
+            _write_transaction_once(path, act)
     except (apsw.Error, OSError) as error:
         # The store may be elsewhere, and sound: then what was changed is recorded there.
         raise StoreUnusable(
@@ -112,8 +114,8 @@ def _change(path: Path, act: Callable[[Any], object]) -> None:
         ) from error
 
 
-def _change_once(path: Path, act: Callable[[Any], object]) -> None:
-    make_private(path)
+def _write_transaction_once(path: Path, act: Callable[[Any], object]) -> None:
+    create_private_file(path)
     db: Any = apsw.Connection(str(path))
     try:
         os.chmod(path, 0o600)  # one that was there may have been put back from a backup
@@ -128,7 +130,7 @@ def _change_once(path: Path, act: Callable[[Any], object]) -> None:
         db.close()
 
 
-def read(home: Path, host: str, host_session: str) -> GateState:
+def read_state(home: Path, host: str, host_session: str) -> GateState:
     """What a session may do. Whatever goes wrong is `Unknown`, with the reason."""
     path = home / FILE
     if not path.exists():

@@ -21,7 +21,7 @@ class _StoredKey(msgspec.Struct, frozen=True):
     state: Literal["current", "retired", "revoked"]
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _KeyringFile(msgspec.Struct, frozen=True):
     v: Literal[1]
     keys: tuple[_StoredKey, ...]
 
@@ -76,7 +76,7 @@ class FileKeyring:
         return next(key for key in self.keys().values() if key.state == "current")
 
     def rotate(self) -> SigningKey:
-        with self._changing():
+        with self._write_locked():
             kept = [
                 msgspec.structs.replace(
                     key, state="retired" if key.state == "current" else key.state
@@ -88,7 +88,7 @@ class FileKeyring:
         return fresh
 
     def revoke(self, key_id: int) -> bool:
-        with self._changing():
+        with self._write_locked():
             found = self.keys().get(key_id)
             if found is None or found.state != "retired":
                 return False
@@ -97,12 +97,12 @@ class FileKeyring:
         return True
 
     def adopt(self, keys: Sequence[SigningKey]) -> None:
-        with self._changing():
+        with self._write_locked():
             self._write(keys)
 
     def _read(self) -> Mapping[int, SigningKey]:
         try:
-            stored = msgspec.json.decode(self._path.read_bytes(), type=_Stored)
+            stored = msgspec.json.decode(self._path.read_bytes(), type=_KeyringFile)
             keys = [SigningKey(key.id, bytes.fromhex(key.secret), key.state) for key in stored.keys]
         except (msgspec.MsgspecError, ValueError, OSError) as error:
             raise StoreUnusable(
@@ -112,7 +112,7 @@ class FileKeyring:
         return {key.id: key for key in keys}
 
     def _create(self) -> None:
-        with self._changing():
+        with self._write_locked():
             # Two first starts at once: the second finds the first one's key.
             if not self._path.exists():
                 self._write([fresh_key(set(), self._entropy)])
@@ -120,7 +120,7 @@ class FileKeyring:
     def _write(self, keys: Sequence[SigningKey]) -> None:
         stored = tuple(_StoredKey(key.id, key.secret.hex(), key.state) for key in keys)
         try:
-            write_private(self._path, msgspec.json.encode(_Stored(1, stored)))
+            write_private_file(self._path, msgspec.json.encode(_KeyringFile(1, stored)))
         except OSError as error:
             raise StoreUnusable(
                 f"The keyring `{self._path}` cannot be written: {error.strerror}",
@@ -128,10 +128,10 @@ class FileKeyring:
             ) from error
 
     @contextmanager
-    def _changing(self) -> Generator[None]:
+    def _write_locked(self) -> Generator[None]:
         lock = WriteLock(self._path.with_name("keyring.lock"))
         try:
-            with lock.held():
+            with lock.hold():
                 yield
         finally:
             lock.close()
@@ -144,7 +144,7 @@ def fresh_key(taken: set[int], entropy: Callable[[int], bytes]) -> SigningKey:
     return SigningKey(key_id, entropy(_SECRET_BYTES), "current")
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private_file(path: Path, content: bytes) -> None:
     """Replace `path` by a file of mode 0600, whole or not at all, whenever the power fails."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

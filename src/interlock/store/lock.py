@@ -30,7 +30,7 @@ class WriteLock:
             ) from error
 
     @contextmanager
-    def held(self, wait_seconds: float = WAIT_SECONDS_MAX) -> Generator[None]:
+    def hold(self, wait_seconds: float = WAIT_SECONDS_MAX) -> Generator[None]:
         self._acquire(wait_seconds)
         try:
             yield

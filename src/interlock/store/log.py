@@ -12,13 +12,13 @@ from interlock.core.session.events import Envelope
 from interlock.core.session.plan import Plan, Stream
 
 
-class Located(msgspec.Struct, frozen=True):
+class LocatedNode(msgspec.Struct, frozen=True):
     """A node and where its stream ends, read at one moment."""
 
     stream: Stream
     link: ChainLink
     """The event that created the node, unchecked."""
-    before: bytes
+    previous_digest: bytes
     """The digest before it."""
 
 
@@ -43,7 +43,7 @@ class ResumeRow(msgspec.Struct, frozen=True):
     is_archived: bool
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SessionFilter(msgspec.Struct, frozen=True):
     """Which sessions a list shows."""
 
     words: tuple[str, ...] = ()
@@ -56,13 +56,13 @@ class Wanted(msgspec.Struct, frozen=True):
     """None: those that are and those that are not."""
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedSession(msgspec.Struct, frozen=True):
     stream: Stream
-    place: tuple[int, int]
+    cursor: tuple[int, int]
     """Where it stands in the list, for the page that follows."""
 
 
-class Usage(msgspec.Struct, frozen=True):
+class WorkflowUsage(msgspec.Struct, frozen=True):
     """How much a workflow was used."""
 
     workflow: str
@@ -73,7 +73,7 @@ class Usage(msgspec.Struct, frozen=True):
     """Of the newest session with a run of it."""
 
 
-class Repeated(msgspec.Struct, frozen=True):
+class EarlierRequest(msgspec.Struct, frozen=True):
     """A call without a token that was made before."""
 
     arguments: BlobRef
@@ -103,13 +103,13 @@ class LogReader(Protocol):
 
     def stream(self, session: SessionId) -> Stream | None: ...
 
-    def locate(self, node: NodeId) -> Located | None: ...
+    def locate(self, node: NodeId) -> LocatedNode | None: ...
 
-    def recorded(self, session: SessionId, key: str) -> Envelope | None:
+    def event_with_key(self, session: SessionId, key: str) -> Envelope | None:
         """The event that took `key`, if any did."""
         ...
 
-    def recorded_among(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+    def events_with_keys(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
         """The events that took these keys, as far as they were taken."""
         ...
 
@@ -117,7 +117,7 @@ class LogReader(Protocol):
         """The creation of `node`, of its parent, and so on, with at most so many steps in it."""
         ...
 
-    def markers(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
+    def checkpoints_beside(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
         """The creation of the checkpoints beside `nodes`, newest first."""
         ...
 
@@ -125,7 +125,7 @@ class LogReader(Protocol):
         """The newest node that handing in the step of `node` led to, at once or in the end."""
         ...
 
-    def repeated(self, key: BlobRef) -> Repeated | None:
+    def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
         """What the last call with this request key made."""
         ...
 
@@ -141,13 +141,13 @@ class LogReader(Protocol):
         """Raises `StoreUnusable` when it is not there or is not what its name says."""
         ...
 
-    def listed(
-        self, wanted: "Wanted", *, before: tuple[int, int] | None, limit: int
-    ) -> list["Listed"]:
+    def list_sessions(
+        self, session_filter: "SessionFilter", *, before: tuple[int, int] | None, limit: int
+    ) -> list["ListedSession"]:
         """Sessions with or without runs, newest first, from behind the place `before`."""
         ...
 
-    def usage(self) -> list[Usage]:
+    def usage(self) -> list[WorkflowUsage]:
         """Of every workflow that was ever run."""
         ...
 
@@ -159,7 +159,7 @@ class LogReader(Protocol):
         """The newest links of the stream that come before `seq`, newest first."""
         ...
 
-    def mark(self) -> int:
+    def change_marker(self) -> int:
         """A number that is another one whenever something was written meanwhile."""
         ...
 
@@ -167,7 +167,7 @@ class LogReader(Protocol):
         """Of the newest event in the whole store."""
         ...
 
-    def changed_since(self, position: int) -> dict[SessionId, int]:
+    def sessions_changed_since(self, position: int) -> dict[SessionId, int]:
         """The sessions that have events after this position, and that of the newest."""
         ...
 
@@ -175,11 +175,11 @@ class LogReader(Protocol):
         """Of sessions that are not archived."""
         ...
 
-    def with_approvals(self, *, limit: int) -> list[ResumeRow]:
+    def runs_with_approvals(self, *, limit: int) -> list[ResumeRow]:
         """Runs that wait for an approval, the longest first."""
         ...
 
-    def approvals_waiting(self) -> int:
+    def count_open_approvals(self) -> int:
         """How many approvals nobody has answered."""
         ...
 
@@ -187,11 +187,11 @@ class LogReader(Protocol):
         """The runs of these, archived or not, as far as they exist."""
         ...
 
-    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
+    def runs_with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
         """Runs whose title, workflow or newest notes have all or some of `words`."""
         ...
 
-    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
+    def runs_at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
         """Runs last seen on this branch or at this commit, newest first."""
         ...
 
@@ -199,11 +199,11 @@ class LogReader(Protocol):
         """The sessions whose id begins so, at most ten."""
         ...
 
-    def of_host(self, host: str, host_session: str) -> SessionId | None:
+    def session_of_conversation(self, host: str, host_session: str) -> SessionId | None:
         """The session that a client's conversation belongs to: the one that bound it last."""
         ...
 
-    def attended_in(self, workspace: str) -> list[SessionId]:
+    def attended_sessions_in(self, workspace: str) -> list[SessionId]:
         """Sessions in this directory that a gate watches over and that have not ended."""
         ...
 
@@ -215,7 +215,7 @@ class LogReader(Protocol):
         """Archived or not, with or without runs, in the order in which they began."""
         ...
 
-    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+    def requests(self) -> list[tuple[BlobRef, EarlierRequest]]:
         """What `repeated` knows, all of it, by request key."""
         ...
 
@@ -242,7 +242,7 @@ class Log(LogReader, Protocol):
         """
         ...
 
-    def together(self) -> AbstractContextManager[None]:
+    def group_commit(self) -> AbstractContextManager[None]:
         """Appends inside are written with one sync, at the end; until then nothing is certain.
 
         What fails inside leaves the others alone. If the end fails, all of them failed.
@@ -253,7 +253,7 @@ class Log(LogReader, Protocol):
         """Remove a session with everything that only it names."""
         ...
 
-    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+    def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         """Know these as another store did, rather than what was known of the same keys."""
         ...
 

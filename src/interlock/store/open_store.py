@@ -10,9 +10,9 @@ import msgspec
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import FileKeyring, Keyring
 from interlock.store.log import Log, LogReader
-from interlock.store.private import make_directory
+from interlock.store.private import create_private_directory
 
-FILE = "interlock.db"
+STORE_FILE = "interlock.db"
 _SCHEMES = ("postgresql://", "postgres://")
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _KEYWORDS = re.compile(r"\b(host|hostaddr|dbname|password|user|service)\s*=")
@@ -24,7 +24,7 @@ class Store(msgspec.Struct, frozen=True):
     reader: LogReader
     """The same log, through a connection that cannot write."""
     keyring: Keyring
-    place: str
+    label: str
     """The file, or the database without its password."""
 
     def close(self) -> None:
@@ -41,13 +41,13 @@ def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
         StoreFailure: it cannot be used; the message says why and what to do.
     """
     if not url:
-        return _file(home, entropy)
+        return _open_file_store(home, entropy)
     if not url.startswith(_SCHEMES):
         raise StoreUnusable(
             "The URL of the store is of no kind that Interlock knows",
             "It begins with postgresql://. Without one, the store is a file in the data home.",
         )
-    return _postgres(url, entropy)
+    return _open_postgres_store(url, entropy)
 
 
 def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
@@ -60,9 +60,9 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
     """
     home = directory_of(to)
     if home is None:
-        return _postgres(to, entropy, may_be_unfinished=True)
-    make_directory(home, hint="Name one that you can write.")
-    return _file(home, entropy, may_be_unfinished=True)
+        return _open_postgres_store(to, entropy, may_be_unfinished=True)
+    create_private_directory(home, hint="Name one that you can write.")
+    return _open_file_store(home, entropy, may_be_unfinished=True)
 
 
 def directory_of(to: str) -> Path | None:
@@ -82,7 +82,7 @@ def directory_of(to: str) -> Path | None:
     return Path(to).expanduser().absolute()
 
 
-def holds_other_things(directory: Path) -> bool:
+def holds_foreign_files(directory: Path) -> bool:
     """Whether there is something in it, and no store.
 
     What a copy leaves that was ended before it had made one is named after the store.
@@ -91,14 +91,14 @@ def holds_other_things(directory: Path) -> bool:
         names = os.listdir(directory)
     except OSError:
         return False  # it is not there yet, or whoever opens it says what is wrong
-    return FILE not in names and any(not name.startswith(FILE) for name in names)
+    return STORE_FILE not in names and any(not name.startswith(STORE_FILE) for name in names)
 
 
-def _postgres(
+def _open_postgres_store(
     url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
 ) -> Store:
     try:
-        return _database(url, entropy, may_be_unfinished=may_be_unfinished)
+        return _load_postgres_store(url, entropy, may_be_unfinished=may_be_unfinished)
     except ImportError as error:
         raise StoreUnusable(
             f"A store in PostgreSQL needs a package that is not installed: {error}",
@@ -106,25 +106,29 @@ def _postgres(
         ) from error
 
 
-def _file(home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False) -> Store:
-    from interlock.store.sqlite.database import Database  # noqa: PLC0415 (one of the two is used)
+def _open_file_store(
+    home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
+) -> Store:
+    from interlock.store.sqlite.database import SqliteDatabase  # noqa: PLC0415 (one of the two is used)
     from interlock.store.sqlite.reader import SqliteReader  # noqa: PLC0415
     from interlock.store.sqlite.writer import SqliteLog  # noqa: PLC0415
 
-    path = home / FILE
+    path = home / STORE_FILE
     log = SqliteLog(path, may_be_unfinished=may_be_unfinished)
-    reader = SqliteReader(Database.read_only(path), may_be_unfinished=may_be_unfinished)
+    reader = SqliteReader(SqliteDatabase.read_only(path), may_be_unfinished=may_be_unfinished)
     return Store(log, reader, FileKeyring(home / "keyring", entropy), str(path))
 
 
-def _database(url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool) -> Store:
-    from interlock.store.postgres.address import IDLE_MS, address  # noqa: PLC0415 (optional driver)
+def _load_postgres_store(
+    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool
+) -> Store:
+    from interlock.store.postgres.address import IDLE_MS, parse_address  # noqa: PLC0415 (optional driver)
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
     from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
     from interlock.store.postgres.writer import PostgresLog  # noqa: PLC0415
 
     # Who copies may read for long before it writes on, and keeps nobody else from the target.
-    at = address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
+    at = parse_address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
     log = PostgresLog(at, may_be_unfinished=may_be_unfinished)
-    reader = PostgresReader.at(at, make=log.db.connect, may_be_unfinished=may_be_unfinished)
+    reader = PostgresReader.open_at(at, make=log.db.connect, may_be_unfinished=may_be_unfinished)
     return Store(log, reader, PostgresKeyring(log.db, entropy), at.name)

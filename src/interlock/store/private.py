@@ -7,7 +7,7 @@ from pathlib import Path
 from interlock.store.failures import StoreUnusable
 
 
-def make_private(path: Path) -> None:
+def create_private_file(path: Path) -> None:
     """An empty file of mode 0600, where none is. SQLite would let everybody read its own.
 
     One that is there is not opened: closing it again would give up the locks that another
@@ -17,13 +17,13 @@ def make_private(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def make_directory(place: Path, *, hint: str, called: str = "The directory") -> None:
+def create_private_directory(path: Path, *, hint: str, label: str = "The directory") -> None:
     """Of mode 0700, where none is. One that is there is its owner's, and stays as it is.
 
     Raises:
         StoreUnusable: it cannot be made; `hint` says what to do.
     """
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnusable(f"{called} `{place}` cannot be made: {error.strerror}", hint) from error
+        raise StoreUnusable(f"{label} `{path}` cannot be made: {error.strerror}", hint) from error

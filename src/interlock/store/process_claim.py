@@ -19,7 +19,7 @@ class Claim:
                 "Check that the directory exists, belongs to you and can be written.",
             ) from error
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Whether it is ours now; False where another process has it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -27,5 +27,5 @@ class Claim:
             return False
         return True
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         os.close(self._file)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes.address import InvalidNoteAddress, NoteAddress, glob_of, parse_address
 from interlock.core.notes.keys import key_of
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
 
 
 def globbed(pattern: str, *keys: str) -> list[str]:
-    db = Database.read_write(Path(":memory:"))
+    db = SqliteDatabase.read_write(Path(":memory:"))
     found = [key for key in keys if db.scalar("SELECT ? GLOB ?", (key, pattern))]
     db.close()
     return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import fts_query
 from interlock.core.notes.fts_query import QueryWord, fts_expression, query_words, text_for_index
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 from tests.core.notes.made import awkward
 
 
@@ -18,7 +18,7 @@ class Table:
     """The index, as `store` makes it."""
 
     def __init__(self) -> None:
-        self.db = Database.read_write(Path(":memory:"))
+        self.db = SqliteDatabase.read_write(Path(":memory:"))
         self.db.run(
             "CREATE VIRTUAL TABLE note USING"
             " fts5(title, body, tokenize='unicode61 remove_diacritics 2')"

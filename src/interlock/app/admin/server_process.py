@@ -45,7 +45,7 @@ class ServerLease(msgspec.Struct, frozen=True):
 
     def release(self) -> None:
         (self.home / ANNOUNCEMENT_FILE).unlink(missing_ok=True)
-        self.claim.let_go()
+        self.claim.release()
 
 
 def become_server(home: Path) -> ServerLease | RunningServer | StartingServer:
@@ -59,14 +59,14 @@ def become_server(home: Path) -> ServerLease | RunningServer | StartingServer:
     if _try_claim(claim):
         (home / ANNOUNCEMENT_FILE).unlink(missing_ok=True)  # of a server that was killed
         return ServerLease(claim, home)
-    claim.let_go()
+    claim.release()
     return _announced_server(home) or StartingServer()
 
 
 def _try_claim(claim: Claim) -> bool:
     """Somebody who only looks whether there is a server holds it for a moment, too."""
     deadline = time.monotonic() + CLAIM_WAIT_SECONDS
-    while not claim.take():
+    while not claim.try_acquire():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.01)
@@ -79,9 +79,9 @@ def find_server(home: Path) -> RunningServer | StartingServer | None:
         return None
     claim = Claim(home / LOCK_FILE)
     try:
-        return None if claim.take() else _announced_server(home) or StartingServer()
+        return None if claim.try_acquire() else _announced_server(home) or StartingServer()
     finally:
-        claim.let_go()
+        claim.release()
 
 
 def _announced_server(home: Path) -> RunningServer | None:

@@ -30,7 +30,7 @@ from interlock.core.session.events import Envelope, blob_refs_of, decode_envelop
 from interlock.core.session.plan import Plan, Stream, plan_from_recorded
 from interlock.store.failures import StreamMoved
 from interlock.store.log import LogReader
-from interlock.store.open_store import Store, directory_of, holds_other_things, open_target
+from interlock.store.open_store import Store, directory_of, holds_foreign_files, open_target
 
 ProgressReporter: TypeAlias = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and how much there is."""
@@ -80,7 +80,7 @@ def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusa
         try:
             copied = _copy_sessions(app, target, known, report)
         except StreamMoved:
-            return CopyMismatch(target.place, None, "somebody else writes to it")
+            return CopyMismatch(target.label, None, "somebody else writes to it")
         if isinstance(copied, CopyReport):
             target.log.set_unfinished(is_unfinished=False)
         return copied
@@ -94,7 +94,7 @@ def _refuse_target(app: App, to: str) -> NoTarget | TargetNotEmpty | None:
     # The data home holds other things of ours while the store is elsewhere: this is the way back.
     if directory is None or directory.resolve() == app.home.resolve():
         return None
-    return TargetNotEmpty(str(directory)) if holds_other_things(directory) else None
+    return TargetNotEmpty(str(directory)) if holds_foreign_files(directory) else None
 
 
 def _find_foreign_session(
@@ -106,9 +106,9 @@ def _find_foreign_session(
         assert theirs is not None, "it is listed"
         link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
         if link is None:
-            return ForeignSession(target.place, session, "is not in the store that is copied")
+            return ForeignSession(target.label, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (theirs.version, theirs.end):
-            return ForeignSession(target.place, session, "went on differently there")
+            return ForeignSession(target.label, session, "went on differently there")
     return None
 
 
@@ -138,17 +138,17 @@ def _copy_sessions(
             assert stream is not None, "it is listed, in the same moment"
             if stream != target.log.stream(session):
                 return CopyMismatch(
-                    target.place, session, "its head is not what its events add up to"
+                    target.label, session, "its head is not what its events add up to"
                 )
             ends[session] = (stream.version, stream.end)
         requests = app.reader.requests()
     gone = [session for session in target.log.all_sessions() if session not in ends]
     if others := set(gone).difference(target_sessions, first):
-        return CopyMismatch(target.place, min(others), "somebody else began it there")
+        return CopyMismatch(target.label, min(others), "somebody else began it there")
     # What was there when we began and is not there any more was deleted meanwhile.
     for session in gone:
         target.log.delete(session)
-    target.log.keep_requests(requests)
+    target.log.import_requests(requests)
     # Read after the events: the keys that they name were there before them.
     keys = tuple(app.keyring.keys().values())
     target.keyring.adopt(keys)
@@ -157,7 +157,7 @@ def _copy_sessions(
     stats = target.log.stats()
     return CopyReport(
         app.store_label,
-        target.place,
+        target.label,
         len(ends),
         sum(version for version, _ in ends.values()),
         stats.blobs,
@@ -181,7 +181,7 @@ def _copy_new_events(
             with source.snapshot(is_long=True):  # the target may be slow
                 for plan in _missing_plans(source, target, session):
                     if not size:
-                        together.enter_context(target.log.together())
+                        together.enter_context(target.log.group_commit())
                     target.log.append(plan)
                     brought += len(plan.links)
                     size += sum(len(link.body) for link in plan.links)
@@ -247,7 +247,11 @@ def _batch_plan(
     runs = [
         run.run for run in plan.head.runs if run.run in plan.runs or times.get(run.run) == at_ms
     ]
-    bound = [one for one in plan.bound_conversations if source.of_host(*one) == stream.session]
+    bound = [
+        one
+        for one in plan.bound_conversations
+        if source.session_of_conversation(*one) == stream.session
+    ]
     return msgspec.structs.replace(plan, runs=tuple(runs), bound=tuple(bound))
 
 
@@ -259,8 +263,8 @@ def _find_mismatch(
         report("Verifying", number, len(ends))
         stream = target.log.stream(session)
         if stream is None or (stream.version, stream.end) != end:
-            return CopyMismatch(target.place, session, "it does not end where the source does")
+            return CopyMismatch(target.label, session, "it does not end where the source does")
         health = check_stream(target.log, session)
         if health.state != "healthy":
-            return CopyMismatch(target.place, session, health.reason)
+            return CopyMismatch(target.label, session, health.reason)
     return None

@@ -135,7 +135,7 @@ def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
 
 
 def _session_of_conversation(app: App, conversation: Conversation) -> SessionId | None:
-    return app.reader.of_host(conversation.host, conversation.id)
+    return app.reader.session_of_conversation(conversation.host, conversation.id)
 
 
 def _session_of_client(app: App, workspace: Path) -> SessionId | None:
@@ -166,7 +166,7 @@ def _current_directory() -> str:
 
 def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
     found: dict[SessionId, Attended] = {}
-    for session in app.reader.attended_in(str(_project_root(workspace))):
+    for session in app.reader.attended_sessions_in(str(_project_root(workspace))):
         stream = app.reader.stream(session)
         if stream and stream.head and stream.head.attended:
             found[session] = stream.head.attended
@@ -191,7 +191,10 @@ def _may_be_in_use(
     """Whether a client still works in a session, or nobody knows of any that ever did."""
     if not attended.hosts:
         return True
-    return any(pair in running and app.reader.of_host(*pair) == session for pair in attended.hosts)
+    return any(
+        pair in running and app.reader.session_of_conversation(*pair) == session
+        for pair in attended.hosts
+    )
 
 
 def _only_session(found: list[OpenSession]) -> SessionId | NoSuchSession | SeveralSessions:

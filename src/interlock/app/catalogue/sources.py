@@ -338,7 +338,7 @@ def _exclusive_change(home: Path) -> Generator[None]:
         ) from error
     lock = WriteLock(home / "sources.lock")
     try:
-        with lock.held():
+        with lock.hold():
             yield
     except StoreBusy as busy:
         raise StoreBusy(

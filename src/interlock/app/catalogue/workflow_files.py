@@ -14,7 +14,7 @@ from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
 from interlock.core.workflow.compiled import PinnedWorkflow, decode_workflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
-from interlock.store.log import Usage
+from interlock.store.log import WorkflowUsage
 from interlock.workspace.projects.catalogue import Broken, Entry, Place, content_of, is_routine
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = [
     "Entry",
     "WorkflowListing",
     "Place",
-    "Usage",
+    "WorkflowUsage",
     "WorkflowFile",
     "check_content",
     "check_file",
@@ -111,7 +111,7 @@ def workflow_handle(place: Place) -> str:
     return f"~{hashlib.sha256(named).hexdigest()[:16]}"
 
 
-def usage_by_workflow(app: App) -> dict[str, Usage]:
+def usage_by_workflow(app: App) -> dict[str, WorkflowUsage]:
     """How much each workflow was used, whether its file is still there or not."""
     return {found.workflow: found for found in app.reader.usage()}
 

@@ -42,7 +42,7 @@ def judge(
     home: Path, root: Path, call: ToolCall, host_session: str, *, call_id: str
 ) -> GateVerdict:
     """The decision for a call in the project at `root`. Never raises for what is broken."""
-    state = gate_rows.read(home, call.host, host_session)
+    state = gate_rows.read_state(home, call.host, host_session)
     try:
         found = policy.load_effective_policy(home, root, at_ms=_now_ms())
     except SettingsBroken as broken:

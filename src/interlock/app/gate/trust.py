@@ -83,7 +83,7 @@ def lock_grants(home: Path) -> Generator[None]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = WriteLock(home / "opened.lock")
         try:
-            with lock.held():
+            with lock.hold():
                 yield
         finally:
             lock.close()

@@ -303,7 +303,7 @@ def _install_lock(home: Path) -> Generator[None]:
         raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error
     lock = WriteLock(home / "installed.lock")
     try:
-        with lock.held():
+        with lock.hold():
             yield
     finally:
         lock.close()

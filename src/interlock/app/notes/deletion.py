@@ -32,7 +32,7 @@ def remove_note(
     app: App, notes: OpenedNotes, identifier: str, version: str, call: RequestKey | None = None
 ) -> NoteChangeResult | NoteRefusal:
     notes.refresh(app)
-    with notes.lock.held():
+    with notes.lock.hold():
         if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
         meant = find_note_file(notes, identifier)

@@ -91,7 +91,7 @@ def apply_note_edit(
 ) -> NoteChangeResult | NoteRefusal:
     """What is added goes to the note as it is; what replaces text needs the text it has seen."""
     notes.refresh(app)
-    with notes.lock.held():
+    with notes.lock.hold():
         if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
         meant = find_note_file(notes, identifier)

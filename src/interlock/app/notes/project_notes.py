@@ -24,7 +24,7 @@ from interlock.store.failures import StoreFailure
 from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
-from interlock.store.private import make_directory
+from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.folder_watch import Watch
 from interlock.workspace.git import state
@@ -57,7 +57,9 @@ class OpenedNotes:
         self.budget = BUDGET_TOKENS_DEFAULT
         """Tokens of what an agent is told at the start."""
         place = home / INDEX_DIRECTORY
-        make_directory(place, hint="Move away what is there; the index of notes goes into it.")
+        create_private_directory(
+            place, hint="Move away what is there; the index of notes goes into it."
+        )
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[
             :INDEX_NAME_CHARS
         ]

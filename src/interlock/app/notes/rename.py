@@ -37,7 +37,7 @@ def rename_note(
 ) -> NoteChangeResult | NoteRefusal:
     """`to` is a path, or a folder if it ends with a slash."""
     notes.refresh(app)
-    with notes.lock.held():
+    with notes.lock.hold():
         if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
         meant = find_note_file(notes, identifier)

@@ -83,7 +83,7 @@ def sync(
     scan = folder.scan()
     if scan.drafts:
         # What is left over can lie there; whoever is at work has a draft and the lock.
-        with suppress(StoreBusy), lock.held(0):
+        with suppress(StoreBusy), lock.hold(0):
             folder.sweep(scan.drafts)
     try:
         return _Sync(folder, index, lock, now_ms, deadline).run(scan, progress)
@@ -130,7 +130,7 @@ class _Sync:
 
     def _remove_vanished(self, paths: Sequence[str]) -> int:
         # Looked for once more: between the scan and now it may have come back.
-        with self.lock.held(self._lock_wait_seconds()), self.index.transaction():
+        with self.lock.hold(self._lock_wait_seconds()), self.index.transaction():
             gone = [path for path in paths if self.folder.lacks(path)]
             self.index.remove(gone)
         return len(gone)
@@ -170,7 +170,7 @@ class _Sync:
         entries = [entry for entry in entries if self._differs_from_known(entry, known)]
         if not entries:
             return
-        with self.lock.held(self._lock_wait_seconds()), self.index.transaction():
+        with self.lock.hold(self._lock_wait_seconds()), self.index.transaction():
             for entry in entries:
                 # Whoever changed it while it was read has a newer row in the index, or will.
                 if self.folder.stamp(entry.path) != entry.stamp or not self._index_entry(entry):

@@ -97,7 +97,7 @@ def write_draft(
     """
     notes.refresh(app, seconds_max=None)
     origin = _origin_metadata(app, workspace)
-    with notes.lock.held():
+    with notes.lock.hold():
         if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return before
         planned = plan_write(app, notes, draft, origin=origin)

@@ -106,7 +106,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
-    for session in app.reader.attended_in(state.worktree):
+    for session in app.reader.attended_sessions_in(state.worktree):
         stream = app.reader.stream(session)
         attended = stream.head.attended if stream and stream.head else None
         if session != state.session_id and attended and attended.status == "active":

@@ -28,7 +28,7 @@ def delete(app: App, id_or_prefix: str) -> SessionDeletion | NoSuchSession:
         return session
     stream = app.reader.stream(session)
     app.log.delete(session)
-    gate_rows.withdraw(app.home, session)
+    gate_rows.withdraw_session(app.home, session)
     if stream is None or stream.head is None:
         return SessionDeletion(session)
     return SessionDeletion(session, unpublish_session(app, session, Path(stream.head.workspace)))

@@ -59,7 +59,7 @@ def start(
     conversation = own_conversation(app)
     named = session_prefix or app.environment.get(SESSION_VARIABLE)
     if conversation and not named:
-        known = app.reader.of_host(conversation.host, conversation.id)
+        known = app.reader.session_of_conversation(conversation.host, conversation.id)
         attended = _attended_head(app, known) if known else None
         has_ended = attended is not None and attended.status == "ended"
         return _begin_session(app, root, conversation, None if has_ended else known)
@@ -111,7 +111,7 @@ def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]
     conversation = own_conversation(app)
     if root is None or conversation is None:
         return set()
-    bound = app.reader.of_host(conversation.host, conversation.id)
+    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
     return {
         session
         for session in sessions
@@ -179,28 +179,28 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
     if attended is None:
         return
     if attended.status == "ended":
-        gate_rows.withdraw(app.home, session)
+        gate_rows.withdraw_session(app.home, session)
         return
     row = GateRow(session, attended.mode, attended.is_started, attended.task, stream.version)
     rows = [
-        gate_rows.Published(
+        gate_rows.PublishedRow(
             host, name, stream.head.workspace, row, effective.policy.is_simple, effective.stamp
         )
         for host, name in attended.hosts
         # A conversation that has gone on to another session is bound by that one.
-        if app.reader.of_host(host, name) == session
+        if app.reader.session_of_conversation(host, name) == session
     ]
-    gate_rows.write(app.home, rows)
+    gate_rows.publish_rows(app.home, rows)
 
 
 def _continued_session(app: App, conversation: Conversation) -> SessionId | None:
     """What a conversation goes on with. What is not known opens a session of its own."""
-    known = app.reader.of_host(conversation.host, conversation.id)
+    known = app.reader.session_of_conversation(conversation.host, conversation.id)
     if known is not None or conversation.source not in SAME_CLIENT_SOURCES:
         return known
     # The conversation has another name now, and is held by the process that held it before.
     before = own_conversation(app)
-    return app.reader.of_host(before.host, before.id) if before else None
+    return app.reader.session_of_conversation(before.host, before.id) if before else None
 
 
 def _begin_session(
@@ -260,11 +260,14 @@ def _start_evidence(
 
 
 def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
-    return bool(conversation) and app.log.of_host(conversation.host, conversation.id) == session
+    return (
+        bool(conversation)
+        and app.log.session_of_conversation(conversation.host, conversation.id) == session
+    )
 
 
 def _mode_of(app: App, conversation: Conversation) -> Mode | None:
-    known = app.reader.of_host(conversation.host, conversation.id)
+    known = app.reader.session_of_conversation(conversation.host, conversation.id)
     attended = _attended_head(app, known) if known else None
     return attended.mode if attended else None
 

@@ -83,7 +83,7 @@ def publish_page(
 ) -> NoteChangeResult | NoteRefusal:
     """Write the page, unless a newer one is there. What people wrote below its line stays."""
     path = f"{page.name}.md"
-    with notes.lock.held(LOCK_WAIT_SECONDS):
+    with notes.lock.hold(LOCK_WAIT_SECONDS):
         found = notes.folder.read(path)
         if isinstance(found, Outside):
             return BadNoteName(path, found.reason)
@@ -131,7 +131,7 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
             return tuple(
                 _still_there_message(path, explain_note_refusal(notes).error) for path in there
             )
-        with notes.lock.held(UNPUBLISH_LOCK_WAIT_SECONDS):
+        with notes.lock.hold(UNPUBLISH_LOCK_WAIT_SECONDS):
             left = [_remove_page(notes, path, session) for path in there]
     except StoreFailure as failure:
         left = [_still_there_message(path, str(failure)) for path in there]
@@ -212,7 +212,7 @@ def _not_written_message(refusal: NoteRefusal) -> tuple[str, ...]:
 def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
     """Sessions of which there is more to say than their notes do."""
     late: list[SessionId] = []
-    for session in app.reader.attended_in(str(root))[:OUTDATED_SESSIONS_MAX]:
+    for session in app.reader.attended_sessions_in(str(root))[:OUTDATED_SESSIONS_MAX]:
         stream = app.reader.stream(session)
         row = notes.index.by_path(f"{session_note_name(session)}.md")
         if stream and (row is None or _page_version(row.front) < stream.version):

@@ -101,8 +101,8 @@ def _open_gaps(
     for artifact in known:
         if isinstance(artifact, GapResolutionArtifact):
             gap = GapId(artifact.gap_id)
-            recorded = reader.recorded(session, gap_key(gap))
-            if recorded and not reader.recorded(session, gap_resolved_key(gap)):
+            recorded = reader.event_with_key(session, gap_key(gap))
+            if recorded and not reader.event_with_key(session, gap_resolved_key(gap)):
                 assert isinstance(recorded.event, GapRecorded), "a gap key is taken by a gap"
                 if recorded.run == target.node.run:
                     found[gap] = recorded.event
@@ -129,7 +129,7 @@ def _find_attempt(
 def _recorded_advance(
     reader: LogReader, target: TokenTarget, attempt: AttemptId
 ) -> AdvanceRecorded | None:
-    found = reader.recorded(target.node.session, advance_key(target.node.id, attempt))
+    found = reader.event_with_key(target.node.session, advance_key(target.node.id, attempt))
     if found is None:
         return None
     assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"

@@ -71,7 +71,7 @@ def list_pending(app: App) -> list[PendingApproval]:
 
 def count_pending(app: App) -> int:
     """How many wait, counting those whose deadline passed while nobody looked."""
-    return app.reader.approvals_waiting()
+    return app.reader.count_open_approvals()
 
 
 def find_approval(
@@ -79,11 +79,11 @@ def find_approval(
 ) -> PendingApproval | ApprovalAnswered | NoSuchApproval:
     """The approval of that very name: as it waits now, or how it was answered."""
     place, name = SessionId(session), ApprovalId(approval)
-    resolved = app.reader.recorded(place, approval_resolved_key(name))
+    resolved = app.reader.event_with_key(place, approval_resolved_key(name))
     if resolved is not None:
         assert isinstance(resolved.event, ApprovalResolved), "its key is taken by an answer"
         return ApprovalAnswered(name, resolved.event.verdict, resolved.event.by)
-    requested = app.reader.recorded(place, approval_key(name))
+    requested = app.reader.event_with_key(place, approval_key(name))
     stream = app.reader.stream(place)
     if requested is None or stream is None:
         return NoSuchApproval(approval, ())
@@ -116,7 +116,7 @@ def answer(
 
 def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bool:
     """Decide an approval if its deadline has passed, and say whether that was so."""
-    requested = app.reader.recorded(session, approval_key(approval))
+    requested = app.reader.event_with_key(session, approval_key(approval))
     assert requested is not None, "it was shown a moment ago"
     assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
     assert requested.node is not None, "an approval is waited for at a node"
@@ -131,7 +131,7 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
     key = approval_resolved_key(ids.approval_id(node.id))
     while True:
         with app.log.snapshot():
-            known = app.log.recorded(node.session, key)
+            known = app.log.event_with_key(node.session, key)
             if known:
                 assert isinstance(known.event, ApprovalResolved), "its key is taken by an answer"
                 return known.event
@@ -168,13 +168,13 @@ def _load_awaited_approval(reader: LogReader, node: Node) -> AwaitedApproval:
 
 
 def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval]:
-    for row in reader.with_approvals(limit=LISTED_MAX):
+    for row in reader.runs_with_approvals(limit=LISTED_MAX):
         stream = reader.stream(row.session)
         assert stream is not None, "it was listed a moment ago"
         assert stream.head is not None, "a stored stream has a head"
         run = stream.head.run(row.run)
         keys = [approval_key(name) for name in run.approvals]
-        for requested in reader.recorded_among(row.session, keys).values():
+        for requested in reader.events_with_keys(row.session, keys).values():
             yield _load_open_approval(reader, run, requested)
 
 

@@ -39,7 +39,7 @@ def run_once(
 
 
 def _earlier_answer(app: App, key: RequestKey, at_ms: int) -> RenderedAnswer | RequestReused | None:
-    before = app.reader.repeated(key.key)
+    before = app.reader.earlier_request(key.key)
     if before is None:
         return None
     if not key.is_named and at_ms - before.at_ms > UNNAMED_VALID_MS:

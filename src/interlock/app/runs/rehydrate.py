@@ -86,7 +86,7 @@ def rehydrate(
 
 
 def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
-    found = reader.recorded(node.session, validation_key(node.id))
+    found = reader.event_with_key(node.session, validation_key(node.id))
     if found is None:
         return ()
     assert isinstance(found.event, ValidationPerformed), "a validation key is taken by one"
@@ -115,7 +115,7 @@ def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:
     """The notes on the line to `node`, of steps and of checkpoints beside them."""
     line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=NOTES_MAX + 1)]
     steps = _accepted_steps(line)
-    markers = reader.markers([found.id for found in line], limit=CHECKPOINTS_MAX)
+    markers = reader.checkpoints_beside([found.id for found in line], limit=CHECKPOINTS_MAX)
     marked = [(found.seq, "Checkpoint", _marker_key(node_of(found))) for found in markers]
     past = _past_steps(reader, node.session, [*steps, *marked])
     composed = recap.compose(past, older=max(0, node.created.depth - len(steps)))
@@ -143,7 +143,7 @@ def _past_steps(
     reader: LogReader, session: SessionId, entries: list[tuple[int, str, str]]
 ) -> list[PastNotes]:
     """Newest first."""
-    outputs = reader.recorded_among(session, [key for _, _, key in entries])
+    outputs = reader.events_with_keys(session, [key for _, _, key in entries])
     return [
         PastNotes(title, _notes_of(outputs[key]))
         for _, title, key in sorted(entries, reverse=True)

@@ -69,9 +69,9 @@ def _candidate_rows(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
         if word.startswith("run_") and (rows := _rows_named(reader, None, word)):
             return rows
     return [
-        *reader.with_words(query.words, all_of=True, limit=POOL_MAX),
-        *reader.with_words(query.words, all_of=False, limit=POOL_MAX),
-        *reader.at_git(branch=query.git_branch, head=query.git_head, limit=POOL_MAX),
+        *reader.runs_with_words(query.words, all_of=True, limit=POOL_MAX),
+        *reader.runs_with_words(query.words, all_of=False, limit=POOL_MAX),
+        *reader.runs_at_git(branch=query.git_branch, head=query.git_head, limit=POOL_MAX),
         *reader.newest_runs(limit=POOL_MAX),
     ]
 

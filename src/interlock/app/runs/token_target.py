@@ -44,7 +44,7 @@ def find_token_target(
         return NodeGone()
     stream = located.stream
     # The node and the end of its stream: what this call builds on, whatever the stream's length.
-    health = chain.verify_one(stream.session, located.link, before=located.before)
+    health = chain.verify_one(stream.session, located.link, before=located.previous_digest)
     if health.state == "healthy":
         health = chain.verify_tail(reader.tail(stream), version=stream.version, end=stream.end)
     if health.state != "healthy":

@@ -81,8 +81,8 @@ def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
 
 
 def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecorded | NoSuchGap:
-    found = app.log.recorded(session, gap_key(gap))
-    if found is None or app.log.recorded(session, gap_resolved_key(gap)):
+    found = app.log.event_with_key(session, gap_key(gap))
+    if found is None or app.log.event_with_key(session, gap_resolved_key(gap)):
         return NoSuchGap(gap)
     assert isinstance(found.event, GapRecorded), "a gap key is taken by a gap"
     event = GapResolved(gap, found.event.severity, how, "user")

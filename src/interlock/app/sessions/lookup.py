@@ -15,7 +15,7 @@ from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import session_status
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, Stats, Wanted
+from interlock.store.log import LogReader, SessionFilter, Stats
 
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
@@ -58,7 +58,7 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
     """Those that a list shows, newest first; archived ones too if asked for."""
-    wanted = Wanted(is_archived=None if archived else False)
+    wanted = SessionFilter(is_archived=None if archived else False)
     page = session_page(app, wanted, after="", limit=limit)
     return [_session_row(one.session, one.head) for one in page.sessions]
 
@@ -98,23 +98,23 @@ class SessionPage(msgspec.Struct, frozen=True):
     """Where the next page begins; empty on the last one."""
 
 
-def session_page(app: App, session_filter: Wanted, *, after: str, limit: int) -> SessionPage:
+def session_page(app: App, session_filter: SessionFilter, *, after: str, limit: int) -> SessionPage:
     """Sessions that fit, with or without runs, newest first, from behind the place `after`."""
     place = _CURSOR.fullmatch(after)
     before = (int(place[1]), int(place[2])) if place else None
-    found = app.reader.listed(session_filter, before=before, limit=limit + 1)
+    found = app.reader.list_sessions(session_filter, before=before, limit=limit + 1)
     summaries: list[SessionSummary] = []
     for one in found[:limit]:
         assert one.stream.head is not None, "a stored stream has a head"
         summaries.append(SessionSummary(one.stream.session, one.stream.head))
-    last = found[limit - 1].place if len(found) > limit else None
+    last = found[limit - 1].cursor if len(found) > limit else None
     return SessionPage(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
 
 
 def is_workspace(app: App, directory: str) -> bool:
     """Whether a session was ever recorded in this directory."""
-    wanted = Wanted(workspace=directory, is_archived=None)
-    return bool(app.reader.listed(wanted, before=None, limit=1))
+    wanted = SessionFilter(workspace=directory, is_archived=None)
+    return bool(app.reader.list_sessions(wanted, before=None, limit=1))
 
 
 def stats(app: App) -> Stats:

@@ -25,16 +25,16 @@ class StoreChanges(msgspec.Struct, frozen=True):
 
 def current_cursor(app: App) -> StoreCursor:
     with app.reader.snapshot():
-        return StoreCursor(app.reader.mark(), app.reader.position())
+        return StoreCursor(app.reader.change_marker(), app.reader.position())
 
 
 def changes_since(app: App, before: StoreCursor, watched: frozenset[SessionId]) -> StoreChanges:
     """What there is since `before`, and which of the `watched` sessions are gone."""
-    if app.reader.mark() == before.marker:
+    if app.reader.change_marker() == before.marker:
         return StoreChanges(before)
     with app.reader.snapshot():
-        now = StoreCursor(app.reader.mark(), app.reader.position())
-        changed = app.reader.changed_since(before.position)
+        now = StoreCursor(app.reader.change_marker(), app.reader.position())
+        changed = app.reader.sessions_changed_since(before.position)
         gone = frozenset(session for session in watched if app.reader.stream(session) is None)
     return StoreChanges(now, has_changes=True, sessions=changed, missing_sessions=gone)
 
@@ -45,10 +45,10 @@ def missed_changes(app: App, session: SessionId | None, position: int | None) ->
     Whoever has not looked at all has missed nothing.
     """
     with app.reader.snapshot():
-        now = StoreCursor(app.reader.mark(), app.reader.position())
+        now = StoreCursor(app.reader.change_marker(), app.reader.position())
         if position is None:
             return StoreChanges(now)
-        changed = app.reader.changed_since(position)
+        changed = app.reader.sessions_changed_since(position)
         is_gone = session is not None and app.reader.stream(session) is None
     # Where the newest events were removed, nobody knows what else was.
     is_any = bool(changed) if session is None else session in changed

@@ -28,7 +28,7 @@ def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
     """What is waited for at `node`, if it is an approval."""
     if node.created.node_kind != "approval":
         return None
-    found = reader.recorded(node.session, approval_key(ids.approval_id(node.id)))
+    found = reader.event_with_key(node.session, approval_key(ids.approval_id(node.id)))
     assert found is not None, "an approval is asked for where its node is made"
     assert isinstance(found.event, ApprovalRequested), "its key is taken by it"
     return found.event
@@ -38,7 +38,7 @@ def approval_answer_at(reader: LogReader, node: Node) -> ApprovalResolved | None
     """How the approval at `node` was answered, if it is one and was."""
     if node.created.node_kind != "approval":
         return None
-    found = reader.recorded(node.session, approval_resolved_key(ids.approval_id(node.id)))
+    found = reader.event_with_key(node.session, approval_resolved_key(ids.approval_id(node.id)))
     if found is None:
         return None
     assert isinstance(found.event, ApprovalResolved), "its key is taken by an answer"
@@ -47,7 +47,7 @@ def approval_answer_at(reader: LogReader, node: Node) -> ApprovalResolved | None
 
 def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
     """The notes that were handed in at `node` with `attempt`."""
-    found = reader.recorded(node.session, output_key(node.id, attempt))
+    found = reader.event_with_key(node.session, output_key(node.id, attempt))
     return found.event.notes if found and isinstance(found.event, OutputAppended) else ""
 
 

@@ -23,7 +23,7 @@ from interlock.app.runs.approvals import ApprovalAnswer as ApprovalAnswer
 from interlock.app.runs.approvals import PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions import event_pages
-from interlock.app.sessions.lookup import Wanted, find_session, load_run_graph, session_page
+from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page
 from interlock.core.canonical import Json
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
@@ -183,7 +183,7 @@ def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | UnhealthySession
             return session
         sessions.append(session)
     else:
-        page = session_page(app, Wanted(), after="", limit=SESSIONS_MAX)
+        page = session_page(app, SessionFilter(), after="", limit=SESSIONS_MAX)
         sessions += [
             one.session for one in page.sessions if any(run.gaps_open for run in one.head.runs)
         ]

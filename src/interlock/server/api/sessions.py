@@ -19,8 +19,8 @@ from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
 from interlock.app.sessions.event_pages import EventPage
 from interlock.app.sessions.lookup import (
+    SessionFilter,
     SessionPage,
-    Wanted,
     check_stream,
     find_session,
     session_page,
@@ -153,7 +153,7 @@ def of_session(
 
 
 def _listed(app: App, at: SessionsAsked) -> SessionPage:
-    wanted = Wanted(
+    wanted = SessionFilter(
         words=tuple(at.q.split())[:WORDS_MAX],
         statuses=(at.status,) if at.status else (),
         workflow=at.workflow,

@@ -3,7 +3,7 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.sessions.lookup import Wanted, session_page, title_of
+from interlock.app.sessions.lookup import SessionFilter, session_page, title_of
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views.status import Status, session_status
 from interlock.server.console import Asked, Console, Shown
@@ -29,7 +29,7 @@ def routes(console: Console) -> list[Route]:
 
 def sessions(asked: Asked) -> Shown:
     status = asked.word("status")
-    wanted = Wanted(
+    wanted = SessionFilter(
         words=tuple(asked.word("q").split())[:10],
         statuses=(status,) if status in STATUSES else (),
         workflow=asked.word("workflow"),

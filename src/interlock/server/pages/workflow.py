@@ -21,7 +21,7 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions.known_workspaces import known_workspaces
-from interlock.app.sessions.lookup import Wanted, session_page
+from interlock.app.sessions.lookup import SessionFilter, session_page
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
@@ -298,7 +298,7 @@ def _preview(_: Asked, found: WorkflowFile) -> Facts:
 def _used(asked: Asked, found: WorkflowFile) -> Facts:
     assert found.workflow is not None, "it has this tab"
     is_archived = asked.word("status") == "archived"
-    wanted = Wanted(workflow=found.workflow, is_archived=is_archived)
+    wanted = SessionFilter(workflow=found.workflow, is_archived=is_archived)
     page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
     rows = [
         UsedRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))

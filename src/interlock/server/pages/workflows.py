@@ -11,7 +11,7 @@ from interlock.app.catalogue.workflow_files import (
     Broken,
     Entry,
     Place,
-    Usage,
+    WorkflowUsage,
     is_routine,
     list_workflows,
     usage_by_workflow,
@@ -43,7 +43,7 @@ class Row(msgspec.Struct, frozen=True):
     entry: Entry
     address: str
     is_routine: bool
-    usage: Usage | None
+    usage: WorkflowUsage | None
     used_page: str
     shadows: tuple[Linked, ...]
 
@@ -138,7 +138,7 @@ def _asked_of(operator: Operator) -> tuple[str, str]:
     return written, f"depth {operators.phrase(operator, value)}"
 
 
-def _row(entry: Entry, used: Usage | None, project: Path | None) -> Row:
+def _row(entry: Entry, used: WorkflowUsage | None, project: Path | None) -> Row:
     name = entry.workflow.id
     named = workflow_handle(entry.place) if name in OWN_PAGES else name
     return Row(

@@ -46,7 +46,7 @@ class NoteIndex(NoteReader):
         Somebody else may have found that as well; theirs is then taken.
         """
         self.close()
-        with self._lock.held():
+        with self._lock.hold():
             if self.is_current:
                 schema.discard(self._db.path)
         super().__init__(schema.open_index(self._db.path, self._lock))

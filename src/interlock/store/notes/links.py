@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from interlock.store.notes.rows import LinkRow
-from interlock.store.sqlite.database import Database, Value
+from interlock.store.sqlite.database import SqliteDatabase, Value
 
 # Whom a link means: an address before a name, then the neighbour, then who lies highest.
 LINK_TARGET_SQL = (
@@ -21,7 +21,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class LinkReader:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: SqliteDatabase) -> None:
         self._db = db
 
     @contextmanager

@@ -10,7 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from interlock.store.private import make_private
+from interlock.store.private import create_private_file
 
 _SUFFIX = ".project"
 _NAME_CHARS = 24
@@ -25,7 +25,7 @@ def remember(directory: Path, root: Path) -> None:
             os.utime(path)
             return
         draft = path.with_name(f".{path.name}-{os.getpid()}")
-        make_private(draft)
+        create_private_file(draft)
         draft.write_bytes(os.fsencode(root))
         draft.replace(path)
 

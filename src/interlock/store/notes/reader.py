@@ -27,7 +27,7 @@ from interlock.store.notes.rows import (
     NoteTitle,
     ObservationRow,
 )
-from interlock.store.sqlite.database import Database, Value
+from interlock.store.sqlite.database import SqliteDatabase, Value
 
 _NOTE_COLUMNS = (
     "n.path, n.title, n.type, n.status, n.permalink, n.front, n.tags, n.problem,"
@@ -37,7 +37,7 @@ _NEWEST_FIRST = "n.modified_ms DESC, n.path"
 
 
 class NoteReader(LinkReader):
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: SqliteDatabase) -> None:
         super().__init__(db)
         self._file = _file_identity(db)
 
@@ -217,7 +217,7 @@ class NoteReader(LinkReader):
         )
 
 
-def _file_identity(db: Database) -> tuple[int, int] | None:
+def _file_identity(db: SqliteDatabase) -> tuple[int, int] | None:
     try:
         seen = os.stat(db.path)
     except OSError:

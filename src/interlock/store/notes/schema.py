@@ -5,7 +5,7 @@ from pathlib import Path
 
 from interlock.store.failures import StoreDamaged, StoreUnusable
 from interlock.store.lock import WriteLock
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import SqliteDatabase
 
 VERSION = 1  # of the tables and of what is read from a file: any change makes another
 
@@ -90,7 +90,7 @@ PRAGMA user_version = {VERSION};
 """
 
 
-def open_index(path: Path, lock: WriteLock) -> Database:
+def open_index(path: Path, lock: WriteLock) -> SqliteDatabase:
     """The index, with its tables. The caller does not hold the lock: it is taken to make them.
 
     Raises:
@@ -99,7 +99,7 @@ def open_index(path: Path, lock: WriteLock) -> Database:
     db = _open_existing(path)
     if db is not None:
         return db
-    with lock.held():
+    with lock.hold():
         db = _open_existing(path)  # another process may have made it since
         return db if db is not None else _create_index(path)
 
@@ -114,11 +114,11 @@ def discard(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _open_existing(path: Path) -> Database | None:
+def _open_existing(path: Path) -> SqliteDatabase | None:
     """The index as it is, if it is one of ours."""
     if not path.exists():
         return None
-    db = Database.read_write(path)
+    db = SqliteDatabase.read_write(path)
     try:
         if db.scalar("PRAGMA user_version") == VERSION:
             _prepare(db)
@@ -129,9 +129,9 @@ def _open_existing(path: Path) -> Database | None:
     return None
 
 
-def _create_index(path: Path) -> Database:
+def _create_index(path: Path) -> SqliteDatabase:
     discard(path)
-    db = Database.read_write(path)
+    db = SqliteDatabase.read_write(path)
     _prepare(db)
     db.run("BEGIN IMMEDIATE")
     db.run(_TABLES)
@@ -141,7 +141,7 @@ def _create_index(path: Path) -> Database:
     return db
 
 
-def _prepare(db: Database) -> None:
+def _prepare(db: SqliteDatabase) -> None:
     mode = db.scalar("PRAGMA journal_mode = wal")
     if mode != "wal":
         raise StoreUnusable(

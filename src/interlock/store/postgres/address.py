@@ -22,7 +22,7 @@ _SECRET = re.compile("password|secret|_key")
 """In the name of a parameter whose value nobody else may read."""
 
 
-class Address(msgspec.Struct, frozen=True):
+class PostgresAddress(msgspec.Struct, frozen=True):
     name: str
     """The URL as it may be shown: who, where, which database. Never the password."""
     schema: str
@@ -38,13 +38,15 @@ class Address(msgspec.Struct, frozen=True):
         return f"Address({self.name})"
 
 
-def address(url: str, *, idle_ms: int = IDLE_MS) -> Address:
+def parse_address(url: str, *, idle_ms: int = IDLE_MS) -> PostgresAddress:
     """Raises `StoreUnusable` where the URL is none. What libpq says of it may quote a password."""
     try:
-        given = _read(url)
+        given = _parse_url(url)
     except ProgrammingError:
-        parameter = _unknown_in(url)
-        raise _unknown(parameter) if parameter else _unreadable() from None
+        parameter = _find_unknown_parameter(url)
+        raise (
+            _unknown_parameter_failure(parameter) if parameter else _unreadable_url_failure()
+        ) from None
     options = given.get("options", "")
     found = _SEARCH_PATH.search(options)
     schema = found[1] if found else SCHEMA
@@ -75,20 +77,20 @@ def address(url: str, *, idle_ms: int = IDLE_MS) -> Address:
         **given,
         "options": " ".join([*(f"-c {name}={value}" for name, value in ours.items()), options]),
     }
-    return Address(_shown(given), schema, settings)
+    return PostgresAddress(_displayed_url(given), schema, settings)
 
 
-def _read(url: str) -> dict[str, str]:
+def _parse_url(url: str) -> dict[str, str]:
     given = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items()}
     # So looks a password with a slash in it: taken for a port, and what follows for a database.
     # One with an @ in it: what follows is taken for the host.
     elsewhere = given.get("dbname", "") + given.get("host", "")
     if not _PORTS.fullmatch(given.get("port", "")) or "@" in elsewhere:
-        raise _unreadable()
+        raise _unreadable_url_failure()
     return given
 
 
-def _unknown_in(url: str) -> str:
+def _find_unknown_parameter(url: str) -> str:
     """The parameter that libpq does not know; empty where it may be a part of a password.
 
     What follows a question mark in a password looks like one, but has an @ behind it. What follows
@@ -96,7 +98,7 @@ def _unknown_in(url: str) -> str:
     """
     place, _, query = url.partition("?")
     try:
-        _read(place)
+        _parse_url(place)
     except ProgrammingError:
         return ""
     known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
@@ -109,7 +111,7 @@ def _unknown_in(url: str) -> str:
     return ""
 
 
-def _unknown(parameter: str) -> StoreUnusable:
+def _unknown_parameter_failure(parameter: str) -> StoreUnusable:
     return StoreUnusable(
         f"The URL of the store has a parameter `{parameter}` that PostgreSQL does not know",
         "Correct or remove it. A setting of the server such as search_path is written like this:"
@@ -117,7 +119,7 @@ def _unknown(parameter: str) -> StoreUnusable:
     )
 
 
-def _unreadable() -> StoreUnusable:
+def _unreadable_url_failure() -> StoreUnusable:
     return StoreUnusable(
         "The URL of the store cannot be read",
         "It looks like this: postgresql://user:password@host:5432/database. In a password"
@@ -125,7 +127,7 @@ def _unreadable() -> StoreUnusable:
     )
 
 
-def _shown(given: dict[str, str]) -> str:
+def _displayed_url(given: dict[str, str]) -> str:
     user = f"{given['user']}@" if "user" in given else ""
     host = given.get("host", given.get("hostaddr", ""))
     port = f":{given['port']}" if "port" in given else ""

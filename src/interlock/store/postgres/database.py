@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from interlock.store.failures import StoreUnusable
 from interlock.store.postgres import failures
-from interlock.store.postgres.address import STATEMENT_MS, Address
+from interlock.store.postgres.address import STATEMENT_MS, PostgresAddress
 from interlock.store.postgres.failures import ConnectionLost
 from interlock.store.postgres.values import DUMPERS, Values
 
@@ -20,7 +20,7 @@ GRACE_SECONDS = 10.0
 """The server ends a statement that takes too long; one that does not even do that has stopped."""
 START_SECONDS = 10.0
 _POLL_SECONDS = 0.2
-_COMING = ("starting up", "in recovery mode", "not yet accepting connections")
+_STARTING_MESSAGES = ("starting up", "in recovery mode", "not yet accepting connections")
 """What a server says that will be there in a moment: it finds out what was written before a crash,
 its own or that of one of its processes."""
 
@@ -38,13 +38,13 @@ class _Connection(psycopg.Connection[tuple[Any, ...]]):
         self.close()  # with whoever held it, as a file is; psycopg would warn of that
 
 
-class Database:
+class PostgresDatabase:
     def __init__(
         self,
-        at: Address,
+        at: PostgresAddress,
         *,
         is_read_only: bool,
-        on_connected: Callable[["Database"], None],
+        on_connected: Callable[["PostgresDatabase"], None],
     ) -> None:
         """`on_connected` looks whether it is what we expect, each time."""
         self.at, self._is_read_only = at, is_read_only
@@ -55,18 +55,18 @@ class Database:
         self._is_connecting = False
         """While `on_connected` looks at it. A connection that is lost then is not made again."""
 
-    def look_also(self, look: Callable[["Database"], None]) -> None:
+    def add_connect_check(self, look: Callable[["PostgresDatabase"], None]) -> None:
         """After each connecting, and after those that were given before."""
         self._on_connected.append(look)
 
     def run(self, sql: str, values: Values = ()) -> None:
-        self._asked(sql, values)
+        self._execute(sql, values)
 
     def rows(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        return iter(self._asked(sql, values).fetchall())
+        return iter(self._execute(sql, values).fetchall())
 
     def row(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
-        return self._asked(sql, values).fetchone()
+        return self._execute(sql, values).fetchone()
 
     def scalar(self, sql: str, values: Values = ()) -> Any:
         row = self.row(sql, values)
@@ -92,7 +92,7 @@ class Database:
         finally:
             self.is_in_transaction = False
 
-    def undo_part(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Back to the savepoint; the transaction goes on, if there still is one."""
         if self.is_connected:
             self.run("ROLLBACK TO SAVEPOINT part")
@@ -103,10 +103,10 @@ class Database:
 
     def connect(self) -> None:
         if not self.is_connected:
-            self._connection = self._opened()
+            self._connection = self._open_connection()
             self._is_connecting = True
             try:
-                self._must_be_set()
+                self._require_settings()
                 for look in self._on_connected:
                     look(self)
             except BaseException:
@@ -115,7 +115,7 @@ class Database:
             finally:
                 self._is_connecting = False
 
-    def is_told(self, channel: str) -> bool:
+    def has_notification(self, channel: str) -> bool:
         """Whether the server has sent a notice since this was asked last. Asks it nothing.
 
         Also whether we may have missed one, because we did not listen until now.
@@ -135,19 +135,19 @@ class Database:
         if self._connection is not None:
             self._connection.close()
 
-    def _asked(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
+    def _execute(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
         if self.is_in_transaction or self._is_connecting or not self.is_connected:
-            return self._tried(sql, values)
+            return self._execute_once(sql, values)
         try:
-            return self._tried(sql, values)
+            return self._execute_once(sql, values)
         except ConnectionLost:
             # The server may have been restarted since the last call. Asking again is safe: what
             # reads changes nothing, and what writes is recorded once.
-            return self._tried(sql, values)
+            return self._execute_once(sql, values)
 
-    def _tried(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
+    def _execute_once(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
         if (self.is_in_transaction or self._is_connecting) and not self.is_connected:
-            raise failures.lost(None, self.at)
+            raise failures.connection_lost(None, self.at)
         self.connect()
         assert self._connection is not None
         try:
@@ -156,15 +156,15 @@ class Database:
             self._connection.close()
             silence = self._connection.silence_seconds
             assert silence is not None, "else nothing ends the waiting"
-            raise failures.silent(self.at, silence) from error
+            raise failures.server_silent(self.at, silence) from error
         except psycopg.Error as error:
             if self._connection.closed:
-                raise failures.lost(error, self.at) from error
+                raise failures.connection_lost(error, self.at) from error
             if isinstance(error, errors.ReadOnlySqlTransaction) and not self._is_read_only:
                 self._connection.close()  # the next one may lead to a server that can be written
-            raise failures.of_call(error, self.at, sql) from error
+            raise failures.call_failure(error, self.at, sql) from error
 
-    def _opened(self) -> _Connection:
+    def _open_connection(self) -> _Connection:
         settings = dict(self.at.settings)
         # The statements that write are always planned alike: that is done once for each. What
         # reads may search, and how is best depends on what for.
@@ -179,18 +179,18 @@ class Database:
             try:
                 connection = _Connection.connect(address, autocommit=True)
             except psycopg.Error as error:
-                is_coming = any(words in str(error) for words in _COMING)
+                is_coming = any(words in str(error) for words in _STARTING_MESSAGES)
                 if is_coming and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                     continue
-                raise failures.of_connecting(error, self.at) from None
+                raise failures.connect_failure(error, self.at) from None
             break
         for kind, dumper in DUMPERS.items():
             connection.adapters.register_dumper(kind, dumper)
-        self._must_be_usable(connection)
+        self._require_usable(connection)
         return connection
 
-    def _must_be_usable(self, connection: _Connection) -> None:
+    def _require_usable(self, connection: _Connection) -> None:
         version = connection.info.server_version
         encoding = connection.info.parameter_status("server_encoding")
         if version >= SERVER_VERSION_MIN and encoding == "UTF8":
@@ -206,7 +206,7 @@ class Database:
             "Upgrade the server, or let the store's URL lead to a newer one.",
         )
 
-    def _must_be_set(self) -> None:
+    def _require_settings(self) -> None:
         """A pooler may drop what we ask for when we connect, and give us a connection all the same.
 
         We would then read and write the tables of another schema, or with a reader's connection.
@@ -235,5 +235,5 @@ class Database:
         )
 
 
-def engine(db: Database) -> str:
+def engine(db: PostgresDatabase) -> str:
     return f"PostgreSQL {db.scalar('SHOW server_version').split()[0]}"

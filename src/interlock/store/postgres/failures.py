@@ -6,39 +6,39 @@ import psycopg
 from psycopg import errors
 
 from interlock.store.failures import (
-    StoreAway,
     StoreBusy,
     StoreFailure,
     StoreFull,
+    StoreUnreachable,
     StoreUnusable,
 )
-from interlock.store.postgres.address import Address
+from interlock.store.postgres.address import PostgresAddress
 
-_AROUND = re.compile(
+_LIBPQ_NOISE = re.compile(
     r"connection (?:failed|is bad): |connection to server [^\n]*? failed: |FATAL: +|fe_sendauth: "
     r"|\n[ \t]*Is the server running [^\n]*\?"
 )
-_SAFE = "It is not certain that anything was written. Repeat the call: it is recorded once."
+_REPEAT_HINT = "It is not certain that anything was written. Repeat the call: it is recorded once."
 
 
-class Conflict(StoreBusy):
+class WriteConflict(StoreBusy):
     """Somebody else changed the same things at the same moment.
 
     Trying the whole transaction again is all it takes: what it holds is what the other waits for.
     """
 
 
-class Removed(Conflict):
+class ContentRemoved(WriteConflict):
     """Content went just when it was named. Nobody waits: trying this part again is enough."""
 
 
-class ConnectionLost(StoreAway):
+class ConnectionLost(StoreUnreachable):
     """In the middle of a call. The next one connects again."""
 
 
-def of_connecting(error: psycopg.Error, at: Address) -> StoreFailure:
+def connect_failure(error: psycopg.Error, at: PostgresAddress) -> StoreFailure:
     """Libpq gives no code for these, only what the server said."""
-    said = _words(error, at)
+    said = _server_message(error, at)
     if "password" in said or "authentication" in said or "pg_hba.conf" in said:
         return StoreUnusable(
             f"`{at.name}` does not let us in: {said}",
@@ -59,19 +59,21 @@ def of_connecting(error: psycopg.Error, at: Address) -> StoreFailure:
             f"`{at.name}` has no connection left: {said}",
             "Nothing was written. Raise max_connections, or end processes that are not needed.",
         )
-    return StoreAway(
+    return StoreUnreachable(
         f"`{at.name}` cannot be reached: {said}",
         "Check that PostgreSQL runs there and that the store's URL is right, then repeat the call.",
     )
 
 
-def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
-    said = _words(error, at)
+def call_failure(error: psycopg.Error, at: PostgresAddress, sql: str) -> StoreFailure:
+    said = _server_message(error, at)
     match error:
         case errors.DeadlockDetected() | errors.SerializationFailure():
-            return Conflict(f"Others wrote to `{at.name}` at the same moment", _SAFE)
+            return WriteConflict(f"Others wrote to `{at.name}` at the same moment", _REPEAT_HINT)
         case errors.ForeignKeyViolation():
-            return Removed(f"Others removed from `{at.name}` at the same moment", _SAFE)
+            return ContentRemoved(
+                f"Others removed from `{at.name}` at the same moment", _REPEAT_HINT
+            )
         case errors.LockNotAvailable():
             return StoreBusy(
                 f"Another process has held `{at.name}` for too long",
@@ -79,7 +81,7 @@ def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
                 " call.",
             )
         case errors.QueryCanceled():
-            return StoreBusy(f"`{at.name}` took too long and was stopped: {said}", _SAFE)
+            return StoreBusy(f"`{at.name}` took too long and was stopped: {said}", _REPEAT_HINT)
         case errors.DiskFull() | errors.ConfigurationLimitExceeded():
             return StoreFull(
                 f"The disk that holds `{at.name}` is full",
@@ -93,7 +95,11 @@ def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
             )
         case errors.InsufficientPrivilege():
             # Only who makes a store creates anything.
-            return not_ours(said, at) if sql.startswith("CREATE") else not_granted(said, at)
+            return (
+                missing_create_right(said, at)
+                if sql.startswith("CREATE")
+                else missing_grant(said, at)
+            )
         case errors.ReadOnlySqlTransaction():
             return StoreUnusable(
                 f"`{at.name}` cannot be written: {said}",
@@ -107,50 +113,50 @@ def of_call(error: psycopg.Error, at: Address, sql: str) -> StoreFailure:
                 "`interlock store verify` shows what can still be read.",
             )
         case _:
-            return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _SAFE)
+            return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _REPEAT_HINT)
 
 
-def not_ours(said: str, at: Address) -> StoreUnusable:
+def missing_create_right(message: str, at: PostgresAddress) -> StoreUnusable:
     """The store cannot be made."""
     return StoreUnusable(
-        f"Rights are missing in `{at.name}`: {said}",
+        f"Rights are missing in `{at.name}`: {message}",
         "Let the owner of the database run in it:"
         f" CREATE SCHEMA {at.quoted_schema} AUTHORIZATION {_role(at)};"
         " If that schema is there and belongs to another role, use that role.",
     )
 
 
-def not_granted(said: str, at: Address) -> StoreUnusable:
+def missing_grant(message: str, at: PostgresAddress) -> StoreUnusable:
     """The store is there, and belongs to another role."""
     schema, role = at.quoted_schema, _role(at)
     return StoreUnusable(
-        f"Rights are missing in `{at.name}`: {said}",
+        f"Rights are missing in `{at.name}`: {message}",
         f"Let the owner of the schema run: GRANT USAGE ON SCHEMA {schema} TO {role};"
         f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role};"
         " Or use the owner's role: only that can upgrade the store.",
     )
 
 
-def _role(at: Address) -> str:
+def _role(at: PostgresAddress) -> str:
     name = at.settings.get("user", "<user>").replace('"', '""')
     return f'"{name}"'
 
 
-def lost(error: BaseException | None, at: Address) -> ConnectionLost:
-    said = f": {_words(error, at)}" if isinstance(error, psycopg.Error) else ""
-    return ConnectionLost(f"The connection to `{at.name}` was lost{said}", _SAFE)
+def connection_lost(error: BaseException | None, at: PostgresAddress) -> ConnectionLost:
+    said = f": {_server_message(error, at)}" if isinstance(error, psycopg.Error) else ""
+    return ConnectionLost(f"The connection to `{at.name}` was lost{said}", _REPEAT_HINT)
 
 
-def silent(at: Address, seconds: float) -> StoreBusy:
-    return StoreBusy(f"`{at.name}` has not answered for {seconds:.0f} s", _SAFE)
+def server_silent(at: PostgresAddress, seconds: float) -> StoreBusy:
+    return StoreBusy(f"`{at.name}` has not answered for {seconds:.0f} s", _REPEAT_HINT)
 
 
-def _words(error: psycopg.Error, at: Address) -> str:
+def _server_message(error: psycopg.Error, at: PostgresAddress) -> str:
     """What the server said, on one line, and never the password.
 
     Libpq says first where it connected to, which the reader has been told, and asks a question.
     """
-    said = _AROUND.sub("", error.diag.message_primary or str(error))
+    said = _LIBPQ_NOISE.sub("", error.diag.message_primary or str(error))
     if password := at.settings.get("password"):
         said = said.replace(password, "***")
     return " ".join(said.split()).rstrip(".")

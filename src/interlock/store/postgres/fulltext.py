@@ -19,10 +19,10 @@ _WORD = re.compile("(?:[^\\W_][\u0300-\u0331]*)+")
 
 def words_in(text: str) -> list[str]:
     """Runs of letters and digits, in small letters, Latin ones without their accents."""
-    return [_folded(word) for word in _WORD.findall(text)]
+    return [_fold_word(word) for word in _WORD.findall(text)]
 
 
-def vector(texts: Sequence[str]) -> str:
+def to_tsvector(texts: Sequence[str]) -> str:
     """The words of these texts as a `tsvector`. None of them follows one of another text."""
     found: list[str] = []
     position = 1
@@ -34,7 +34,7 @@ def vector(texts: Sequence[str]) -> str:
     return " ".join(found)
 
 
-def query(words: Sequence[str], *, all_of: bool) -> str:
+def to_tsquery(words: Sequence[str], *, all_of: bool) -> str:
     """A `tsquery` for texts with words that begin so; empty where nothing can be found.
 
     What the user typed is text and never syntax: only letters and digits are left of it.
@@ -46,14 +46,14 @@ def query(words: Sequence[str], *, all_of: bool) -> str:
     return " | ".join(part for part in parts if part)
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     if word.isascii():
         return word[:_BYTES_MAX].lower()
-    letters = "".join(_plain(letter).lower() for letter in _ACCENT.sub("", word))
+    letters = "".join(_strip_accent(letter).lower() for letter in _ACCENT.sub("", word))
     return letters.encode()[:_BYTES_MAX].decode(errors="ignore")
 
 
-def _plain(letter: str) -> str:
+def _strip_accent(letter: str) -> str:
     """A Latin letter without its accent; one with two keeps them, as SQLite has it."""
     base, _, accent = unicodedata.decomposition(letter).partition(" ")
     return chr(int(base, 16)) if accent and base < "0080" else letter

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from interlock.core.tokens import SigningKey
 from interlock.store.keyring import fresh_key
-from interlock.store.postgres.database import Database
+from interlock.store.postgres.database import PostgresDatabase
 
 T = TypeVar("T")
 
@@ -17,11 +17,11 @@ class PostgresKeyring:
     might be undone, and the key with it.
     """
 
-    def __init__(self, db: Database, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, db: PostgresDatabase, entropy: Callable[[int], bytes]) -> None:
         self._db, self._entropy = db, entropy
         self._version = -1
         self._keys: Mapping[int, SigningKey] = {}
-        db.look_also(self._look)
+        db.add_connect_check(self._ensure_first_key)
 
     def keys(self) -> Mapping[int, SigningKey]:
         # Asked each time. A replay is signed with the key of the first answer, which another
@@ -40,7 +40,7 @@ class PostgresKeyring:
             self._insert(fresh)
             return fresh
 
-        return self._changed(change)
+        return self._in_transaction(change)
 
     def revoke(self, key_id: int) -> bool:
         def change() -> bool:
@@ -51,7 +51,7 @@ class PostgresKeyring:
             )
             return revoked is not None
 
-        return self._changed(change)
+        return self._in_transaction(change)
 
     def adopt(self, keys: Sequence[SigningKey]) -> None:
         def change() -> None:
@@ -59,9 +59,9 @@ class PostgresKeyring:
             for key in keys:
                 self._insert(key)
 
-        self._changed(change)
+        self._in_transaction(change)
 
-    def _look(self, _: Database) -> None:
+    def _ensure_first_key(self, _: PostgresDatabase) -> None:
         if not self.keys():
             self._create()
 
@@ -70,7 +70,7 @@ class PostgresKeyring:
             if not self._keys:  # two first starts at once: the second finds the first one's key
                 self._insert(fresh_key(set(), self._entropy))
 
-        self._changed(change)
+        self._in_transaction(change)
 
     def _insert(self, key: SigningKey) -> None:
         self._db.run(
@@ -78,7 +78,7 @@ class PostgresKeyring:
             (key.id, key.secret, key.state),
         )
 
-    def _changed(self, change: Callable[[], T]) -> T:
+    def _in_transaction(self, change: Callable[[], T]) -> T:
         """One change at a time: the row of the version is held until it is written."""
         self._db.begin()
         try:

@@ -13,11 +13,19 @@ from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Usage, Wanted
+from interlock.store.log import (
+    EarlierRequest,
+    ListedSession,
+    LocatedNode,
+    ResumeRow,
+    SessionFilter,
+    Stats,
+    WorkflowUsage,
+)
 from interlock.store.postgres import schema
-from interlock.store.postgres.address import Address
-from interlock.store.postgres.database import Database, engine
-from interlock.store.postgres.fulltext import query
+from interlock.store.postgres.address import PostgresAddress
+from interlock.store.postgres.database import PostgresDatabase, engine
+from interlock.store.postgres.fulltext import to_tsquery
 from interlock.store.postgres.values import Contents, Texts, Value
 
 ASK_SECONDS = 5.0
@@ -25,21 +33,21 @@ ASK_SECONDS = 5.0
 
 
 class PostgresReader:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
         self._position, self._ask_at = 0, 0.0
 
     @classmethod
-    def at(
+    def open_at(
         cls,
-        at: Address,
+        at: PostgresAddress,
         *,
         make: Callable[[], None] | None = None,
         may_be_unfinished: bool = False,
     ) -> "PostgresReader":
         """`make` makes the store, or brings it forward: who cannot write needs somebody for it."""
-        ready = partial(schema.must_be_there, make=make, may_be_unfinished=may_be_unfinished)
-        return cls(Database(at, is_read_only=True, on_connected=ready))
+        ready = partial(schema.require_store, make=make, may_be_unfinished=may_be_unfinished)
+        return cls(PostgresDatabase(at, is_read_only=True, on_connected=ready))
 
     def close(self) -> None:
         self.db.close()
@@ -61,7 +69,7 @@ class PostgresReader:
         row = self.db.row("SELECT version, digest, head FROM stream WHERE session = %s", (session,))
         return _stream(session, *row) if row else None
 
-    def locate(self, node: NodeId) -> Located | None:
+    def locate(self, node: NodeId) -> LocatedNode | None:
         row = self.db.row(
             "SELECT s.session, s.version, s.digest, s.head, e.seq, e.body, e.digest, p.digest"
             " FROM node n JOIN stream s ON s.id = n.stream"
@@ -71,12 +79,12 @@ class PostgresReader:
         )
         if row is None:
             return None
-        return Located(_stream(*row[:4]), ChainLink(*row[4:7]), before=row[7])
+        return LocatedNode(_stream(*row[:4]), ChainLink(*row[4:7]), previous_digest=row[7])
 
-    def recorded(self, session: SessionId, key: str) -> Envelope | None:
-        return next(iter(self.recorded_among(session, (key,)).values()), None)
+    def event_with_key(self, session: SessionId, key: str) -> Envelope | None:
+        return next(iter(self.events_with_keys(session, (key,)).values()), None)
 
-    def recorded_among(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+    def events_with_keys(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
         rows = self.db.rows(
             "SELECT e.key, e.body FROM stream s JOIN event e ON e.stream = s.id"
             " WHERE s.session = %s AND e.key = ANY (%s)",
@@ -97,7 +105,7 @@ class PostgresReader:
         )
         return [decode_envelope(body) for (body,) in rows]
 
-    def markers(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
+    def checkpoints_beside(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
         rows = self.db.rows(
             "SELECT e.body FROM node n JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
             " WHERE n.kind = 'checkpoint' AND n.parent = ANY (%s)"
@@ -117,13 +125,13 @@ class PostgresReader:
         )
         return ids.node_id(raw) if raw else None
 
-    def repeated(self, key: BlobRef) -> Repeated | None:
+    def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
         row = self.db.row(
             "SELECT arguments, node, at_ms FROM request WHERE key = %s", (blob_hash(key),)
         )
         if row is None:
             return None
-        return Repeated(_ref(row[0]), ids.node_id(row[1]), row[2])
+        return EarlierRequest(_ref(row[0]), ids.node_id(row[1]), row[2])
 
     def tail(self, stream: Stream) -> tuple[ChainLink, ...]:
         rows = self.db.rows(
@@ -151,7 +159,7 @@ class PostgresReader:
 
     def blob(self, ref: BlobRef) -> bytes:
         row = self.db.row("SELECT content FROM blob WHERE hash = %s", (blob_hash(ref),))
-        content = _inflated(row[0]) if row else None
+        content = _inflate(row[0]) if row else None
         if content is None or canonical.blob_ref(content) != ref:
             raise StoreUnusable(
                 f"The stored content `{ref}` is {'missing' if row is None else 'damaged'}",
@@ -159,23 +167,25 @@ class PostgresReader:
             )
         return content
 
-    def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
+    def list_sessions(
+        self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
+    ) -> list[ListedSession]:
         conditions, chosen = ["true"], list[Value]()
-        if wanted.is_archived is not None:
+        if session_filter.is_archived is not None:
             conditions.append("is_archived = %s")
-            chosen.append(wanted.is_archived)
-        if wanted.workspace:
+            chosen.append(session_filter.is_archived)
+        if session_filter.workspace:
             conditions.append("workspace = %s")
-            chosen.append(wanted.workspace)
-        if wanted.workflow:
+            chosen.append(session_filter.workspace)
+        if session_filter.workflow:
             conditions.append("stream IN (SELECT stream FROM resume WHERE workflow = %s)")
-            chosen.append(wanted.workflow)
-        if wanted.statuses:
+            chosen.append(session_filter.workflow)
+        if session_filter.statuses:
             conditions.append("status = ANY (%s)")
-            chosen.append(Texts(wanted.statuses))
-        if wanted.words:
+            chosen.append(Texts(session_filter.statuses))
+        if session_filter.words:
             conditions.append("stream IN (SELECT stream FROM resume WHERE words @@ %s::tsquery)")
-            chosen.append(query(wanted.words, all_of=True))
+            chosen.append(to_tsquery(session_filter.words, all_of=True))
         if before:
             conditions.append("(at, stream) < (%s, %s)")
             chosen += before
@@ -192,15 +202,15 @@ class PostgresReader:
             " JOIN stream s ON s.id = n.stream ORDER BY n.at DESC, n.stream DESC",
             (*chosen, limit),
         )
-        return [Listed(_stream(*row[:4]), (row[4], row[5])) for row in rows]
+        return [ListedSession(_stream(*row[:4]), (row[4], row[5])) for row in rows]
 
-    def usage(self) -> list[Usage]:
+    def usage(self) -> list[WorkflowUsage]:
         rows = self.db.rows(
             "SELECT workflow, count(DISTINCT stream) FILTER (WHERE NOT is_archived),"
             " count(DISTINCT stream) FILTER (WHERE is_archived), max(updated_ms)"
             ' FROM resume GROUP BY workflow ORDER BY workflow COLLATE "C"'
         )
-        return [Usage(*row) for row in rows]
+        return [WorkflowUsage(*row) for row in rows]
 
     def workspaces(self, *, limit: int) -> list[str]:
         rows = self.db.rows(
@@ -211,14 +221,14 @@ class PostgresReader:
         )
         return [workspace for (workspace,) in rows]
 
-    def mark(self) -> int:
+    def change_marker(self) -> int:
         """The position, asked for only after a notice of the server, or after a while.
 
         Somebody may look four times a second, on many machines, at a store where nothing happens.
         """
         if self.db.is_in_transaction:
             return self.position()
-        if self.db.is_told(self.db.at.quoted_schema) or time.monotonic() >= self._ask_at:
+        if self.db.has_notification(self.db.at.quoted_schema) or time.monotonic() >= self._ask_at:
             self._ask_at = time.monotonic() + ASK_SECONDS
             return self.position()
         return self._position
@@ -227,7 +237,7 @@ class PostgresReader:
         self._position = self.db.scalar("SELECT position FROM latest")
         return self._position
 
-    def changed_since(self, position: int) -> dict[SessionId, int]:
+    def sessions_changed_since(self, position: int) -> dict[SessionId, int]:
         rows = self.db.rows(
             "SELECT s.session, c.position FROM change c JOIN stream s ON s.id = c.stream"
             " WHERE c.position > %s",
@@ -236,43 +246,45 @@ class PostgresReader:
         return {SessionId(session): newest for session, newest in rows}
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
-        return self._listed("WHERE NOT r.is_archived ORDER BY r.updated_ms DESC LIMIT %s", (limit,))
+        return self._resume_rows(
+            "WHERE NOT r.is_archived ORDER BY r.updated_ms DESC LIMIT %s", (limit,)
+        )
 
-    def with_approvals(self, *, limit: int) -> list[ResumeRow]:
-        return self._listed("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT %s", (limit,))
+    def runs_with_approvals(self, *, limit: int) -> list[ResumeRow]:
+        return self._resume_rows("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT %s", (limit,))
 
-    def approvals_waiting(self) -> int:
+    def count_open_approvals(self) -> int:
         return int(
             self.db.scalar("SELECT sum(approvals)::bigint FROM resume WHERE approvals > 0") or 0
         )
 
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
-        return self._listed("WHERE s.session = ANY (%s)", (Texts(sessions),))
+        return self._resume_rows("WHERE s.session = ANY (%s)", (Texts(sessions),))
 
-    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
-        sought = query(words, all_of=all_of)
+    def runs_with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
+        sought = to_tsquery(words, all_of=all_of)
         if not sought:
             return []
         # Materialized: otherwise rare words are looked for by walking through all runs.
-        return self._listed(
+        return self._resume_rows(
             "WHERE r.id IN (WITH found AS MATERIALIZED (SELECT id FROM resume"
             " WHERE words @@ %s::tsquery AND NOT is_archived)"
             " SELECT id FROM found ORDER BY id DESC LIMIT %s) ORDER BY r.id DESC",
             (sought, limit),
         )
 
-    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
+    def runs_at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
         rows: list[ResumeRow] = []
         for column, value in (("git_head", head), ("git_branch", branch)):
             if value is not None:
-                rows += self._listed(
+                rows += self._resume_rows(
                     f"WHERE r.{column} = %s AND NOT r.is_archived"
                     " ORDER BY r.updated_ms DESC LIMIT %s",
                     (value, limit),
                 )
         return rows
 
-    def _listed(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
+    def _resume_rows(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self.db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
             " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
@@ -289,14 +301,14 @@ class PostgresReader:
         )
         return [session for (session,) in rows]
 
-    def of_host(self, host: str, host_session: str) -> SessionId | None:
+    def session_of_conversation(self, host: str, host_session: str) -> SessionId | None:
         return self.db.scalar(
             "SELECT s.session FROM host_session h JOIN stream s ON s.id = h.stream"
             " WHERE h.host = %s AND h.id = %s",
             (host, host_session),
         )
 
-    def attended_in(self, workspace: str) -> list[SessionId]:
+    def attended_sessions_in(self, workspace: str) -> list[SessionId]:
         rows = self.db.rows(
             "SELECT s.session FROM attended a JOIN stream s ON s.id = a.stream"
             " WHERE a.workspace = %s AND a.status != 'ended' ORDER BY a.updated_ms DESC LIMIT 20",
@@ -315,10 +327,10 @@ class PostgresReader:
     def all_sessions(self) -> list[SessionId]:
         return [session for (session,) in self.db.rows("SELECT session FROM stream ORDER BY id")]
 
-    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+    def requests(self) -> list[tuple[BlobRef, EarlierRequest]]:
         rows = self.db.rows("SELECT key, arguments, node, at_ms FROM request ORDER BY key")
         return [
-            (_ref(key), Repeated(_ref(arguments), ids.node_id(node), at_ms))
+            (_ref(key), EarlierRequest(_ref(arguments), ids.node_id(node), at_ms))
             for key, arguments, node, at_ms in rows
         ]
 
@@ -359,7 +371,7 @@ def _ref(hashed: bytes) -> BlobRef:
     return BlobRef(f"sha256:{hashed.hex()}")
 
 
-def _inflated(content: bytes) -> bytes | None:
+def _inflate(content: bytes) -> bytes | None:
     try:
         return zlib.decompress(content)
     except zlib.error:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from interlock.store.failures import StoreUnusable, unfinished
-from interlock.store.postgres.database import Database
-from interlock.store.postgres.failures import not_granted
+from interlock.store.failures import StoreUnusable, unfinished_copy
+from interlock.store.postgres.database import PostgresDatabase
+from interlock.store.postgres.failures import missing_grant
 
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 
@@ -127,7 +127,7 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 
-def check(db: Database, *, may_be_unfinished: bool = False) -> int:
+def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
     """The schema version of the store, which must be one that this Interlock can read.
 
     0 is a store that has not been made yet.
@@ -135,7 +135,7 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     if db.scalar("SELECT to_regclass('interlock_store')") is None:
         theirs = db.scalar("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,))
         if theirs and not db.scalar("SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)):
-            raise not_granted(f"permission denied for schema {db.at.schema}", db.at)
+            raise missing_grant(f"permission denied for schema {db.at.schema}", db.at)
         if theirs:
             raise StoreUnusable(
                 f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
@@ -146,7 +146,7 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     assert found is not None, "it is made with its one row"
     version, is_unfinished = found
     if is_unfinished and not may_be_unfinished:
-        raise unfinished(db.at.name)
+        raise unfinished_copy(db.at.name)
     if version > VERSION:
         raise StoreUnusable(
             f"`{db.at.name}` was written by a newer Interlock"
@@ -156,8 +156,8 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     return version
 
 
-def must_be_there(
-    db: Database, *, make: Callable[[], None] | None = None, may_be_unfinished: bool = False
+def require_store(
+    db: PostgresDatabase, *, make: Callable[[], None] | None = None, may_be_unfinished: bool = False
 ) -> None:
     """`make` is called where there is no store yet, or an older one."""
     version = check(db, may_be_unfinished=may_be_unfinished)
@@ -171,7 +171,7 @@ def must_be_there(
         )
 
 
-def migrate(db: Database, *, may_be_unfinished: bool = False) -> None:
+def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
     """Bring the store to `VERSION`, if it is not there. Several processes may try at once."""
     if check(db, may_be_unfinished=may_be_unfinished) == VERSION:
         return

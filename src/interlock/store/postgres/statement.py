@@ -9,7 +9,7 @@ from functools import cache
 
 from interlock.core import canonical, ids
 from interlock.core.session.plan import Plan
-from interlock.store.postgres.fulltext import vector
+from interlock.store.postgres.fulltext import to_tsvector
 from interlock.store.postgres.values import Contents, Flags, Numbers, Texts, Value
 
 _OPENED = """
@@ -216,7 +216,7 @@ def _run_values(plan: Plan) -> dict[str, Value]:
             head.git_head,
             head.is_archived,
             len(run.approvals),
-            vector((run.goal, run.recap, run.workflow_id)),
+            to_tsvector((run.goal, run.recap, run.workflow_id)),
         )
         for run in map(head.run, plan.runs)
     ]

@@ -8,12 +8,12 @@ from typing import TypeVar
 from interlock.core import ids
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.plan import Plan, RequestRecord
-from interlock.store.failures import PlanHalfKnown, StreamMoved
-from interlock.store.log import Repeated
+from interlock.store.failures import PlanPartlyRecorded, StreamMoved
+from interlock.store.log import EarlierRequest
 from interlock.store.postgres import schema, statement
-from interlock.store.postgres.address import Address
-from interlock.store.postgres.database import Database
-from interlock.store.postgres.failures import Conflict, Removed
+from interlock.store.postgres.address import PostgresAddress
+from interlock.store.postgres.database import PostgresDatabase
+from interlock.store.postgres.failures import ContentRemoved, WriteConflict
 from interlock.store.postgres.reader import PostgresReader, blob_hash
 from interlock.store.postgres.values import Contents, Numbers, Texts
 
@@ -23,41 +23,42 @@ T = TypeVar("T")
 
 
 class PostgresLog(PostgresReader):
-    def __init__(self, at: Address, *, may_be_unfinished: bool = False) -> None:
+    def __init__(self, at: PostgresAddress, *, may_be_unfinished: bool = False) -> None:
         ready = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
-        super().__init__(Database(at, is_read_only=False, on_connected=ready))
-        self._together: dict[int, SessionId] | None = None
+        super().__init__(PostgresDatabase(at, is_read_only=False, on_connected=ready))
+        self._group_streams: dict[int, SessionId] | None = None
         """The streams that were written to since `together` began."""
 
     def append(self, plan: Plan) -> bool:
-        if self._together is not None:
+        if self._group_streams is not None:
             # Whoever began it is told of the rest: what lasts longer than this part is theirs.
-            return _tried(lambda: self._write_part(plan), Removed)
+            return _retry_on_conflict(lambda: self._write_part(plan), ContentRemoved)
         if plan.request is None:
-            return _tried(lambda: self._write(plan, is_last=True) is not None)
-        return _tried(lambda: self._write_requested(plan))
+            return _retry_on_conflict(lambda: self._write(plan, is_last=True) is not None)
+        return _retry_on_conflict(lambda: self._write_with_request(plan))
 
     @contextmanager
-    def together(self) -> Generator[None]:
+    def group_commit(self) -> Generator[None]:
         self.db.begin()
-        self._together = {}
+        self._group_streams = {}
         try:
             yield
-            if self._together:
+            if self._group_streams:
                 self.db.run(
-                    statement.ANNOUNCE, (Numbers(self._together), Texts(self._together.values()))
+                    statement.ANNOUNCE,
+                    (Numbers(self._group_streams), Texts(self._group_streams.values())),
                 )
             self.db.commit()
         except BaseException:
             self.db.rollback()
             raise
         finally:
-            self._together = None
+            self._group_streams = None
 
     def delete(self, session: SessionId) -> None:
-        _tried(lambda: self._remove(session))
+        _retry_on_conflict(lambda: self._remove(session))
 
-    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+    def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         self.db.run(
             "INSERT INTO request (key, arguments, node, at_ms) SELECT * FROM unnest(%s, %s, %s, %s)"
             " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
@@ -97,26 +98,26 @@ class PostgresLog(PostgresReader):
 
     def _write_part(self, plan: Plan) -> bool:
         """One append among several of a transaction: what fails in it leaves the others alone."""
-        assert self._together is not None
+        assert self._group_streams is not None
         self.db.run("SAVEPOINT part")
         try:
-            stream = self._write(plan, is_last=False) if self._is_first(plan.request) else None
+            stream = self._write(plan, is_last=False) if self._claim_request(plan.request) else None
             if stream is not None:
-                self._together[stream] = plan.session
+                self._group_streams[stream] = plan.session
         except BaseException:
-            self.db.undo_part()
+            self.db.rollback_to_savepoint()
             raise
         if stream is None:
-            self.db.undo_part()
+            self.db.rollback_to_savepoint()
         else:
             self.db.run("RELEASE part")
         return stream is not None
 
-    def _write_requested(self, plan: Plan) -> bool:
+    def _write_with_request(self, plan: Plan) -> bool:
         self.db.begin()
         try:
             is_written = (
-                self._is_first(plan.request) and self._write(plan, is_last=True) is not None
+                self._claim_request(plan.request) and self._write(plan, is_last=True) is not None
             )
             if is_written:
                 self.db.commit()
@@ -159,12 +160,12 @@ class PostgresLog(PostgresReader):
                     f"{plan.session}: expected {plan.expected_version} events, found {version}"
                 )
             if known:
-                raise PlanHalfKnown(
+                raise PlanPartlyRecorded(
                     f"{plan.session}: {known} of {len(plan.keys)} events exist already"
                 )
             # It has become possible since: the session was deleted between the two questions.
 
-    def _is_first(self, request: RequestRecord | None) -> bool:
+    def _claim_request(self, request: RequestRecord | None) -> bool:
         """Whether nobody made the same call before. Then the call is taken."""
         if request is None:
             return True
@@ -184,7 +185,7 @@ class PostgresLog(PostgresReader):
         return taken is not None
 
 
-def _tried(write: Callable[[], T], conflict: type[Conflict] = Conflict) -> T:
+def _retry_on_conflict(write: Callable[[], T], conflict: type[WriteConflict] = WriteConflict) -> T:
     for _ in range(_TRIES_MAX - 1):
         try:
             return write()

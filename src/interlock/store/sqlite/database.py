@@ -18,7 +18,7 @@ from interlock.store.failures import (
     StoreFull,
     StoreUnusable,
 )
-from interlock.store.private import make_private
+from interlock.store.private import create_private_file
 
 # Older ones can corrupt a WAL file that several processes write (sqlite.org, WAL-reset bug).
 SQLITE_VERSION_MIN = 3_051_003
@@ -27,7 +27,7 @@ BUSY_MS = 5_000
 Value = None | int | str | bytes
 
 
-class Database:
+class SqliteDatabase:
     def __init__(self, path: Path, *, flags: int) -> None:
         assert apsw.SQLITE_VERSION_NUMBER >= SQLITE_VERSION_MIN, (
             f"SQLite {apsw.sqlite_lib_version()} is too old; apsw should bring 3.51.3 or newer"
@@ -40,13 +40,13 @@ class Database:
             raise _translate(error, path) from error
 
     @classmethod
-    def read_only(cls, path: Path) -> "Database":
+    def read_only(cls, path: Path) -> "SqliteDatabase":
         return cls(path, flags=apsw.SQLITE_OPEN_READONLY)
 
     @classmethod
-    def read_write(cls, path: Path) -> "Database":
+    def read_write(cls, path: Path) -> "SqliteDatabase":
         """Made where it is not there. SQLite gives what it puts beside it the same mode."""
-        make_private(path)
+        create_private_file(path)
         return cls(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
 
     @property

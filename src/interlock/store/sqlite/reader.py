@@ -11,13 +11,21 @@ from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
 from interlock.core.session.plan import Stream
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import Listed, Located, Repeated, ResumeRow, Stats, Usage, Wanted
+from interlock.store.log import (
+    EarlierRequest,
+    ListedSession,
+    LocatedNode,
+    ResumeRow,
+    SessionFilter,
+    Stats,
+    WorkflowUsage,
+)
 from interlock.store.sqlite import schema
-from interlock.store.sqlite.database import Database, Value, engine
+from interlock.store.sqlite.database import SqliteDatabase, Value, engine
 
 
 class SqliteReader:
-    def __init__(self, db: Database, *, may_be_unfinished: bool = False) -> None:
+    def __init__(self, db: SqliteDatabase, *, may_be_unfinished: bool = False) -> None:
         self._db = db
         schema.check(db, may_be_unfinished=may_be_unfinished)
 
@@ -39,7 +47,7 @@ class SqliteReader:
         row = self._db.row("SELECT version, digest, head FROM stream WHERE session = ?", (session,))
         return _stream(session, *row) if row else None
 
-    def locate(self, node: NodeId) -> Located | None:
+    def locate(self, node: NodeId) -> LocatedNode | None:
         row = self._db.row(
             "SELECT s.session, s.version, s.digest, s.head, e.seq, e.body, e.digest, p.digest"
             " FROM node n JOIN stream s ON s.id = n.stream"
@@ -49,9 +57,9 @@ class SqliteReader:
         )
         if row is None:
             return None
-        return Located(_stream(*row[:4]), ChainLink(*row[4:7]), before=row[7])
+        return LocatedNode(_stream(*row[:4]), ChainLink(*row[4:7]), previous_digest=row[7])
 
-    def recorded(self, session: SessionId, key: str) -> Envelope | None:
+    def event_with_key(self, session: SessionId, key: str) -> Envelope | None:
         row = self._db.row(
             "SELECT e.body FROM stream s JOIN event_key k ON k.stream = s.id"
             " JOIN event e ON e.stream = k.stream AND e.seq = k.seq"
@@ -60,7 +68,7 @@ class SqliteReader:
         )
         return decode_envelope(row[0]) if row else None
 
-    def recorded_among(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+    def events_with_keys(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
         marks = ", ".join("?" * len(keys))
         rows = self._db.rows(
             "SELECT k.key, e.body FROM stream s JOIN event_key k ON k.stream = s.id"
@@ -83,7 +91,7 @@ class SqliteReader:
         )
         return [decode_envelope(body) for (body,) in rows]
 
-    def markers(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
+    def checkpoints_beside(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
         marks = ", ".join("?" * len(nodes))
         rows = self._db.rows(
             "SELECT e.body FROM node n JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
@@ -104,13 +112,13 @@ class SqliteReader:
         )
         return ids.node_id(raw) if raw else None
 
-    def repeated(self, key: BlobRef) -> Repeated | None:
+    def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
         row = self._db.row(
             "SELECT arguments, node, at_ms FROM request WHERE key = ?", (blob_hash(key),)
         )
         if row is None:
             return None
-        return Repeated(_ref(row[0]), ids.node_id(row[1]), row[2])
+        return EarlierRequest(_ref(row[0]), ids.node_id(row[1]), row[2])
 
     def tail(self, stream: Stream) -> tuple[ChainLink, ...]:
         rows = self._db.rows(
@@ -130,7 +138,7 @@ class SqliteReader:
 
     def blob(self, ref: BlobRef) -> bytes:
         row = self._db.row("SELECT content FROM blob WHERE hash = ?", (blob_hash(ref),))
-        content = _inflated(row[0]) if row else None
+        content = _inflate(row[0]) if row else None
         if content is None or canonical.blob_ref(content) != ref:
             raise StoreUnusable(
                 f"The stored content `{ref}` is {'missing' if row is None else 'damaged'}",
@@ -138,26 +146,28 @@ class SqliteReader:
             )
         return content
 
-    def listed(self, wanted: Wanted, *, before: tuple[int, int] | None, limit: int) -> list[Listed]:
+    def list_sessions(
+        self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
+    ) -> list[ListedSession]:
         conditions, chosen = ["true"], list[Value]()
-        if wanted.is_archived is not None:
+        if session_filter.is_archived is not None:
             conditions.append("is_archived = ?")
-            chosen.append(int(wanted.is_archived))
-        if wanted.workspace:
+            chosen.append(int(session_filter.is_archived))
+        if session_filter.workspace:
             conditions.append("workspace = ?")
-            chosen.append(wanted.workspace)
-        if wanted.workflow:
+            chosen.append(session_filter.workspace)
+        if session_filter.workflow:
             conditions.append("stream IN (SELECT stream FROM resume WHERE workflow = ?)")
-            chosen.append(wanted.workflow)
-        if wanted.statuses:
-            conditions.append(f"status IN ({', '.join('?' * len(wanted.statuses))})")
-            chosen += wanted.statuses
-        if wanted.words:
+            chosen.append(session_filter.workflow)
+        if session_filter.statuses:
+            conditions.append(f"status IN ({', '.join('?' * len(session_filter.statuses))})")
+            chosen += session_filter.statuses
+        if session_filter.words:
             conditions.append(
                 "stream IN (SELECT r.stream FROM resume_words w JOIN resume r ON r.id = w.rowid"
                 " WHERE resume_words MATCH ?)"
             )
-            chosen.append(_quoted(wanted.words, " AND "))
+            chosen.append(_match_expression(session_filter.words, " AND "))
         if before:
             conditions.append("(at, stream) < (?, ?)")
             chosen += before
@@ -174,15 +184,15 @@ class SqliteReader:
             " JOIN stream s ON s.id = n.stream ORDER BY n.at DESC, n.stream DESC",
             (*chosen, limit),
         )
-        return [Listed(_stream(*row[:4]), (row[4], row[5])) for row in rows]
+        return [ListedSession(_stream(*row[:4]), (row[4], row[5])) for row in rows]
 
-    def usage(self) -> list[Usage]:
+    def usage(self) -> list[WorkflowUsage]:
         rows = self._db.rows(
             "SELECT workflow, count(DISTINCT CASE is_archived WHEN 0 THEN stream END),"
             " count(DISTINCT CASE is_archived WHEN 1 THEN stream END), max(updated_ms)"
             " FROM resume GROUP BY workflow"
         )
-        return [Usage(*row) for row in rows]
+        return [WorkflowUsage(*row) for row in rows]
 
     def workspaces(self, *, limit: int) -> list[str]:
         rows = self._db.rows(
@@ -201,13 +211,13 @@ class SqliteReader:
         )
         return [ChainLink(*row) for row in rows]
 
-    def mark(self) -> int:
+    def change_marker(self) -> int:
         return self._db.scalar("PRAGMA data_version")
 
     def position(self) -> int:
         return self._db.scalar("SELECT max(position) FROM event") or 0
 
-    def changed_since(self, position: int) -> dict[SessionId, int]:
+    def sessions_changed_since(self, position: int) -> dict[SessionId, int]:
         rows = self._db.rows(
             "SELECT s.session, max(e.position) FROM event e JOIN stream s ON s.id = e.stream"
             " WHERE e.position > ? GROUP BY s.id",
@@ -216,42 +226,44 @@ class SqliteReader:
         return {SessionId(session): newest for session, newest in rows}
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
-        return self._listed("WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,))
+        return self._resume_rows(
+            "WHERE r.is_archived = 0 ORDER BY r.updated_ms DESC LIMIT ?", (limit,)
+        )
 
-    def with_approvals(self, *, limit: int) -> list[ResumeRow]:
-        return self._listed("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT ?", (limit,))
+    def runs_with_approvals(self, *, limit: int) -> list[ResumeRow]:
+        return self._resume_rows("WHERE r.approvals > 0 ORDER BY r.updated_ms LIMIT ?", (limit,))
 
-    def approvals_waiting(self) -> int:
+    def count_open_approvals(self) -> int:
         return self._db.scalar("SELECT sum(approvals) FROM resume WHERE approvals > 0") or 0
 
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
         marks = ", ".join("?" * len(sessions))
-        return self._listed(f"WHERE s.session IN ({marks})", tuple(sessions))
+        return self._resume_rows(f"WHERE s.session IN ({marks})", tuple(sessions))
 
-    def with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
+    def runs_with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
         if not words:
             return []
         # The plus keeps SQLite from walking all sessions that are not archived instead of the
         # words.
-        query = _quoted(words, " AND " if all_of else " OR ")
-        return self._listed(
+        query = _match_expression(words, " AND " if all_of else " OR ")
+        return self._resume_rows(
             "JOIN resume_words ON resume_words.rowid = r.id WHERE resume_words MATCH ?"
             " AND +r.is_archived = 0 ORDER BY resume_words.rowid DESC LIMIT ?",
             (query, limit),
         )
 
-    def at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
+    def runs_at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
         rows: list[ResumeRow] = []
         for column, value in (("git_head", head), ("git_branch", branch)):
             if value is not None:
-                rows += self._listed(
+                rows += self._resume_rows(
                     f"WHERE r.{column} = ? AND +r.is_archived = 0"
                     " ORDER BY r.updated_ms DESC LIMIT ?",
                     (value, limit),
                 )
         return rows
 
-    def _listed(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
+    def _resume_rows(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self._db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
             " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
@@ -268,14 +280,14 @@ class SqliteReader:
         )
         return [session for (session,) in rows]
 
-    def of_host(self, host: str, host_session: str) -> SessionId | None:
+    def session_of_conversation(self, host: str, host_session: str) -> SessionId | None:
         return self._db.scalar(
             "SELECT s.session FROM host_session h JOIN stream s ON s.id = h.stream"
             " WHERE h.host = ? AND h.id = ?",
             (host, host_session),
         )
 
-    def attended_in(self, workspace: str) -> list[SessionId]:
+    def attended_sessions_in(self, workspace: str) -> list[SessionId]:
         rows = self._db.rows(
             "SELECT s.session FROM attended a JOIN stream s ON s.id = a.stream"
             " WHERE a.workspace = ? AND a.status != 'ended' ORDER BY a.updated_ms DESC LIMIT 20",
@@ -294,10 +306,10 @@ class SqliteReader:
     def all_sessions(self) -> list[SessionId]:
         return [session for (session,) in self._db.rows("SELECT session FROM stream ORDER BY id")]
 
-    def requests(self) -> list[tuple[BlobRef, Repeated]]:
+    def requests(self) -> list[tuple[BlobRef, EarlierRequest]]:
         rows = self._db.rows("SELECT key, arguments, node, at_ms FROM request ORDER BY key")
         return [
-            (_ref(key), Repeated(_ref(arguments), ids.node_id(node), at_ms))
+            (_ref(key), EarlierRequest(_ref(arguments), ids.node_id(node), at_ms))
             for key, arguments, node, at_ms in rows
         ]
 
@@ -318,7 +330,7 @@ class SqliteReader:
         )
 
 
-def _quoted(words: Sequence[str], between: str) -> str:
+def _match_expression(words: Sequence[str], between: str) -> str:
     """Each word in quotes: what the user typed is text and never FTS syntax."""
     return between.join('"' + word.replace('"', '""').replace("\0", "") + '" *' for word in words)
 
@@ -331,7 +343,7 @@ def _ref(hashed: bytes) -> BlobRef:
     return BlobRef(f"sha256:{hashed.hex()}")
 
 
-def _inflated(content: bytes) -> bytes | None:
+def _inflate(content: bytes) -> bytes | None:
     try:
         return zlib.decompress(content)
     except zlib.error:

@@ -1,7 +1,7 @@
 """The tables, and the way from an older file to this one. Forward only."""
 
-from interlock.store.failures import StoreUnusable, unfinished
-from interlock.store.sqlite.database import Database
+from interlock.store.failures import StoreUnusable, unfinished_copy
+from interlock.store.sqlite.database import SqliteDatabase
 
 APPLICATION_ID = 0x494C4B31  # "ILK1": tells our files from anybody else's
 UNFINISHED_ID = 0x494C4B30  # "ILK0": one of ours that is being copied to, so it is no store yet
@@ -103,13 +103,13 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 
-def check(db: Database, *, may_be_unfinished: bool = False) -> int:
+def check(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> int:
     """The schema version of the file, which must be one that this Interlock can read."""
     version = db.scalar("PRAGMA user_version")
     is_empty = db.scalar("SELECT count(*) FROM sqlite_schema") == 0
     kind = db.scalar("PRAGMA application_id")
     if kind == UNFINISHED_ID and not may_be_unfinished:
-        raise unfinished(str(db.path))
+        raise unfinished_copy(str(db.path))
     if not is_empty and kind not in (APPLICATION_ID, UNFINISHED_ID):
         raise StoreUnusable(
             f"`{db.path}` is not an Interlock store",
@@ -124,11 +124,11 @@ def check(db: Database, *, may_be_unfinished: bool = False) -> int:
     return version
 
 
-def set_unfinished(db: Database, *, is_unfinished: bool) -> None:
+def set_unfinished(db: SqliteDatabase, *, is_unfinished: bool) -> None:
     db.run(f"PRAGMA application_id = {UNFINISHED_ID if is_unfinished else APPLICATION_ID}")
 
 
-def migrate(db: Database, *, may_be_unfinished: bool = False) -> None:
+def migrate(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> None:
     """Bring the file to `VERSION`, if it is not there. The caller holds the write lock."""
     version = check(db, may_be_unfinished=may_be_unfinished)
     if version == VERSION:

@@ -13,11 +13,11 @@ from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.events import blob_refs_of, decode_envelope
 from interlock.core.session.head import Attended, Head, RunHead
 from interlock.core.session.plan import Plan, RequestRecord
-from interlock.store.failures import PlanHalfKnown, StoreUnusable, StreamMoved
+from interlock.store.failures import PlanPartlyRecorded, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
-from interlock.store.log import Repeated
+from interlock.store.log import EarlierRequest
 from interlock.store.sqlite import schema
-from interlock.store.sqlite.database import Database, Value
+from interlock.store.sqlite.database import SqliteDatabase, Value
 from interlock.store.sqlite.reader import SqliteReader, blob_hash
 
 _REF = re.compile(rb"sha256:[0-9a-f]{64}")
@@ -27,8 +27,8 @@ _ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
 class SqliteLog(SqliteReader):
     def __init__(self, path: Path, *, may_be_unfinished: bool = False) -> None:
         self._lock = WriteLock(path.with_name(path.name + ".lock"))
-        with self._lock.held():
-            db = Database.read_write(path)
+        with self._lock.hold():
+            db = SqliteDatabase.read_write(path)
             mode = db.scalar("PRAGMA journal_mode = wal")
             if mode != "wal":
                 raise StoreUnusable(
@@ -41,27 +41,27 @@ class SqliteLog(SqliteReader):
             db.run("PRAGMA temp_store = memory")
             schema.migrate(db, may_be_unfinished=may_be_unfinished)
         super().__init__(db, may_be_unfinished=may_be_unfinished)
-        self._is_together = False
+        self._is_grouped = False
 
     def append(self, plan: Plan) -> bool:
-        if self._is_together:
-            with self._part():
+        if self._is_grouped:
+            with self._savepoint():
                 return self._write(plan)
-        with self._lock.held(), self._transaction():
+        with self._lock.hold(), self._transaction():
             return self._write(plan)
 
     @contextmanager
-    def together(self) -> Generator[None]:
-        with self._lock.held(), self._transaction():
-            self._is_together = True
+    def group_commit(self) -> Generator[None]:
+        with self._lock.hold(), self._transaction():
+            self._is_grouped = True
             try:
                 yield
             finally:
-                self._is_together = False
+                self._is_grouped = False
 
     @contextmanager
     def snapshot(self, *, is_long: bool = False) -> Generator[None]:
-        if self._is_together:
+        if self._is_grouped:
             yield  # all of it is one transaction already
             return
         with super().snapshot(is_long=is_long):
@@ -75,20 +75,20 @@ class SqliteLog(SqliteReader):
         self._db.run("INSERT INTO resume_words (resume_words) VALUES ('optimize')")
         self._db.run("PRAGMA wal_checkpoint(truncate)")
 
-    def keep_requests(self, requests: Sequence[tuple[BlobRef, Repeated]]) -> None:
+    def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         rows = [
             (blob_hash(key), blob_hash(known.arguments), ids.raw_bytes(known.node), known.at_ms)
             for key, known in requests
         ]
-        with self._lock.held(), self._transaction():
+        with self._lock.hold(), self._transaction():
             self._insert("INSERT OR REPLACE INTO request (key, arguments, node, at_ms)", rows)
 
     def set_unfinished(self, *, is_unfinished: bool) -> None:
-        with self._lock.held(), self._transaction():
+        with self._lock.hold(), self._transaction():
             schema.set_unfinished(self._db, is_unfinished=is_unfinished)
 
     def _remove(self, session: SessionId) -> None:
-        with self._lock.held(), self._transaction():
+        with self._lock.hold(), self._transaction():
             stream = self._db.scalar("SELECT id FROM stream WHERE session = ?", (session,))
             refs = set(self._refs(stream))
             of_stream = "SELECT id FROM {} WHERE stream = ?"
@@ -121,7 +121,7 @@ class SqliteLog(SqliteReader):
                 # A damaged event still keeps what it seems to name.
                 yield from (BlobRef(ref.decode()) for ref in _REF.findall(body))
 
-    def _must_be_whole(self) -> None:
+    def _require_transaction(self) -> None:
         """A failing disk ends a transaction by itself; what came after would stand alone."""
         if not self._db.is_in_transaction:
             raise StoreUnusable(
@@ -130,9 +130,9 @@ class SqliteLog(SqliteReader):
             )
 
     @contextmanager
-    def _part(self) -> Generator[None]:
+    def _savepoint(self) -> Generator[None]:
         """One append among several of a transaction: what fails in it leaves the others alone."""
-        self._must_be_whole()
+        self._require_transaction()
         self._db.run("SAVEPOINT part")
         try:
             yield
@@ -148,7 +148,7 @@ class SqliteLog(SqliteReader):
         self._db.run("BEGIN IMMEDIATE")
         try:
             yield
-            self._must_be_whole()
+            self._require_transaction()
             self._db.run("COMMIT")
         except BaseException:
             # A full disk or a failed write may have rolled the transaction back already.
@@ -160,7 +160,7 @@ class SqliteLog(SqliteReader):
         db = self._db
         row = db.row("SELECT id, version FROM stream WHERE session = ?", (plan.session,))
         stream, version = row or (None, 0)
-        known = self._count_known(stream, plan) if stream is not None else 0
+        known = self._count_recorded(stream, plan) if stream is not None else 0
         if known == len(plan.keys):
             return False
         if plan.request and self._is_repeated(plan.request):
@@ -170,7 +170,9 @@ class SqliteLog(SqliteReader):
                 f"{plan.session}: expected {plan.expected_version} events, found {version}"
             )
         if known:
-            raise PlanHalfKnown(f"{plan.session}: {known} of {len(plan.keys)} events exist already")
+            raise PlanPartlyRecorded(
+                f"{plan.session}: {known} of {len(plan.keys)} events exist already"
+            )
         end = (plan.expected_version + len(plan.links), plan.end, canonical.encode(plan.head))
         if stream is None:
             stream = db.scalar(
@@ -215,7 +217,7 @@ class SqliteLog(SqliteReader):
         )
         return taken is None
 
-    def _count_known(self, stream: int, plan: Plan) -> int:
+    def _count_recorded(self, stream: int, plan: Plan) -> int:
         # One parameter for all keys: an imported session may bring more than a statement takes.
         return self._db.scalar(
             "SELECT count(*) FROM event_key WHERE stream = ?"
