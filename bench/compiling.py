@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.measure import Row
 from interlock.core.workflow.compiler import Compilation, compile_content
-from interlock.workspace.projects.catalogue import BUNDLED, Catalogue
+from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY, Catalogue
 
 STEPS = 100
 FILES = 100
@@ -57,7 +57,7 @@ def compiling(base: Path) -> list[Row]:
     for _ in range(ROUNDS):
         parsed.time(lambda: json.loads(content))
         cold.time(lambda: _checked(content))
-        bundled.time(lambda: Catalogue(base / "nobody").entries(BUNDLED))
+        bundled.time(lambda: Catalogue(base / "nobody").entries(BUNDLED_DIRECTORY))
         catalogue = Catalogue(base / "nobody")
         catalogue_cold.time(lambda catalogue=catalogue: _listed(catalogue, workspace))
         catalogue_warm.time(lambda catalogue=catalogue: _listed(catalogue, workspace))

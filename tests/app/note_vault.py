@@ -11,8 +11,8 @@ from interlock.app.notes.sync import SyncReport, sync
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
-from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.projects.notes_folder import Folder, Scan
+from interlock.workspace.files.atomic_file import FileContent, WrittenFile
+from interlock.workspace.projects.notes_folder import FolderScan, NotesFolder
 from tests.unprivileged import nobody
 
 
@@ -26,7 +26,7 @@ class Vault:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.root = base / "notes"
-        self.folder = Folder(self.root)
+        self.folder = NotesFolder(self.root)
         self.lock = WriteLock(base / "k.lock")
         self.index = NoteIndex(base / "k.db", self.lock)
 
@@ -63,10 +63,10 @@ def _coarse(stamp: FileStamp) -> FileStamp:
     return msgspec.structs.replace(stamp, mtime_ns=mtime_ns, ctime_ns=ctime_ns)
 
 
-class Coarse(Folder):
+class Coarse(NotesFolder):
     """The folder on a disk whose clock ticks every two seconds, as that of FAT does."""
 
-    def scan(self) -> Scan:
+    def scan(self) -> FolderScan:
         scan = super().scan()
         files = {path: _coarse(stamp) for path, stamp in scan.files.items()}
         return msgspec.structs.replace(scan, files=files)
@@ -82,15 +82,15 @@ class Coarse(Folder):
         return stamp and _coarse(stamp)
 
     def _seen(self, outcome: Any) -> Any:
-        if not isinstance(outcome, Found | Written):
+        if not isinstance(outcome, FileContent | WrittenFile):
             return outcome
         return msgspec.structs.replace(outcome, stamp=_coarse(outcome.stamp))
 
 
-class Unprivileged(Folder):
+class Unprivileged(NotesFolder):
     """The folder as somebody sees it whom permissions bind."""
 
-    def scan(self) -> Scan:
+    def scan(self) -> FolderScan:
         with nobody():
             return super().scan()
 
@@ -100,7 +100,7 @@ class Unprivileged(Folder):
 
     def lacks(self, path: str) -> bool:
         with nobody():
-            return super().lacks(path)
+            return super().is_surely_missing(path)
 
 
 class CoarseUnprivileged(Unprivileged, Coarse):

@@ -164,7 +164,7 @@ def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: 
 def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     sessions = [begun(app, root, name) for name in ("gone", "running", "unknown")]
-    (running,) = processes.running([child.pid])
+    (running,) = processes.running_processes([child.pid])
     now_ms = app.clock.now_ms()
     gone = running._replace(started="before")
     clients.remember(app.home, gone, "claude-code", "gone", now_ms=now_ms)

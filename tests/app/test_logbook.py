@@ -77,7 +77,7 @@ def test_a_link_leads_nowhere(app: App, tmp_path: Path) -> None:
 
 def test_sessions_that_begin_at_once_have_a_logbook_each(tmp_path: Path) -> None:
     def begin(_: int) -> Path:
-        return logbooks.begin(tmp_path, "2026-11-16", str)
+        return logbooks.create_logbook(tmp_path, "2026-11-16", str)
 
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(begin, range(24)))

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 )
 
 from interlock.core.notes import grammar
-from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.files.atomic_file import FileContent, WrittenFile
+from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.note_vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
 
 EXAMPLES = int(os.environ.get("INTERLOCK_SYNC_EXAMPLES", "40"))
@@ -59,8 +59,8 @@ class Edits(RuleBasedStateMachine):
         self.root.mkdir()
         self.has_git = False
 
-    @initialize(kinds=st.sampled_from([(Folder, Unprivileged), (Coarse, CoarseUnprivileged)]))
-    def begin(self, kinds: tuple[type[Folder], type[Folder]]) -> None:
+    @initialize(kinds=st.sampled_from([(NotesFolder, Unprivileged), (Coarse, CoarseUnprivileged)]))
+    def begin(self, kinds: tuple[type[NotesFolder], type[NotesFolder]]) -> None:
         self.kind, self.kind_locked = kinds
         self.vault.folder = self.kind(self.root)
         for path in ("a.md", "x/a.md", "x/Note One.md", "y/z/笔记.md"):
@@ -161,11 +161,11 @@ class Edits(RuleBasedStateMachine):
     def write_as_we_do(self, path: str, text: str) -> None:
         with self.vault.lock.hold():
             found = self.vault.folder.read(path) if (self.root / path).is_file() else None
-            digest = found.digest if isinstance(found, Found) else None
+            digest = found.digest if isinstance(found, FileContent) else None
             if (self.root / path).is_dir():
                 return
             done = self.vault.folder.write(path, text, expected=digest)
-            if isinstance(done, Written):
+            if isinstance(done, WrittenFile):
                 self.vault.index.put(
                     path,
                     grammar.parse_note(text, path=path),

@@ -18,8 +18,8 @@ from interlock.core.notes import grammar
 from interlock.core.notes import stamp as stamps
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteFilter
-from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
+from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.note_vault import Coarse, Unprivileged, Vault, now_ms
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_read_keeps_its_row(public: Vault) -> None:
 
 def test_a_disk_that_is_not_there_takes_nothing_from_the_index(vault: Vault) -> None:
     disk = vault.base / "disk"
-    vault.folder = Folder(disk / "notes")
+    vault.folder = NotesFolder(disk / "notes")
     assert vault.sync() == SyncReport(0, 0, 0, ()), "a folder that was never made is no trouble"
     (disk / "notes").mkdir(parents=True)
     (disk / "notes" / "a.md").write_text("text")
@@ -194,7 +194,7 @@ def test_a_deadline_ends_it_early_and_the_next_call_goes_on(vault: Vault) -> Non
 
 
 def test_a_note_that_changes_while_it_is_read_is_left_for_the_next_time(vault: Vault) -> None:
-    class Hasty(Folder):
+    class Hasty(NotesFolder):
         def read(self, path: str) -> Any:
             found = super().read(path)
             (self.root / path).write_text("changed since, and longer")
@@ -203,7 +203,7 @@ def test_a_note_that_changes_while_it_is_read_is_left_for_the_next_time(vault: V
     vault.put("a.md", "text")
     vault.folder = Hasty(vault.root)
     assert vault.sync() == SyncReport(0, 0, 1, ())
-    vault.folder = Folder(vault.root)
+    vault.folder = NotesFolder(vault.root)
     assert vault.sync() == SyncReport(1, 0, 0, ())
     assert vault.index.dump() == vault.rebuilt()
 
@@ -253,7 +253,7 @@ def work(base: Path, writer: int) -> None:
         text = f"- [fact] by {writer} #t{number}\n- relates_to [[shared]]\n"
         with vault.lock.hold():
             done = vault.folder.write(path, text, expected=None)
-            assert isinstance(done, Written)
+            assert isinstance(done, WrittenFile)
             vault.index.put(
                 path,
                 grammar.parse_note(text, path=path),
@@ -263,13 +263,13 @@ def work(base: Path, writer: int) -> None:
             )
         while True:
             found = vault.folder.read("shared.md")
-            assert isinstance(found, Found)
+            assert isinstance(found, FileContent)
             with vault.lock.hold():
                 text = f"{found.text}- [fact] {writer} {number}\n"
                 done = vault.folder.write("shared.md", text, expected=found.digest)
-            if isinstance(done, Written):
+            if isinstance(done, WrittenFile):
                 break
-            assert isinstance(done, Moved)
+            assert isinstance(done, FileConflict)
         if chance.random() < 0.5:
             vault.sync()
         if number % 5 == 4:

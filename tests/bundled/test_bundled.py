@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app.catalogue.workflow_files import Entry, find_workflow, list_workflows
+from interlock.app.catalogue.workflow_files import CatalogueEntry, find_workflow, list_workflows
 from interlock.app.context import App
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import conditions
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.mcp.protocol import Protocol
 from interlock.mcp.tools import TOOLS
-from interlock.workspace.projects.catalogue import BUNDLED
+from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY
 from tests.bundled.driver import Answer, Driver, Params, asked_context, offered
 from tests.mcp.agent import Agent
 
-IDS = sorted(path.stem for path in BUNDLED.glob("*.json"))
+IDS = sorted(path.stem for path in BUNDLED_DIRECTORY.glob("*.json"))
 WORDS_MAX = 200
 ARGUMENT = re.compile(r"\{[A-Za-z_][\w-]*\}")
 CALLS_PER_STEP_MAX = 6  # it, and each way in which it can be handed in wrongly
@@ -36,9 +36,9 @@ def agent(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     return Agent(Protocol(app, TOOLS))
 
 
-def entry_of(app: App, name: str) -> Entry:
+def entry_of(app: App, name: str) -> CatalogueEntry:
     entry = find_workflow(app, Path.cwd(), WorkflowId(name))
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, CatalogueEntry)
     return entry
 
 
@@ -214,7 +214,7 @@ def test_a_value_that_no_path_knows_is_refused(app: App, agent: Agent, name: str
 
 @each
 def test_prompts_are_short_and_their_context_can_be_copied(name: str) -> None:
-    content = json.loads((BUNDLED / f"{name}.json").read_text(encoding="utf-8"))
+    content = json.loads((BUNDLED_DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
     for text in _asked(content["steps"]):
         assert len(text.split()) <= WORDS_MAX, text
         assert ("Send along" in text) == bool(asked_context(text)), text

@@ -127,7 +127,7 @@ def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_pat
     first = json.loads(typed("session", "start", "--json").out)["sessionId"]
     assert json.loads(typed("session", "start", "--json").out)["sessionId"] == first
     gated_sessions.begin(app, tmp_path, Conversation("claude-code", "one"))
-    (ourselves,) = processes.running([os.getpid()])
+    (ourselves,) = processes.running_processes([os.getpid()])
     clients.remember(app.home, ourselves, "claude-code", "one", now_ms=app.clock.now_ms())
     third = json.loads(typed("session", "start", "--json").out)["sessionId"]
     assert third != first, "where several go on, it is a new one"

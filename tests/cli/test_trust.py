@@ -48,7 +48,7 @@ def test_what_would_be_loosened_is_shown_before_it_is(typed: Terminal, desk: Des
   rules.shell.unknown  advisory                        what it would deny is told, and allowed
 It loosens the above. PROJECT/.interlock/config.toml is not trusted: it does not count.
 """)
-    assert not (desk.home / grants.TRUSTED).exists()
+    assert not (desk.home / grants.TRUSTED_FILE).exists()
 
 
 def test_trust_is_given_and_taken_back(typed: Terminal, desk: Desk) -> None:
@@ -181,7 +181,7 @@ def test_a_bypass_can_be_over(typed: Terminal, home: Path) -> None:
     assert made["untilMs"] - made["atMs"] == 2 * 86_400_000
     assert made["project"] == ""
     assert "  until 20" in typed("gate", "bypass", "list").out
-    stored = home / grants.BYPASSES
+    stored = home / grants.BYPASSES_FILE
     stored.write_text(stored.read_text().replace(str(made["untilMs"]), "1000"))
 
     assert "over since 1970-01-01 00:00 UTC" in typed("gate", "bypass", "list").out
@@ -195,7 +195,7 @@ def test_what_binds_the_agent_cannot_be_opened(typed: Terminal, home: Path, rule
     assert said.err.startswith(f"error: The rule `{rule}` cannot be opened\n\nhint: These can: ")
     refused = json.loads(typed("gate", "bypass", "add", rule, "--reason", "x", "--json").out)
     assert refused["code"] == "not_bypassed"
-    assert not (home / grants.BYPASSES).exists()
+    assert not (home / grants.BYPASSES_FILE).exists()
 
 
 def test_a_bypass_that_makes_no_sense_is_refused(typed: Terminal, tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_a_bypass_that_makes_no_sense_is_refused(typed: Terminal, tmp_path: Path
 def test_lists_that_are_not_ours_are_named_and_kept(typed: Terminal, home: Path) -> None:
     typed("init")
     for name, command in (
-        (grants.BYPASSES, ("gate", "bypass", "add", "shell.unknown", "--reason", "x")),
-        (grants.TRUSTED, ("trust",)),
+        (grants.BYPASSES_FILE, ("gate", "bypass", "add", "shell.unknown", "--reason", "x")),
+        (grants.TRUSTED_FILE, ("trust",)),
     ):
         (home / name).write_text("not ours")
 

@@ -8,7 +8,7 @@ from interlock.app.context import SystemClock
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
 from interlock.workspace.machine import spool
-from interlock.workspace.machine.spool import Line
+from interlock.workspace.machine.spool import JournalLine
 from tests.hooks.desk import Desk
 
 NOTICE = "This was denied 5 times in 10 minutes: stop trying, and ask the user."
@@ -36,8 +36,8 @@ def tried(desk: Desk, times: int, tool: str = "Write") -> list[bool]:
 def denied(desk: Desk, at_ms: int, **changes: str) -> None:
     """A denial as it was kept at another time."""
     fields = {"host_session": "host-1", "tool": "Write", "rule": "mode.analysis", **changes}
-    line = Line(f"gate_{at_ms}", at_ms, "claude-code", "pre-tool", answer="deny", **fields)
-    spool.leave(desk.home, line)
+    line = JournalLine(f"gate_{at_ms}", at_ms, "claude-code", "pre-tool", answer="deny", **fields)
+    spool.append_line(desk.home, line)
 
 
 def test_the_fifth_equal_denial_raises_one_notice(desk: Desk) -> None:

@@ -124,18 +124,18 @@ def test_trust_can_be_taken_back(desk: Desk) -> None:
 
     assert desk.tool("mcp__docs__search").answer == "ask"
     assert not trust.revoke(desk.home, desk.project)
-    assert not (desk.home / grants.TRUSTED).exists()
+    assert not (desk.home / grants.TRUSTED_FILE).exists()
 
 
 @pytest.mark.parametrize("harm", ["{", '{"v": 2}', '{"v": 1, "trusted": [{"root": 1}]}', "\0"])
 def test_without_the_list_of_what_is_trusted_nothing_is(desk: Desk, harm: str) -> None:
     trusted(desk)
-    (desk.home / grants.TRUSTED).write_text(harm)
+    (desk.home / grants.TRUSTED_FILE).write_text(harm)
 
     told = desk.begin()
 
     assert "Mode: analysis" in told["hookSpecificOutput"]["additionalContext"]
-    assert f"`{desk.home / grants.TRUSTED}` cannot be used" in told["systemMessage"]
+    assert f"`{desk.home / grants.TRUSTED_FILE}` cannot be used" in told["systemMessage"]
     assert NOT_TRUSTED in told["systemMessage"]
 
 
@@ -218,7 +218,7 @@ def test_a_bypass_lets_pass_and_each_time_is_kept_with_its_name(plain: Desk) -> 
     assert let_through.opened == f"{made.id}: a good reason"
     assert bypasses.remove(plain.home, made.id) == made
     assert plain.tool("Write", file_path="a").answer == "deny"
-    assert not (plain.home / grants.BYPASSES).exists()
+    assert not (plain.home / grants.BYPASSES_FILE).exists()
 
 
 def test_a_bypass_holds_in_its_project_and_for_its_time(plain: Desk, tmp_path: Path) -> None:
@@ -244,9 +244,9 @@ def test_a_bypass_holds_in_its_project_and_for_its_time(plain: Desk, tmp_path: P
         ("config.toml", '[gate]\nbypass = [{rule = "user.only"}]\n'),
         ("config.toml", '[gate.rules]\n"path.protected" = "advisory"\n'),
         ("config.toml", "[gate]\nnotice_after = 0\n"),
-        (grants.BYPASSES, "[]"),
+        (grants.BYPASSES_FILE, "[]"),
         (
-            grants.BYPASSES,
+            grants.BYPASSES_FILE,
             '{"v": 1, "bypasses": [{"id": "b", "rule": "user.only", "reason": "", "atMs": 0}]}',
         ),
     ],

@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from interlock.workspace.files.atomic_file import Found, Written
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.files.atomic_file import FileContent, WrittenFile
+from interlock.workspace.projects.notes_folder import NotesFolder
 
 
-def written(folder: Folder, path: str, text: str, expected: str | None = None) -> Written:
+def written(folder: NotesFolder, path: str, text: str, expected: str | None = None) -> WrittenFile:
     done = folder.write(path, text, expected=expected)
-    assert isinstance(done, Written), done
+    assert isinstance(done, WrittenFile), done
     return done
 
 
-def found(folder: Folder, path: str) -> Found:
+def found(folder: NotesFolder, path: str) -> FileContent:
     read = folder.read(path)
-    assert isinstance(read, Found), read
+    assert isinstance(read, FileContent), read
     return read
 
 

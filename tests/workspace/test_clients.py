@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 from interlock.workspace.machine import clients, processes
-from interlock.workspace.machine.clients import KEPT_MS, Client
+from interlock.workspace.machine.clients import RETENTION_MS, Client
 from interlock.workspace.machine.processes import Process
 
 NOW_MS = 1_000_000_000_000  # long ago: what is written now is not old then
 
 
 def itself() -> Process:
-    return processes.running([os.getpid()])[0]
+    return processes.running_processes([os.getpid()])[0]
 
 
 def remember(home: Path, process: Process, conversation: str, now_ms: int = NOW_MS) -> None:
@@ -26,14 +26,14 @@ def test_a_process_holds_the_conversation_that_it_was_last_seen_with(home: Path)
 
     mine = itself()
     assert clients.recall(home, mine) == Client(mine.pid, mine.started, "claude-code", "two")
-    assert [client.conversation for client in clients.running(home)] == ["two"]
+    assert [client.conversation for client in clients.running_clients(home)] == ["two"]
 
 
 def test_a_number_that_came_back_is_another_process(home: Path) -> None:
     remember(home, itself()._replace(started="long ago"), "one")
 
     assert clients.recall(home, itself()) is None
-    assert clients.running(home) == []
+    assert clients.running_clients(home) == []
 
 
 def test_what_is_kept_is_for_the_users_eyes(home: Path) -> None:
@@ -48,20 +48,20 @@ def test_a_file_that_makes_no_sense_is_no_client(home: Path) -> None:
     path.write_text("{")
 
     assert clients.recall(home, itself()) is None
-    assert clients.running(home) == []
+    assert clients.running_clients(home) == []
 
 
 def test_those_that_have_gone_are_forgotten_after_a_while(home: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    (gone,) = processes.running([child.pid])
+    (gone,) = processes.running_processes([child.pid])
     remember(home, gone, "gone")
     child.communicate(b"\n")
     (path,) = (home / clients.DIRECTORY).iterdir()
     os.utime(path, (NOW_MS / 1_000, NOW_MS / 1_000))
 
-    remember(home, itself(), "here", NOW_MS + KEPT_MS)
+    remember(home, itself(), "here", NOW_MS + RETENTION_MS)
     assert clients.recall(home, gone) is not None
-    remember(home, itself(), "here", NOW_MS + KEPT_MS + 1)
+    remember(home, itself(), "here", NOW_MS + RETENTION_MS + 1)
 
     assert clients.recall(home, gone) is None
     assert clients.recall(home, itself()) is not None

@@ -66,7 +66,7 @@ def test_a_new_repository_has_a_branch_and_no_commit(tmp_path: Path) -> None:
 
 def test_outside_of_git_there_is_nothing_to_see(tmp_path: Path) -> None:
     assert state.observe(tmp_path) is None
-    assert state.since(tmp_path, "c0ffee") == ()
+    assert state.changes_since(tmp_path, "c0ffee") == ()
 
 
 def test_a_broken_repository_is_no_catastrophe(tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ def test_a_broken_repository_is_no_catastrophe(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_git_does_not_know_says_nothing(repository: Path) -> None:
-    assert state.since(repository, "0" * 40) == ()
+    assert state.changes_since(repository, "0" * 40) == ()

@@ -16,16 +16,16 @@ import pytest
 from interlock.core.notes.stamp import FileStamp
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files import atomic_file, sandboxed_path
-from interlock.workspace.files.atomic_file import BYTES_MAX, Found, Moved, Written
-from interlock.workspace.projects.notes_folder import Deleted, Folder, Twin
+from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
+from interlock.workspace.projects.notes_folder import CaseCollision, DeletedFile, NotesFolder
 from tests.unprivileged import nobody
 from tests.workspace.note_files import found, tree, written
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path) -> NotesFolder:
     (tmp_path / "notes").mkdir()
-    return Folder(tmp_path / "notes")
+    return NotesFolder(tmp_path / "notes")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def public() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe\x00", b"a\r\nb\rc\n", b"\xef\xbb\xbf# x", "你好\n".encode()]
 )
-def test_every_file_comes_back_byte_for_byte(folder: Folder, content: bytes) -> None:
+def test_every_file_comes_back_byte_for_byte(folder: NotesFolder, content: bytes) -> None:
     (folder.root / "n.md").write_bytes(content)
     read = found(folder, "n.md")
 
@@ -53,7 +53,7 @@ def test_every_file_comes_back_byte_for_byte(folder: Folder, content: bytes) -> 
     assert done.digest == read.digest == found(folder, "n.md").digest
 
 
-def test_what_is_too_large_for_a_note_is_neither_read_nor_written(folder: Folder) -> None:
+def test_what_is_too_large_for_a_note_is_neither_read_nor_written(folder: NotesFolder) -> None:
     (folder.root / "n.md").write_bytes(b"x" * (BYTES_MAX + 1))
     written(folder, "most.md", "x" * BYTES_MAX)
 
@@ -64,13 +64,13 @@ def test_what_is_too_large_for_a_note_is_neither_read_nor_written(folder: Folder
     assert set(folder.scan().files) == {"most.md", "n.md"}
 
 
-def test_half_a_character_cannot_be_written(folder: Folder) -> None:
+def test_half_a_character_cannot_be_written(folder: NotesFolder) -> None:
     with pytest.raises(FolderFailure, match="half"):
         folder.write("n.md", "\ud800", expected=None)
 
 
 @pytest.mark.timeout(10)
-def test_what_is_not_a_file_is_not_read(folder: Folder) -> None:
+def test_what_is_not_a_file_is_not_read(folder: NotesFolder) -> None:
     os.mkfifo(folder.root / "pipe.md")
     (folder.root / "directory.md").mkdir()
 
@@ -81,17 +81,17 @@ def test_what_is_not_a_file_is_not_read(folder: Folder) -> None:
     assert folder.read("directory.md/n.md") is None
 
 
-def test_a_note_is_made_once(folder: Folder) -> None:
+def test_a_note_is_made_once(folder: NotesFolder) -> None:
     first = written(folder, "a/b/n.md", "one")
 
     again = folder.write("a/b/n.md", "two", expected=None)
 
-    assert again == Moved(Found("one", first.digest, first.stamp))
+    assert again == FileConflict(FileContent("one", first.digest, first.stamp))
     assert found(folder, "a/b/n.md").text == "one"
     assert tree(folder.root) == {"a", "a/b", "a/b/n.md"}
 
 
-def test_who_has_read_something_else_is_told_what_is_there(folder: Folder) -> None:
+def test_who_has_read_something_else_is_told_what_is_there(folder: NotesFolder) -> None:
     first = written(folder, "n.md", "one")
     second = written(folder, "n.md", "two", expected=first.digest)
 
@@ -100,17 +100,17 @@ def test_who_has_read_something_else_is_told_what_is_there(folder: Folder) -> No
         folder.delete("n.md", expected=first.digest),
         folder.move("n.md", "m.md", expected=first.digest),
     ):
-        assert done == Moved(Found("two", second.digest, second.stamp))
+        assert done == FileConflict(FileContent("two", second.digest, second.stamp))
     for path in ("gone.md", "gone/n.md"):
-        assert folder.write(path, "three", expected=first.digest) == Moved(None)
-        assert folder.delete(path, expected=first.digest) == Moved(None)
-        assert folder.move(path, "m.md", expected=first.digest) == Moved(None)
+        assert folder.write(path, "three", expected=first.digest) == FileConflict(None)
+        assert folder.delete(path, expected=first.digest) == FileConflict(None)
+        assert folder.move(path, "m.md", expected=first.digest) == FileConflict(None)
     assert tree(folder.root) == {"n.md"}
 
 
 @pytest.mark.parametrize("before", ["one", None])
 def test_what_an_editor_saves_while_ours_is_on_its_way_to_the_disk_is_kept(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, before: str | None
+    folder: NotesFolder, monkeypatch: pytest.MonkeyPatch, before: str | None
 ) -> None:
     first = written(folder, "n.md", before) if before else None
     sync = os.fsync
@@ -122,13 +122,13 @@ def test_what_an_editor_saves_while_ours_is_on_its_way_to_the_disk_is_kept(
     monkeypatch.setattr(os, "fsync", slowly)
     done = folder.write("n.md", "two", expected=first.digest if first else None)
 
-    assert isinstance(done, Moved)
+    assert isinstance(done, FileConflict)
     assert done.current == found(folder, "n.md")
     assert found(folder, "n.md").text == "by hand"
     assert tree(folder.root) == {"n.md"}
 
 
-def test_the_stamp_of_what_was_written_is_the_one_that_a_scan_finds(folder: Folder) -> None:
+def test_the_stamp_of_what_was_written_is_the_one_that_a_scan_finds(folder: NotesFolder) -> None:
     made = written(folder, "n.md", "one")
     assert folder.scan().files == {"n.md": made.stamp}
 
@@ -136,7 +136,7 @@ def test_the_stamp_of_what_was_written_is_the_one_that_a_scan_finds(folder: Fold
     assert folder.scan().files == {"n.md": changed.stamp} == {"n.md": folder.stamp("n.md")}
 
     moved = folder.move("n.md", "a/m.md", expected=changed.digest)
-    assert isinstance(moved, Written)
+    assert isinstance(moved, WrittenFile)
     assert folder.scan().files == {"a/m.md": moved.stamp}
 
 
@@ -150,24 +150,24 @@ def test_the_stamp_of_what_was_written_is_the_one_that_a_scan_finds(folder: Fold
     ],
 )
 def test_names_that_many_disks_cannot_tell_apart_are_not_both_given(
-    folder: Folder, there: str, wanted: str, twin: str
+    folder: NotesFolder, there: str, wanted: str, twin: str
 ) -> None:
     written(folder, there, "one")
     other = written(folder, "other.md", "two")
 
-    assert folder.write(wanted, "x", expected=None) == Twin(twin)
-    assert folder.move("other.md", wanted, expected=other.digest) == Twin(twin)
+    assert folder.write(wanted, "x", expected=None) == CaseCollision(twin)
+    assert folder.move("other.md", wanted, expected=other.digest) == CaseCollision(twin)
     assert set(folder.scan().files) == {there, "other.md"}
 
 
-def test_a_note_may_change_the_case_of_its_own_name(folder: Folder) -> None:
+def test_a_note_may_change_the_case_of_its_own_name(folder: NotesFolder) -> None:
     made = written(folder, "a/Note.md", "one")
 
-    assert isinstance(folder.move("a/Note.md", "a/note.md", expected=made.digest), Written)
+    assert isinstance(folder.move("a/Note.md", "a/note.md", expected=made.digest), WrittenFile)
     assert tree(folder.root) == {"a", "a/note.md"}
 
 
-def test_a_note_keeps_its_mode_and_a_read_only_one_its_content(folder: Folder) -> None:
+def test_a_note_keeps_its_mode_and_a_read_only_one_its_content(folder: NotesFolder) -> None:
     first = written(folder, "n.md", "one")
     (folder.root / "n.md").chmod(0o640)
     second = written(folder, "n.md", "two", expected=first.digest)
@@ -179,29 +179,29 @@ def test_a_note_keeps_its_mode_and_a_read_only_one_its_content(folder: Folder) -
     assert found(folder, "n.md").text == "two"
 
 
-def test_a_move_never_replaces_what_is_there(folder: Folder) -> None:
+def test_a_move_never_replaces_what_is_there(folder: NotesFolder) -> None:
     one = written(folder, "a/one.md", "one")
     two = written(folder, "two.md", "two")
 
-    assert folder.move("a/one.md", "two.md", expected=one.digest) == Moved(
-        Found("two", two.digest, two.stamp)
+    assert folder.move("a/one.md", "two.md", expected=one.digest) == FileConflict(
+        FileContent("two", two.digest, two.stamp)
     )
     assert set(folder.scan().files) == {"a/one.md", "two.md"}
 
 
-def test_directories_that_are_left_empty_go_and_others_stay(folder: Folder) -> None:
+def test_directories_that_are_left_empty_go_and_others_stay(folder: NotesFolder) -> None:
     one = written(folder, "a/b/c/one.md", "one")
     two = written(folder, "a/two.md", "two")
 
-    assert isinstance(folder.move("a/b/c/one.md", "one.md", expected=one.digest), Written)
+    assert isinstance(folder.move("a/b/c/one.md", "one.md", expected=one.digest), WrittenFile)
     assert tree(folder.root) == {"a", "a/two.md", "one.md"}
-    assert folder.delete("a/two.md", expected=two.digest) == Deleted(two.digest)
-    assert folder.delete("one.md", expected=one.digest) == Deleted(one.digest)
+    assert folder.delete("a/two.md", expected=two.digest) == DeletedFile(two.digest)
+    assert folder.delete("one.md", expected=one.digest) == DeletedFile(one.digest)
     assert tree(folder.root) == set()
     assert folder.root.is_dir()
 
 
-def test_a_scan_leaves_out_what_is_hidden_and_names_what_it_skips(folder: Folder) -> None:
+def test_a_scan_leaves_out_what_is_hidden_and_names_what_it_skips(folder: NotesFolder) -> None:
     written(folder, "a/n.md", "one")
     for directory in (".git", ".obsidian", "a/.trash"):
         (folder.root / directory).mkdir()
@@ -223,14 +223,18 @@ def test_a_scan_leaves_out_what_is_hidden_and_names_what_it_skips(folder: Folder
 def test_a_directory_that_cannot_be_looked_into_is_said_and_stops_nothing(
     public: Path, bits: int
 ) -> None:
-    folder = Folder(public / "notes")
+    folder = NotesFolder(public / "notes")
     for path in ("a/one.md", "b/two.md", "b/c/three.md", "d/four.md"):
         written(folder, path, path)
     (folder.root / "b").chmod(bits)
 
     with nobody():
         scan = folder.scan()
-        lacking = [path for path in ("b/two.md", "b/c/three.md", "b/no.md") if folder.lacks(path)]
+        lacking = [
+            path
+            for path in ("b/two.md", "b/c/three.md", "b/no.md")
+            if folder.is_surely_missing(path)
+        ]
 
     assert set(scan.files) == {"a/one.md", "d/four.md"}
     if bits == 0o444:  # the names are known, and nothing else
@@ -242,7 +246,7 @@ def test_a_directory_that_cannot_be_looked_into_is_said_and_stops_nothing(
 
 
 def test_a_file_that_cannot_be_read_is_a_failure_and_not_an_absence(public: Path) -> None:
-    folder = Folder(public)
+    folder = NotesFolder(public)
     written(folder, "n.md", "one")
     (public / "n.md").chmod(0)
 
@@ -251,25 +255,25 @@ def test_a_file_that_cannot_be_read_is_a_failure_and_not_an_absence(public: Path
 
 
 def test_a_folder_that_is_not_there_is_empty_only_if_that_can_be_known(public: Path) -> None:
-    absent = Folder(public / "notes").scan()
+    absent = NotesFolder(public / "notes").scan()
     assert (absent.files, absent.unreadable, absent.is_absent) == ({}, (), True)
 
-    unmounted = Folder(public / "disk" / "notes").scan()
+    unmounted = NotesFolder(public / "disk" / "notes").scan()
     assert (unmounted.unreadable, unmounted.is_absent) == (("",), True)
-    assert not Folder(public / "disk" / "notes").lacks("n.md")
-    assert Folder(public / "notes").lacks("n.md")
+    assert not NotesFolder(public / "disk" / "notes").is_surely_missing("n.md")
+    assert NotesFolder(public / "notes").is_surely_missing("n.md")
 
     (public / "notes").symlink_to("nowhere")
-    assert Folder(public / "notes").scan().unreadable == ("",)
+    assert NotesFolder(public / "notes").scan().unreadable == ("",)
     (public / "locked").mkdir()
     (public / "locked").chmod(0)
     with nobody():
-        assert Folder(public / "locked" / "notes").scan().unreadable == ("",)
-        assert Folder(public / "locked").scan().unreadable == ("",)
+        assert NotesFolder(public / "locked" / "notes").scan().unreadable == ("",)
+        assert NotesFolder(public / "locked").scan().unreadable == ("",)
     (public / "locked").chmod(0o755)
 
 
-def test_what_took_the_place_of_a_note_is_no_note(folder: Folder) -> None:
+def test_what_took_the_place_of_a_note_is_no_note(folder: NotesFolder) -> None:
     for path in ("file.md", "directory.md", "link.md", "a/n.md", "b/n.md"):
         written(folder, path, "one")
     (folder.root / "directory.md").unlink()
@@ -282,7 +286,7 @@ def test_what_took_the_place_of_a_note_is_no_note(folder: Folder) -> None:
     lacking = {
         path
         for path in ("file.md", "directory.md", "link.md", "a/n.md", "b/n.md", "c/n.md")
-        if folder.lacks(path)
+        if folder.is_surely_missing(path)
     }
 
     assert lacking == {"directory.md", "link.md", "a/n.md", "c/n.md"}
@@ -308,7 +312,7 @@ for number in range(25):
 
 
 def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
-    folder: Folder, tmp_path: Path
+    folder: NotesFolder, tmp_path: Path
 ) -> None:
     written(folder, "log.md", "")
 
@@ -343,7 +347,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: Folder) -> None:
+def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: NotesFolder) -> None:
     chance = random.Random(int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000)))
     written(folder, "n.md", "a" * 300_000)
     swept = 0
@@ -361,22 +365,22 @@ def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: Folde
         for path in folder.scan().files:
             text = found(folder, path).text
             assert text in {"a" * 300_000, "b" * 300_000}, f"{path}: {len(text)} characters"
-        swept += folder.sweep(folder.scan().drafts)
+        swept += folder.remove_dead_drafts(folder.scan().drafts)
         for path in ("a/new.md", "b/new.md"):
-            if isinstance(left := folder.read(path), Found):
+            if isinstance(left := folder.read(path), FileContent):
                 folder.delete(path, expected=left.digest)
         assert {path for path in tree(folder.root) if "." in path} == {"n.md"}
     assert swept, "no writer was killed in the middle of anything"
 
 
-def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: Folder) -> None:
-    with sandboxed_path.directory(folder.root, ()) as place:
-        with atomic_file.drafted(place, b"text", None) as (draft, _):
+def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: NotesFolder) -> None:
+    with sandboxed_path.opened_directory(folder.root, ()) as place:
+        with atomic_file.draft_file(place, b"text", None) as (draft, _):
             assert folder.scan().drafts == (draft,)
-            assert folder.sweep((draft,)) == 0
+            assert folder.remove_dead_drafts((draft,)) == 0
             assert tree(folder.root) == {draft}
         (folder.root / draft).touch()
-        assert folder.sweep((draft,)) == 1
+        assert folder.remove_dead_drafts((draft,)) == 1
         assert tree(folder.root) == set()
 
 

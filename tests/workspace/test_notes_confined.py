@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found, Moved, Written
-from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
+from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.workspace.note_files import found, tree, written
 
 SECRET = "what lies outside"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path) -> NotesFolder:
     (tmp_path / "notes").mkdir()
-    return Folder(tmp_path / "notes")
+    return NotesFolder(tmp_path / "notes")
 
 
 @pytest.fixture
@@ -75,20 +75,20 @@ NOT_IN_IT = [
 
 @pytest.mark.parametrize("path", NOT_IN_IT, ids=ascii)
 def test_a_path_that_is_not_one_of_a_note_in_the_folder_is_refused(
-    folder: Folder, outside: Path, path: str
+    folder: NotesFolder, outside: Path, path: str
 ) -> None:
-    digest = found(Folder(outside), "n.md").digest
+    digest = found(NotesFolder(outside), "n.md").digest
     written(folder, "ours.md", "ours")
     before = tree(folder.root.parent)
 
-    assert isinstance(folder.located(path), Outside)
-    assert isinstance(folder.read(path), Outside)
-    assert isinstance(folder.write(path, "x", expected=None), Outside)
-    assert isinstance(folder.write(path, "x", expected=digest), Outside)
-    assert isinstance(folder.delete(path, expected=digest), Outside)
-    assert isinstance(folder.move(path, "new.md", expected=digest), Outside)
+    assert isinstance(folder.locate(path), InvalidNotePath)
+    assert isinstance(folder.read(path), InvalidNotePath)
+    assert isinstance(folder.write(path, "x", expected=None), InvalidNotePath)
+    assert isinstance(folder.write(path, "x", expected=digest), InvalidNotePath)
+    assert isinstance(folder.delete(path, expected=digest), InvalidNotePath)
+    assert isinstance(folder.move(path, "new.md", expected=digest), InvalidNotePath)
     mine = found(folder, "ours.md").digest
-    assert isinstance(folder.move("ours.md", path, expected=mine), Outside)
+    assert isinstance(folder.move("ours.md", path, expected=mine), InvalidNotePath)
     assert tree(folder.root.parent) == before
     assert (outside / "n.md").read_text() == SECRET
 
@@ -96,17 +96,17 @@ def test_a_path_that_is_not_one_of_a_note_in_the_folder_is_refused(
 @pytest.mark.parametrize(
     "path", ["Ω/你好 мир.md", "a b/c-d_e.f.md", "👩‍💻.md", "می\u200cشد.md", "x" * 252 + ".md"]
 )
-def test_a_name_in_any_script_is_a_name(folder: Folder, path: str) -> None:
+def test_a_name_in_any_script_is_a_name(folder: NotesFolder, path: str) -> None:
     written(folder, path, "text")
 
     assert found(folder, path).text == "text"
     assert set(folder.scan().files) == {path}
 
 
-class Trusting(Folder):
+class Trusting(NotesFolder):
     """As if every link was put there just after the look at the path."""
 
-    def located(self, path: str) -> Path | Outside:
+    def located(self, path: str) -> Path | InvalidNotePath:
         return self.root / path
 
 
@@ -145,29 +145,29 @@ LINKS = [
 
 @pytest.mark.parametrize("link", LINKS)
 def test_a_link_is_refused(
-    folder: Folder, outside: Path, link: Callable[[Path, Path], None]
+    folder: NotesFolder, outside: Path, link: Callable[[Path, Path], None]
 ) -> None:
-    digest = found(Folder(outside), "n.md").digest
+    digest = found(NotesFolder(outside), "n.md").digest
     written(folder, "ours.md", "ours")
     mine = found(folder, "ours.md").digest
     link(folder.root, outside)
     before = tree(folder.root.parent)
 
-    assert isinstance(folder.read("a/n.md"), Outside)
-    assert isinstance(folder.write("a/n.md", "x", expected=digest), Outside)
-    assert isinstance(folder.write("a/n.md", "x", expected=None), Outside)
-    assert isinstance(folder.delete("a/n.md", expected=digest), Outside)
-    assert isinstance(folder.move("a/n.md", "c.md", expected=digest), Outside)
-    assert isinstance(folder.move("ours.md", "a/n.md", expected=mine), Outside)
+    assert isinstance(folder.read("a/n.md"), InvalidNotePath)
+    assert isinstance(folder.write("a/n.md", "x", expected=digest), InvalidNotePath)
+    assert isinstance(folder.write("a/n.md", "x", expected=None), InvalidNotePath)
+    assert isinstance(folder.delete("a/n.md", expected=digest), InvalidNotePath)
+    assert isinstance(folder.move("a/n.md", "c.md", expected=digest), InvalidNotePath)
+    assert isinstance(folder.move("ours.md", "a/n.md", expected=mine), InvalidNotePath)
     assert tree(folder.root.parent) == before
     assert set(folder.scan().files) <= {"ours.md", "b/n.md"}
 
 
 @pytest.mark.parametrize("link", LINKS)
 def test_a_link_that_is_put_there_between_the_look_and_the_use_leads_nowhere(
-    folder: Folder, outside: Path, link: Callable[[Path, Path], None]
+    folder: NotesFolder, outside: Path, link: Callable[[Path, Path], None]
 ) -> None:
-    digest = found(Folder(outside), "n.md").digest
+    digest = found(NotesFolder(outside), "n.md").digest
     trusting = Trusting(folder.root)
     written(folder, "ours.md", "ours")
     mine = found(folder, "ours.md").digest
@@ -186,12 +186,12 @@ def test_a_link_that_is_put_there_between_the_look_and_the_use_leads_nowhere(
             done = act()
         except FolderFailure:
             continue
-        assert done is None or done == Moved(None) or isinstance(done, Written), done
+        assert done is None or done == FileConflict(None) or isinstance(done, WrittenFile), done
     assert tree(outside) == {"n.md"}
     assert (outside / "n.md").read_text() == SECRET
 
 
-def test_no_link_that_comes_and_goes_is_ever_followed(folder: Folder, outside: Path) -> None:
+def test_no_link_that_comes_and_goes_is_ever_followed(folder: NotesFolder, outside: Path) -> None:
     """A directory and a link to another one change places as fast as they can."""
     written(folder, "a/n.md", "ours")
     digest = found(folder, "a/n.md").digest
@@ -218,8 +218,8 @@ def test_no_link_that_comes_and_goes_is_ever_followed(folder: Folder, outside: P
             except FolderFailure:
                 refused += 1
                 continue
-            refused += not isinstance(text, Found)
-            if isinstance(text, Found):
+            refused += not isinstance(text, FileContent)
+            if isinstance(text, FileContent):
                 read += 1
                 assert text.text == "ours"
     finally:
@@ -232,9 +232,11 @@ def test_no_link_that_comes_and_goes_is_ever_followed(folder: Folder, outside: P
     assert (outside / "n.md").read_text() == SECRET
 
 
-def test_the_folder_itself_may_be_reached_through_a_link(folder: Folder, tmp_path: Path) -> None:
+def test_the_folder_itself_may_be_reached_through_a_link(
+    folder: NotesFolder, tmp_path: Path
+) -> None:
     (tmp_path / "vault").symlink_to(folder.root)
-    vault = Folder(tmp_path / "vault")
+    vault = NotesFolder(tmp_path / "vault")
 
     written(vault, "a/n.md", "text")
 

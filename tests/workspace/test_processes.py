@@ -55,11 +55,11 @@ def test_those_that_led_to_a_process_are_listed_nearest_first(way: str) -> None:
 
 def test_a_process_is_told_from_a_later_one_with_its_number(way: str) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    (found,) = processes.running([child.pid])
+    (found,) = processes.running_processes([child.pid])
     child.communicate(b"\n")
 
     assert found.started != processes.ancestors(os.getpid())[0].started, way
-    assert processes.running([child.pid]) == []
+    assert processes.running_processes([child.pid]) == []
 
 
 def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,11 +67,11 @@ def test_where_the_system_does_not_tell_nothing_is_known(monkeypatch: pytest.Mon
     monkeypatch.setattr(processes, "PS", "no-such-program")
 
     assert processes.ancestors(os.getpid()) == []
-    assert processes.running([os.getpid()]) == []
+    assert processes.running_processes([os.getpid()]) == []
 
 
 def test_what_ps_says_is_read() -> None:
-    found = processes.read_ps(PS)
+    found = processes.parse_ps(PS)
 
     assert {pid: (child.process.name, child.parent) for pid, child in found.items()} == {
         1: ("launchd", 0),

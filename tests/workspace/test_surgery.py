@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
-from interlock.workspace.files.file_replacement import FileMoved
-from interlock.workspace.files.json_patch import BOM, Edit, NotUsable, Splice
+from interlock.workspace.files.file_replacement import FileChangedMeanwhile
+from interlock.workspace.files.json_patch import BOM, Edit, Splice, UnusableJson
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just(0.5)
 values = st.recursive(
@@ -74,7 +74,7 @@ def joined(found: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[str, A
 
 
 def grafted(text: str, addition: Mapping[str, Json]) -> Edit:
-    edit = json_patch.graft(text, addition)
+    edit = json_patch.insert(text, addition)
     assert isinstance(edit, Edit)
     return edit
 
@@ -90,13 +90,13 @@ def meaning(text: str) -> Any:
 def test_what_is_put_in_means_what_was_meant_and_cut_out_again_it_leaves_no_trace(
     text: str, addition: dict[str, Json]
 ) -> None:
-    edit = json_patch.graft(text, addition)
+    edit = json_patch.insert(text, addition)
     wanted = joined(meaning(text), addition)
 
-    assert isinstance(edit, NotUsable) == (wanted is None)
+    assert isinstance(edit, UnusableJson) == (wanted is None)
     if isinstance(edit, Edit):
         assert meaning(edit.text) == wanted
-        assert json_patch.cut(edit.text, edit.splices) == text
+        assert json_patch.cut_splices(edit.text, edit.splices) == text
         assert len(edit.text) == len(text) + sum(len(splice.text) for splice in edit.splices)
 
 
@@ -115,7 +115,7 @@ def test_what_is_removed_is_gone_and_nothing_else_is(text: str, data: st.DataObj
     else:
         del found[name]
 
-    rest = json_patch.remove(text, [path], made=())
+    rest = json_patch.remove(text, [path], created_paths=())
 
     assert meaning(rest) == found
     assert len(rest) < len(text)
@@ -166,14 +166,14 @@ def test_what_is_put_in_looks_like_what_is_around_it(text: str, wanted: str) -> 
     ],
 )
 def test_what_cannot_be_operated_on_is_left_alone_with_the_reason(text: str, what: str) -> None:
-    refused = json_patch.graft(text, {"m": {"x": [1]}})
+    refused = json_patch.insert(text, {"m": {"x": [1]}})
 
-    assert isinstance(refused, NotUsable)
+    assert isinstance(refused, UnusableJson)
     assert refused.what.startswith(what)
 
 
 def test_a_text_that_is_not_utf8_is_told_where() -> None:
-    assert json_patch.decode(b'{"a": "\xff"}') == NotUsable("is not UTF-8 (byte 7)")
+    assert json_patch.decode(b'{"a": "\xff"}') == UnusableJson("is not UTF-8 (byte 7)")
 
 
 def test_large_and_odd_texts_are_no_trouble() -> None:
@@ -183,14 +183,14 @@ def test_large_and_odd_texts_are_no_trouble() -> None:
     edit = grafted(text, {"m": {"x": [1]}})
 
     assert edit.text == text[:-1] + ', "m": {"x": [1]}}'
-    assert json_patch.cut(edit.text, edit.splices) == text
+    assert json_patch.cut_splices(edit.text, edit.splices) == text
 
 
 def test_a_splice_is_found_again_wherever_it_went() -> None:
     edit = grafted('{\n  "a": 1\n}\n', {"m": {"x": [1]}})
     moved = edit.text.replace('"a": 1', '"before": [1, 2, 3],\n  "a": 1')
 
-    assert json_patch.cut(moved, edit.splices) == '{\n  "before": [1, 2, 3],\n  "a": 1\n}\n'
+    assert json_patch.cut_splices(moved, edit.splices) == '{\n  "before": [1, 2, 3],\n  "a": 1\n}\n'
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,15 @@ def test_a_splice_that_was_touched_is_not_cut(before: str, after: str) -> None:
     touched = edit.text.replace(before, after)
     assert touched != edit.text
 
-    assert json_patch.cut(touched, edit.splices) is None
+    assert json_patch.cut_splices(touched, edit.splices) is None
 
 
 def test_a_splice_that_is_there_twice_is_not_cut() -> None:
     assert (
-        json_patch.cut('{"a": 1, "b": {"q": 0, "b": 2}, "b": 2}', [Splice(0, ', "b": 2')]) is None
+        json_patch.cut_splices('{"a": 1, "b": {"q": 0, "b": 2}, "b": 2}', [Splice(0, ', "b": 2')])
+        is None
     )
-    assert json_patch.cut('{"a": 1, "b": 2}', [Splice(0, ', "b": 2')]) == '{"a": 1}'
+    assert json_patch.cut_splices('{"a": 1, "b": 2}', [Splice(0, ', "b": 2')]) == '{"a": 1}'
 
 
 @pytest.mark.parametrize(
@@ -237,8 +238,8 @@ def test_what_becomes_empty_goes_only_if_it_came_with_us(
 def test_a_document_that_came_with_us_goes_as_a_whole() -> None:
     text = '{ "m": {"x": [1]} }'
 
-    assert json_patch.remove(text, [("m", "x", 0)], made=((),)) == ""
-    assert json_patch.remove(text, [("m", "x", 0)], made=None) == "{}"
+    assert json_patch.remove(text, [("m", "x", 0)], created_paths=((),)) == ""
+    assert json_patch.remove(text, [("m", "x", 0)], created_paths=None) == "{}"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_items_go_with_one_of_their_commas(doomed: list[int], wanted: str) -> No
 
     paths = [("a", place) for place in doomed]
 
-    assert json_patch.remove(text, paths, made=()) == f'{{"a": {wanted}}}'
+    assert json_patch.remove(text, paths, created_paths=()) == f'{{"a": {wanted}}}'
 
 
 def test_a_file_keeps_its_mode_and_owner_and_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -284,11 +285,11 @@ def test_a_file_that_somebody_else_wrote_meanwhile_is_left_alone(tmp_path: Path)
     file = tmp_path / "a.json"
     file.write_bytes(b"theirs")
 
-    with pytest.raises(FileMoved):
+    with pytest.raises(FileChangedMeanwhile):
         file_replacement.replace(file, b"read before", b"ours")
-    with pytest.raises(FileMoved):
+    with pytest.raises(FileChangedMeanwhile):
         file_replacement.replace(file, None, b"ours")
-    with pytest.raises(FileMoved):
+    with pytest.raises(FileChangedMeanwhile):
         file_replacement.delete(file, b"read before")
 
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [

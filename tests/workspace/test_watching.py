@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 def watch(root: Path) -> Iterator[Watch]:
     found = Watch(root)
     found.arm()
-    if not found.can_tell:
+    if not found.is_complete:
         pytest.skip("NOT TESTED: other processes use all the inotify that a user may have")
     yield found
     found.close()
@@ -89,12 +89,12 @@ def test_what_is_in_a_directory_that_came_later_counts_after_the_next_look(
 def test_what_we_did_ourselves_is_overlooked_and_nothing_else(root: Path, watch: Watch) -> None:
     (root / "a" / ".draft").write_text("text")
     (root / "a" / ".draft").replace(root / "a" / "mine.md")
-    watch.overlook({"a/mine.md"})
+    watch.acknowledge_own_writes({"a/mine.md"})
     assert watch.is_quiet()
 
     (root / "a" / "mine.md").write_text("mine")
     (root / "m.md").write_text("theirs")
-    watch.overlook({"a/mine.md"})
+    watch.acknowledge_own_writes({"a/mine.md"})
 
     assert not watch.is_quiet()
 
@@ -116,7 +116,7 @@ def test_more_changes_than_the_kernel_keeps_are_a_change(root: Path, watch: Watc
         os.utime(root / "a" / "b" / "n.md", ns=(number, number))
         os.utime(root / "m.md", ns=(number, number))
 
-    watch.overlook({"a/b/n.md", "m.md"})
+    watch.acknowledge_own_writes({"a/b/n.md", "m.md"})
     assert not watch.is_quiet() or kept > 40_000
 
 
@@ -145,4 +145,4 @@ def test_watches_that_were_forgotten_are_given_back(root: Path) -> None:
 
     another = Watch(root)
     another.arm()
-    assert another.can_tell
+    assert another.is_complete

@@ -17,7 +17,7 @@ from interlock.store.open_store import STORE_FILE, open_store
 from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.catalogue import Catalogue
-from interlock.workspace.projects.settings import store_in
+from interlock.workspace.projects.settings import store_url_in
 
 
 class Clock(Protocol):
@@ -108,7 +108,7 @@ def store_url(home: Path, environment: Mapping[str, str]) -> str:
     if chosen := environment.get("INTERLOCK_STORE"):
         return chosen
     try:
-        return store_in(home / "config.toml")
+        return store_url_in(home / "config.toml")
     except SettingsBroken as broken:
         raise StoreUnusable(
             f"It is not certain where the store is: {broken}",

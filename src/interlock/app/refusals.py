@@ -9,13 +9,13 @@ from interlock.core.protocol import gated_session
 from interlock.core.session import decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
-from interlock.workspace.projects.catalogue import Broken
+from interlock.workspace.projects.catalogue import BrokenEntry
 
 
 class NoSuchWorkflow(msgspec.Struct, frozen=True):
     workflow: WorkflowId
     available: tuple[WorkflowId, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenEntry, ...]
     """Files that do not validate: the one asked for may be among them."""
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from interlock.app.catalogue import authoring
 from interlock.app.catalogue.workflow_files import (
-    Entry,
-    Place,
+    CatalogueEntry,
+    CatalogueLocation,
     check_file,
     find_workflow,
     list_workflows,
@@ -182,7 +182,7 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
     print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
 
 
-def _found(app: App, workflow_id: str, *, as_json: bool) -> Entry:
+def _found(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
     entry = find_workflow(app, Path.cwd(), WorkflowId(workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         refuse(explain(entry), as_json=as_json)
@@ -240,7 +240,7 @@ def _print_problems(problems: tuple[Problem, ...]) -> None:
         print(f"  {found.severity} ({found.rule}): {found}")
 
 
-def _described(entry: Entry) -> dict[str, object]:
+def _described(entry: CatalogueEntry) -> dict[str, object]:
     found = entry.workflow
     return {
         "id": found.id,
@@ -257,5 +257,5 @@ def _described(entry: Entry) -> dict[str, object]:
     }
 
 
-def _placed(place: Place) -> dict[str, str]:
+def _placed(place: CatalogueLocation) -> dict[str, str]:
     return {"origin": place.origin, "path": str(place.path)}

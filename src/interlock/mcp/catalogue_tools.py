@@ -69,7 +69,7 @@ def _list(app: App, arguments: ListArguments) -> ToolResult:
     return ToolResult(answer, _list_text(answer, is_short=is_short))
 
 
-def _listed(entry: workflow_files.Entry, *, is_short: bool) -> ListedWorkflow:
+def _listed(entry: workflow_files.CatalogueEntry, *, is_short: bool) -> ListedWorkflow:
     workflow = entry.workflow
     if is_short:
         return ListedWorkflow(workflow.id, workflow.name)

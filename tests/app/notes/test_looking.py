@@ -13,7 +13,7 @@ from interlock.core.notes import edits
 from interlock.store.failures import StoreBusy
 from interlock.workspace.files import atomic_file
 from interlock.workspace.files.folder_watch import Watch
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.desk import Desk
 
 
@@ -44,7 +44,7 @@ def test_who_saves_a_file_in_the_moment_of_our_change_is_noticed(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = desk.file("n.md", "text\n")
-    whole = atomic_file.replaced
+    whole = atomic_file.replace_file
 
     def an_editor_comes_after(*arguments: Any) -> Any:
         written = whole(*arguments)
@@ -63,9 +63,9 @@ def test_a_file_that_comes_back_before_its_row_is_removed_keeps_it(
 ) -> None:
     path = desk.file("n.md", "text\n")
     assert desk.found("text") == ["n.md"]
-    scan = Folder.scan
+    scan = NotesFolder.scan
 
-    def git_is_at_work(folder: Folder) -> Any:
+    def git_is_at_work(folder: NotesFolder) -> Any:
         path.unlink()
         found = scan(folder)
         path.write_text("text\n")
@@ -73,7 +73,7 @@ def test_a_file_that_comes_back_before_its_row_is_removed_keeps_it(
 
     desk.notes.mark_stale()
     with monkeypatch.context() as moment:
-        moment.setattr(Folder, "scan", git_is_at_work)
+        moment.setattr(NotesFolder, "scan", git_is_at_work)
         assert desk.notes.refresh(app).removed == 0
 
     assert desk.notes.index.by_path("n.md")
@@ -104,7 +104,7 @@ def test_what_nobody_told_of_is_noticed_after_a_while(
 def test_a_writer_at_work_keeps_no_reader_waiting(app: App, desk: Desk) -> None:
     desk.file("n.md", "text\n")
     assert desk.found("text") == ["n.md"]
-    draft = desk.file(f"{atomic_file.DRAFT}0123{atomic_file.DRAFT_SUFFIX}", "half")
+    draft = desk.file(f"{atomic_file.DRAFT_PREFIX}0123{atomic_file.DRAFT_SUFFIX}", "half")
     (lock,) = (app.home / "notes").glob("*.lock")
 
     def waits(_: float) -> None:

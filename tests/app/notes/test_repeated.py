@@ -77,7 +77,7 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
 ) -> None:
     path = desk.file("n.md", "text\n")
     call = request_key("edit_note", "somebody", ["n"], None)
-    whole = atomic_file.replaced
+    whole = atomic_file.replace_file
 
     def an_editor_was_faster(*arguments: Any) -> Any:
         path.write_text("by an editor\n")

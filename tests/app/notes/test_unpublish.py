@@ -18,7 +18,7 @@ from interlock.core.notes.note import Metadata
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.views.session_note import CURRENT_SESSION_NOTE, KEEP_MARKER, SessionNotePage
 from interlock.store.failures import StoreFull
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.desk import Desk
 from tests.unprivileged import nobody, place_of_nobody
 
@@ -100,7 +100,7 @@ def test_a_note_that_cannot_be_deleted_is_named_and_stays_in_the_index(
     assert path in known
 
 
-class Raced(Folder):
+class Raced(NotesFolder):
     """Somebody writes into each note in the moment before it is deleted."""
 
     def delete(self, path: str, *, expected: str) -> Any:

@@ -172,7 +172,9 @@ def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession
             found[session] = stream.head.attended
     active = {name: at for name, at in found.items() if at.status == "active"} or found
     if len(active) > 1:
-        running = {(client.host, client.conversation) for client in clients.running(app.home)}
+        running = {
+            (client.host, client.conversation) for client in clients.running_clients(app.home)
+        }
         going_on = {s: at for s, at in active.items() if _may_be_in_use(app, s, at, running)}
         active = going_on or active
     return _only_session(

@@ -8,7 +8,7 @@ from interlock.core.ids import WorkflowId
 from interlock.core.workflow.compiler import compile_content
 from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.problems import InvalidWorkflow
-from interlock.workspace.projects.catalogue import BUNDLED
+from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY
 
 SCHEMA_NAME = "workflow.schema.json"
 
@@ -33,7 +33,9 @@ def write_starter_workflow(
         return AuthoringRefusal(
             str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case."
         )
-    if (BUNDLED / f"{workflow}.json").exists() or workflow.startswith(("interlock.", "wr.")):
+    if (BUNDLED_DIRECTORY / f"{workflow}.json").exists() or workflow.startswith(
+        ("interlock.", "wr.")
+    ):
         return AuthoringRefusal(
             f"`{workflow}` is the id of a workflow that comes from elsewhere",
             "Choose another name, like `my.name`.",

@@ -15,20 +15,20 @@ from interlock.store.lock import WriteLock
 from interlock.workspace.git.checkout import (
     SourceFailure,
     UrlFault,
-    leads_below,
+    is_directory_below,
     path_is_sound,
     ref_is_sound,
     url_fault,
 )
 from interlock.workspace.projects import sources
-from interlock.workspace.projects.sources import Kind, Source
+from interlock.workspace.projects.sources import Source, SourceKind
 
 
 class SourceRow(msgspec.Struct, frozen=True):
     """A source as it is listed."""
 
     name: str
-    kind: Kind
+    kind: SourceKind
     location: str
     ref: str | None
     path: str | None
@@ -43,7 +43,7 @@ class SyncOutcome(msgspec.Struct, frozen=True):
     """What came of a sync. With an `error` what was there before is still in use."""
 
     name: str
-    kind: Kind
+    kind: SourceKind
     before: str | None
     commit: str | None
     changed: int = 0
@@ -153,7 +153,7 @@ def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
                 row = _row(home, source)
                 sources.save(home, tuple(other for other in known if other != source))
                 if source.kind == "git":
-                    sources.forget(home, name)
+                    sources.remove_checkouts(home, name)
                 return row
     return NoSuchSource(name, tuple(source.name for source in known))
 
@@ -257,12 +257,14 @@ def _requested_source(
         if not path_is_sound(path):
             return PathUnusable(path)
         path = str(PurePosixPath(path))
-        if kind == "directory" and not leads_below(Path(place), path):
+        if kind == "directory" and not is_directory_below(Path(place), path):
             return PathUnusable(path)
     return Source(chosen, kind, place, ref, path)
 
 
-def _recognise_location(location: str, ref: str | None) -> tuple[Kind, str] | LocationUnusable:
+def _recognise_location(
+    location: str, ref: str | None
+) -> tuple[SourceKind, str] | LocationUnusable:
     fault = url_fault(location)
     if fault in (None, "address"):
         # Whoever names a ref means the repository, and a bare one holds no files to read.

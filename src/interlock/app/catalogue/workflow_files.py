@@ -15,21 +15,27 @@ from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
 from interlock.core.workflow.compiled import PinnedWorkflow, decode_workflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.store.log import WorkflowUsage
-from interlock.workspace.projects.catalogue import Broken, Entry, Place, content_of, is_routine
+from interlock.workspace.projects.catalogue import (
+    BrokenEntry,
+    CatalogueEntry,
+    CatalogueLocation,
+    is_routine,
+    read_workflow_content,
+)
 
 if TYPE_CHECKING:
     from interlock.core.workflow.compiler import Compilation
 
 __all__ = [
-    "Broken",
-    "Entry",
+    "BrokenEntry",
+    "CatalogueEntry",
     "WorkflowListing",
-    "Place",
+    "CatalogueLocation",
     "WorkflowUsage",
     "WorkflowFile",
     "check_content",
     "check_file",
-    "content_of",
+    "read_workflow_content",
     "find_workflow",
     "workflow_handle",
     "is_routine",
@@ -43,8 +49,8 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class WorkflowListing(msgspec.Struct, frozen=True):
-    entries: tuple[Entry, ...]
-    broken: tuple[Broken, ...]
+    entries: tuple[CatalogueEntry, ...]
+    broken: tuple[BrokenEntry, ...]
     tags: dict[str, int]
     """How many workflows carry each tag, before any filter."""
 
@@ -52,16 +58,16 @@ class WorkflowListing(msgspec.Struct, frozen=True):
 class WorkflowFile(msgspec.Struct, frozen=True):
     """A file as it can be looked at: valid or not, in use or hidden by another."""
 
-    place: Place
+    place: CatalogueLocation
     workflow: WorkflowId | None
     """Its id, where the file can be read so far."""
     problems: tuple[Problem, ...]
     """Warnings, or what keeps it from being a workflow."""
     compiled: "Compilation | None" = None
-    hidden_by: Place | None = None
+    hidden_by: CatalogueLocation | None = None
     """The file with the same id that counts instead."""
-    shadows: tuple[Place, ...] = ()
-    broken: tuple[Place, ...] = ()
+    shadows: tuple[CatalogueLocation, ...] = ()
+    broken: tuple[CatalogueLocation, ...] = ()
     """Files that seem to be meant for this id and are not valid."""
 
     @property
@@ -80,7 +86,9 @@ def list_workflows(
     return WorkflowListing(tuple(chosen), tuple(broken), dict(sorted(counts.items())))
 
 
-def find_workflow(app: App, workspace: Path, workflow: WorkflowId) -> Entry | NoSuchWorkflow:
+def find_workflow(
+    app: App, workspace: Path, workflow: WorkflowId
+) -> CatalogueEntry | NoSuchWorkflow:
     entries, broken = app.catalogue.entries(workspace, only=workflow)
     for entry in entries:
         if entry.workflow.id == workflow:
@@ -105,7 +113,7 @@ def find_workflow_file(
     return NoSuchWorkflow(WorkflowId(id_or_handle), known, tuple(broken))
 
 
-def workflow_handle(place: Place) -> str:
+def workflow_handle(place: CatalogueLocation) -> str:
     """Names a file in an address without saying where it lies; no id begins so."""
     named = place.origin.encode() + b"\0" + os.fsencode(place.path)
     return f"~{hashlib.sha256(named).hexdigest()[:16]}"
@@ -140,7 +148,7 @@ def check_file(app: App, workspace: Path, path: Path) -> "Compilation | InvalidW
     Raises:
         OSError: the file cannot be read.
     """
-    return app.catalogue.check(workspace, path)
+    return app.catalogue.check_file(workspace, path)
 
 
 def _find_by_handle(
@@ -160,7 +168,7 @@ def _find_by_handle(
     return NoSuchWorkflow(WorkflowId(requested_handle), known, tuple(broken))
 
 
-def _valid_file(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
+def _valid_file(entry: CatalogueEntry, broken: tuple[CatalogueLocation, ...]) -> WorkflowFile:
     from interlock.core.workflow.compiler import Compilation  # noqa: PLC0415 (20 ms)
 
     compiled = Compilation(entry.workflow, entry.pinned, entry.warnings)
@@ -174,15 +182,15 @@ def _valid_file(entry: Entry, broken: tuple[Place, ...]) -> WorkflowFile:
     )
 
 
-def _invalid_file(file: Broken) -> WorkflowFile:
+def _invalid_file(file: BrokenEntry) -> WorkflowFile:
     return WorkflowFile(file.place, file.workflow, file.problems)
 
 
 def _hidden_file(
-    app: App, workspace: Path | None, place: Place, hiding_entry: Entry
+    app: App, workspace: Path | None, place: CatalogueLocation, hiding_entry: CatalogueEntry
 ) -> WorkflowFile:
     try:
-        found = app.catalogue.check(workspace, place.path)
+        found = app.catalogue.check_file(workspace, place.path)
     except OSError as error:
         found = InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
     name, hidden_by = hiding_entry.workflow.id, hiding_entry.place
@@ -196,7 +204,7 @@ def check_content(app: App, workspace: Path, content: bytes) -> "Compilation | I
     return app.catalogue.check_content(workspace, content)
 
 
-def _matches_filter(entry: Entry, tags: tuple[str, ...], query: str) -> bool:
+def _matches_filter(entry: CatalogueEntry, tags: tuple[str, ...], query: str) -> bool:
     workflow = entry.workflow
     if tags and not set(tags) & set(workflow.tags):
         return False

@@ -50,8 +50,8 @@ def add(
     made = Bypass(f"byp_{name}", rule, reason, at_ms, where, until_ms)
     with lock_grants(home):
         # What is over is of no use to anybody: the gate's journal says where it was used.
-        still = (known for known in grants.bypasses(home) if not is_expired(known, at_ms))
-        grants.keep_bypasses(home, (*still, made))
+        still = (known for known in grants.load_bypasses(home) if not is_expired(known, at_ms))
+        grants.save_bypasses(home, (*still, made))
     return made
 
 
@@ -61,7 +61,7 @@ def all_bypasses(home: Path) -> tuple[Bypass, ...]:
     Raises:
         SettingsBroken: our own list cannot be used.
     """
-    return grants.bypasses(home)
+    return grants.load_bypasses(home)
 
 
 def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
@@ -72,10 +72,10 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
         StoreFailure: it cannot be kept.
     """
     with lock_grants(home):
-        known = grants.bypasses(home)
+        known = grants.load_bypasses(home)
         for bypass in known:
             if bypass.id == bypass_id:
-                grants.keep_bypasses(home, tuple(one for one in known if one != bypass))
+                grants.save_bypasses(home, tuple(one for one in known if one != bypass))
                 return bypass
     return NoSuchBypass(bypass_id)
 

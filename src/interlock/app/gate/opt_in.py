@@ -24,7 +24,7 @@ def opt_in(directory: Path, profile: str) -> OptedInProject:
     """
     chosen: Profile = PROFILES[PROFILES.index(profile)]  # pyright: ignore[reportArgumentType]
     made = project.opt_in(directory, chosen)
-    project.exclude(directory, f"{logbooks.DIRECTORY}/")
+    project.exclude_from_git(directory, f"{logbooks.DIRECTORY}/")
     if made is not None:
         return OptedInProject(directory, chosen, is_new=True)
     return OptedInProject(directory, project.policy_in(directory).profile, is_new=False)

@@ -39,7 +39,7 @@ def load_effective_policy(home: Path, root: Path, *, at_ms: int) -> EffectivePol
     asked = project.policy_in(root)
     faults: list[str] = []
     try:
-        chosen = settings.gate_in(home / "config.toml")
+        chosen = settings.user_policy_in(home / "config.toml")
         bypasses = _active_bypasses(home, root, at_ms)
     except SettingsBroken as broken:
         chosen, bypasses = UserPolicy(), ()
@@ -70,7 +70,9 @@ def is_policy_trusted(home: Path, root: Path, project_policy: ProjectPolicy) -> 
         SettingsBroken: what the user has trusted cannot be read.
     """
     wanted = (str(root), project_policy.digest)
-    return any((known.root, known.digest) == wanted for known in grants.trusted(home))
+    return any(
+        (known.root, known.digest) == wanted for known in grants.load_trusted_checkouts(home)
+    )
 
 
 def policy_remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def policy_remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
 
 
 def _active_bypasses(home: Path, root: Path, at_ms: int) -> tuple[Bypass, ...]:
-    every = grants.bypasses(home)
+    every = grants.load_bypasses(home)
     return tuple(bypass for bypass in every if bypass.is_active_in(str(root), at_ms=at_ms))
 
 

@@ -17,7 +17,7 @@ from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import spool
-from interlock.workspace.machine.spool import Line
+from interlock.workspace.machine.spool import JournalLine
 
 OVERRIDE_FILE = "gate-off"
 OVERRIDE_MS = 3_600_000  # an hour, then the gate is on again by itself
@@ -68,7 +68,7 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
     decision, state = verdict.decision, verdict.state
     if decision.answer == "allow" and not decision.opened:
         return ""
-    line = Line(
+    line = JournalLine(
         id=verdict.id,
         at_ms=_now_ms(),
         host=call.host,
@@ -87,18 +87,18 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
     try:
         if said := _due_notice(home, verdict.effective_policy.notice_limit, line):
             line = msgspec.structs.replace(line, notice=said, root=str(verdict.root))
-        spool.leave(home, line)
+        spool.append_line(home, line)
     except OSError:
         return ""
     return line.notice
 
 
-def _due_notice(home: Path, limit: notice.NoticeLimit, line: Line) -> str:
+def _due_notice(home: Path, limit: notice.NoticeLimit, line: JournalLine) -> str:
     """Two hooks at the same moment may both raise one; nobody waits for that to be prevented."""
     if line.answer != "deny":
         return ""
 
-    def what(one: Line) -> tuple[str, ...]:
+    def what(one: JournalLine) -> tuple[str, ...]:
         return one.event, one.answer, one.host, one.host_session, one.rule, one.tool
 
     equal = [known for known in spool.tail(home) if what(known) == what(line)]
@@ -106,7 +106,7 @@ def _due_notice(home: Path, limit: notice.NoticeLimit, line: Line) -> str:
     return notice.due_notice([x.at_ms for x in equal], noticed, limit, now_ms=line.at_ms)
 
 
-def journal_lines(home: Path) -> list[Line]:
+def journal_lines(home: Path) -> list[JournalLine]:
     """What hooks have left, oldest first."""
     return list(spool.lines(home))
 
@@ -142,9 +142,9 @@ def active_override(home: Path) -> GateOverride | None:
 def journal_event(home: Path, host: str, event: str, host_session: str, tool: str) -> None:
     """Leave a line about something that has happened."""
     at_ms = _now_ms()
-    line = Line(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
+    line = JournalLine(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
     try:
-        spool.leave(home, line)
+        spool.append_line(home, line)
     except OSError:
         return
 

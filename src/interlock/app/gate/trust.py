@@ -11,9 +11,9 @@ from interlock.core.gate import trust as core
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
-from interlock.workspace.files.file_replacement import FileMoved
+from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import grants
-from interlock.workspace.machine.grants import Trusted
+from interlock.workspace.machine.grants import TrustedCheckout
 from interlock.workspace.projects import project, settings
 
 
@@ -53,8 +53,12 @@ def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
     """
     asked = project.policy_in(root)
     with lock_grants(home):
-        others = tuple(known for known in grants.trusted(home) if known.root != str(root))
-        grants.keep_trusted(home, (*others, Trusted(str(root), asked.digest, at_ms)))
+        others = tuple(
+            known for known in grants.load_trusted_checkouts(home) if known.root != str(root)
+        )
+        grants.save_trusted_checkouts(
+            home, (*others, TrustedCheckout(str(root), asked.digest, at_ms))
+        )
     return TrustStatus(str(root), is_trusted=True, loosens=_loosening_settings(asked, root))
 
 
@@ -66,9 +70,9 @@ def revoke(home: Path, root: Path) -> bool:
         StoreFailure: it cannot be kept.
     """
     with lock_grants(home):
-        known = grants.trusted(home)
+        known = grants.load_trusted_checkouts(home)
         others = tuple(one for one in known if one.root != str(root))
-        grants.keep_trusted(home, others)
+        grants.save_trusted_checkouts(home, others)
     return others != known
 
 
@@ -87,7 +91,7 @@ def lock_grants(home: Path) -> Generator[None]:
                 yield
         finally:
             lock.close()
-    except (OSError, FileMoved) as error:
+    except (OSError, FileChangedMeanwhile) as error:
         why = error.strerror if isinstance(error, OSError) else "somebody else writes there"
         raise StoreUnusable(
             f"`{home}` cannot be written: {why}",

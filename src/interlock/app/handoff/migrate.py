@@ -36,7 +36,7 @@ from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.projects import handoff_files, project
 
 NOTE_NAME_PREFIX = "handoff"
@@ -77,7 +77,7 @@ def migrate_handoff(
 ) -> MigrationReport | NoteRefusal:
     """What cannot be done at all is said before anything is written."""
     try:
-        text = handoff_files.text_of(path)
+        text = handoff_files.read_handoff(path)
     except FileUnreadable as unreadable:
         return HandoffFileUnusable(str(path), str(unreadable))
     source = _source_name(path, notes.root)
@@ -125,7 +125,7 @@ def _leftover_note_name(app: App, notes: OpenedNotes, content: str) -> str:
     rows = notes.index.find_by_glob(glob_of(f"{NOTE_NAME_PREFIX}-*"), limit=NAMES_MAX)
     for row in rows:
         found = notes.folder.read(row.path)
-        body = frontmatter.read(found.text)[1] if isinstance(found, Found) else ""
+        body = frontmatter.read(found.text)[1] if isinstance(found, FileContent) else ""
         if body.strip("\r\n") == content.strip("\r\n"):
             return row.title
     there = {row.path for row in rows}

@@ -17,7 +17,7 @@ from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.note import Note
 from interlock.store.notes.rows import NoteRow
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 
 NOTES_MAX = 100
 _WORK_TYPES = ("feature", "task")
@@ -65,7 +65,7 @@ def _is_open_work(row: NoteRow, feature: str) -> bool:
 def _parse_notes(notes: OpenedNotes, rows: list[NoteRow]) -> Iterator[Note]:
     for row in rows:
         found = notes.folder.read(row.path)
-        if isinstance(found, Found):
+        if isinstance(found, FileContent):
             yield parse_note(found.text, path=row.path)
 
 

@@ -17,7 +17,7 @@ from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
-from interlock.workspace.files.json_patch import NotUsable
+from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.machine import install_manifest, spool
 from interlock.workspace.projects import project
 
@@ -123,8 +123,8 @@ def _read(path: Path) -> dict[str, Json] | Check | None:
     if content is None:
         return None
     text = json_patch.decode(content)
-    found = text if isinstance(text, NotUsable) else json_patch.read(text)
-    if isinstance(found, NotUsable):
+    found = text if isinstance(text, UnusableJson) else json_patch.read(text)
+    if isinstance(found, UnusableJson):
         hint = "Correct the file: Claude Code takes nothing from it as it is."
         return Check("settings", f"`{path}` {found.what}", hint)
     assert not isinstance(found, str), "a text was read into what it holds"
@@ -368,7 +368,7 @@ def _check_hooks_heard(
     try:
         installs = install_manifest.load(home)
         for scope, place in (("project", root), ("user", Path.home())):
-            if known := install_manifest.find(installs, HOST, scope, place):
+            if known := install_manifest.find_install(installs, HOST, scope, place):
                 since = max(since, known.at_ms)
         if any(
             line.host == HOST

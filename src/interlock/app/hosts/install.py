@@ -28,9 +28,9 @@ from interlock.app.hosts.install_plan import (
 from interlock.core.canonical import Json
 from interlock.store.lock import WriteLock
 from interlock.workspace.files import file_replacement
-from interlock.workspace.files.file_replacement import FileMoved
+from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import install_manifest
-from interlock.workspace.machine.install_manifest import Entry, Install
+from interlock.workspace.machine.install_manifest import Install, InstalledFile
 from interlock.workspace.projects import project
 
 HOST = claude_code.HOST
@@ -115,7 +115,7 @@ def install(
         if done.opts_in:
             opt_in.opt_in(root, "standard")
         known = install_manifest.load(home)
-        old = install_manifest.find(known, HOST, scope, root)
+        old = install_manifest.find_install(known, HOST, scope, root)
         new = Install(HOST, scope, str(root), at_ms, files)
         if done.changes or old is None:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
@@ -141,7 +141,7 @@ def uninstall(
             return done
         _carry_out(done.changes)
         known = install_manifest.load(home)
-        old = install_manifest.find(known, HOST, scope, root)
+        old = install_manifest.find_install(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
             _remember(home, tuple(x for x in known if x != old))
@@ -201,9 +201,9 @@ def _compile_fast_hook(done: InstallReport, program: Program) -> InstallReport:
 
 def _plan_install(
     home: Path, scope: Scope, root: Path, program: Program
-) -> tuple[InstallReport | InstallRefusal, tuple[Entry, ...]]:
+) -> tuple[InstallReport | InstallRefusal, tuple[InstalledFile, ...]]:
     places = claude_code.places(scope, root)
-    old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
+    old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
         put_hooks(Job(places.settings, claude_code.hooks_in), program, old),
         put_server(Job(places.servers, claude_code.servers_in), program, old),
@@ -222,7 +222,7 @@ def _plan_install(
 
 def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
     places = claude_code.places(scope, root)
-    old = install_manifest.find(install_manifest.load(home), HOST, scope, root)
+    old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
         take_json(Job(places.settings, claude_code.hooks_in), old),
         take_json(Job(places.servers, claude_code.servers_in), old),
@@ -256,7 +256,7 @@ def _carry_out(changes: Sequence[FileChange]) -> None:
                 file_replacement.replace(change.path, change.before, change.after)
             elif change.before is not None:
                 file_replacement.delete(change.path, change.before)
-        except FileMoved:
+        except FileChangedMeanwhile:
             raise InstallFailed(
                 f"Somebody else wrote `{change.path}` at the same moment",
                 "It was left alone. Repeat the command; that does what is still to be done.",
@@ -272,7 +272,7 @@ def _carry_out(changes: Sequence[FileChange]) -> None:
 def _remember(home: Path, installs: tuple[Install, ...]) -> None:
     try:
         install_manifest.save(home, installs)
-    except (OSError, FileMoved) as error:
+    except (OSError, FileChangedMeanwhile) as error:
         hint = "Put that right, and repeat the command."
         raise InstallFailed(
             f"`{home / install_manifest.FILE}` cannot be written: {error}", hint

@@ -10,9 +10,9 @@ from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import JsonPath, Program
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
-from interlock.workspace.files.json_patch import NotUsable
+from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.machine import install_manifest
-from interlock.workspace.machine.install_manifest import Entry, Install
+from interlock.workspace.machine.install_manifest import Install, InstalledFile
 
 REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat."
 
@@ -49,7 +49,7 @@ class _File(NamedTuple):
 
 class FilePlan(NamedTuple):
     change: FileChange | None = None
-    entry: Entry | None = None
+    entry: InstalledFile | None = None
     note: str = ""
 
 
@@ -85,21 +85,21 @@ def _plan_insertion(
 ) -> FilePlan | InstallRefusal:
     known = old.entry(job.path) if old else None
     base, _ = _without_ours(job, file, known)
-    edit = json_patch.graft(base, addition)
-    if isinstance(edit, NotUsable):
+    edit = json_patch.insert(base, addition)
+    if isinstance(edit, UnusableJson):
         return _refuse_unusable(job.path, edit)
     existed = file.content is not None and (known is None or known.existed)
     after = edit.text.encode()
     made = [str(directory) for directory in file_replacement.missing_directories(job.path)]
     return FilePlan(
         FileChange(job.path, file.content, after, what),
-        Entry(
+        InstalledFile(
             path=str(job.path),
             existed=existed,
             before=install_manifest.digest(base.encode()) if existed else "",
             after=install_manifest.digest(after),
             splices=edit.splices,
-            made=edit.made,
+            made=edit.created_paths,
             directories=(*(known.directories if known else ()), *made),
         ),
     )
@@ -112,7 +112,7 @@ def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRe
         return content
     after = text.encode()
     made = [str(directory) for directory in file_replacement.missing_directories(path)]
-    entry = Entry(
+    entry = InstalledFile(
         path=str(path),
         existed=False,
         before="",
@@ -162,13 +162,13 @@ def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallR
     return FilePlan(note=f"`{path}` was changed since, so it stays." if known else "")
 
 
-def _without_ours(job: Job, file: _File, known: Entry | None) -> tuple[str, bool]:
+def _without_ours(job: Job, file: _File, known: InstalledFile | None) -> tuple[str, bool]:
     """The text without us, and whether we had to be looked for by what our entries say."""
-    rest = json_patch.cut(file.text, known.splices) if known and known.splices else None
+    rest = json_patch.cut_splices(file.text, known.splices) if known and known.splices else None
     is_by_name = rest is None
     rest = file.text if rest is None else rest
     found = json_patch.read(rest)
-    assert not isinstance(found, NotUsable), "it could be read with us in it"
+    assert not isinstance(found, UnusableJson), "it could be read with us in it"
     if not (doomed := job.ours(found)):
         return rest, False
     return json_patch.remove(rest, doomed, known.made if known else None), is_by_name
@@ -179,12 +179,12 @@ def _open(path: Path) -> _File | InstallRefusal:
     if isinstance(content, InstallRefusal):
         return content
     text = json_patch.decode(content or b"")
-    if isinstance(text, NotUsable):
+    if isinstance(text, UnusableJson):
         return _refuse_unusable(path, text)
     found = json_patch.read(text)
     return (
         _refuse_unusable(path, found)
-        if isinstance(found, NotUsable)
+        if isinstance(found, UnusableJson)
         else _File(content, text, found)
     )
 
@@ -196,11 +196,11 @@ def _read(path: Path) -> bytes | InstallRefusal | None:
         return InstallRefusal(f"`{path}` cannot be read: {error.strerror}", REPAIR_HINT)
 
 
-def _refuse_unusable(path: Path, fault: NotUsable) -> InstallRefusal:
+def _refuse_unusable(path: Path, fault: UnusableJson) -> InstallRefusal:
     return InstallRefusal(f"`{path}` {fault.what}", REPAIR_HINT)
 
 
-def _known_entry(path: Path, file: _File, old: Install | None) -> Entry:
+def _known_entry(path: Path, file: _File, old: Install | None) -> InstalledFile:
     """What is known of a file in which everything is as it should be."""
     known = old.entry(path) if old else None
-    return known or Entry(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003
+    return known or InstalledFile(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003

@@ -13,7 +13,7 @@ from interlock.core.notes.fts_query import UNDECODED_BYTE, one_line
 from interlock.core.notes.note_types import NoteNumber, number_of
 from interlock.core.notes.problems import find_problems, is_published
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.projects.notes_folder import SUFFIX
 
 LINKS_MAX = 10_000
@@ -52,7 +52,7 @@ def _findings_in_files(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[Not
             instead = f"{hint[:1].lower()}{hint[1:]}"
             yield NoteFinding(path, 0, "error", one_line(str(failure)), instead)
             continue
-        if isinstance(found, Found):  # else it is gone since it was listed
+        if isinstance(found, FileContent):  # else it is gone since it was listed
             yield from _findings_in_text(path, found.text)
 
 
@@ -74,7 +74,7 @@ def _findings_in_text(path: str, text: str) -> Iterator[NoteFinding]:
 def _findings_on_skipped_files(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[NoteFinding]:
     for path in paths:
         shown = one_line(UNDECODED_BYTE.sub("\ufffd", path))
-        why = one_line(UNDECODED_BYTE.sub("\ufffd", notes.folder.skipped_because(path)))
+        why = one_line(UNDECODED_BYTE.sub("\ufffd", notes.folder.skip_reason(path)))
         what = f"it is not read as a note: {why}"
         yield NoteFinding(shown, 0, "warning", what, "give it another name, or move it elsewhere")
 

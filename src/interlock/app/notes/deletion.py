@@ -20,8 +20,8 @@ from interlock.app.notes.write_and_index import (
     write_refusal,
 )
 from interlock.core.notes.versions import version_matches, version_of
-from interlock.workspace.files.atomic_file import Moved
-from interlock.workspace.files.sandboxed_path import Outside
+from interlock.workspace.files.atomic_file import FileConflict
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
 
 LINKS_MAX = 100
 LINKS_SHOWN_MAX = 5
@@ -51,7 +51,7 @@ def remove_note(
         repeated_calls.remember(app, notes, call, done, path=row.path, previous_digest=found.digest)
         with withdraw_request_on_failure(notes, call):
             gone = notes.folder.delete(row.path, expected=found.digest)
-        if isinstance(gone, Moved | Outside):
+        if isinstance(gone, FileConflict | InvalidNotePath):
             repeated_calls.withdraw(notes, call)
             return write_refusal(row.path, "", gone)
         with index_transaction(notes, call):

@@ -15,7 +15,7 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
 from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 
 START_SECONDS_MAX = 1.0  # a client waits for its hook; what is not read by then is read later
 MANDATORY_NOTES = ("usage-mandatory", "project-constraints")
@@ -105,7 +105,7 @@ def _note_lines(notes: OpenedNotes, path: str) -> Iterator[str]:
         found = notes.folder.read(path)
     except FolderFailure:
         return
-    if isinstance(found, Found):
+    if isinstance(found, FileContent):
         body = frontmatter.body_of(found.text)
         lines = (label(line, LINE_CHARS_MAX) for line in body.splitlines())
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))

@@ -10,8 +10,8 @@ from interlock.core.notes.address import InvalidNoteAddress, NoteAddress, parse_
 from interlock.core.notes.fts_query import fts_expression
 from interlock.core.notes.keys import keys_of
 from interlock.store.notes.rows import NoteFilter, NoteRow
-from interlock.workspace.files.atomic_file import Found
-from interlock.workspace.files.sandboxed_path import Outside
+from interlock.workspace.files.atomic_file import FileContent
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
 
 SIMILAR_MAX = 5
 COMPARED_MAX = 2_000  # notes, each by a few names: a hint must not take long
@@ -33,7 +33,7 @@ def find_note(
 
 def find_note_file(
     notes: OpenedNotes, identifier: str
-) -> tuple[NoteRow, Found] | NoSuchNote | SeveralNotes | BadNoteName:
+) -> tuple[NoteRow, FileContent] | NoSuchNote | SeveralNotes | BadNoteName:
     """The note that goes by this name, and its file as it is now, whatever the index says of it."""
     row = find_note(notes, identifier)
     if not isinstance(row, NoteRow):
@@ -41,7 +41,7 @@ def find_note_file(
     found = notes.folder.read(row.path)
     if found is None:
         return NoSuchNote(identifier, ())
-    if isinstance(found, Outside):
+    if isinstance(found, InvalidNotePath):
         return BadNoteName(row.path, found.reason)
     return row, found
 

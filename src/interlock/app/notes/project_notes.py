@@ -29,7 +29,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.folder_watch import Watch
 from interlock.workspace.git import state
 from interlock.workspace.projects import project
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.projects.notes_folder import NotesFolder
 from interlock.workspace.projects.settings import notes_in
 
 BUDGET_TOKENS_DEFAULT = 1_500
@@ -50,7 +50,7 @@ OPEN_NOTES_MAX = 32  # each holds a few files open, and a server may see hundred
 class OpenedNotes:
     """What is asked here is answered from the index, which is brought up to date first."""
 
-    def __init__(self, root: Path, folder: Folder, home: Path) -> None:
+    def __init__(self, root: Path, folder: NotesFolder, home: Path) -> None:
         self.root = root
         """Of the project."""
         self.folder = folder
@@ -84,7 +84,7 @@ class OpenedNotes:
     ) -> SyncReport:
         """Bring the index up to date with the files, if any of them may have changed."""
         now = time.monotonic()
-        if self._watch.can_tell:
+        if self._watch.is_complete:
             valid = WATCHED_RESCAN_SECONDS if self._watch.is_quiet() else 0.0
         else:
             valid = (
@@ -108,7 +108,7 @@ class OpenedNotes:
 
     def acknowledge_own_write(self, path: str, stamp: FileStamp | None) -> None:
         """What was just done to this file is in the index, so nobody need look for it."""
-        self._watch.overlook((path,))
+        self._watch.acknowledge_own_writes((path,))
         # Somebody else may have written it in the same moment.
         if self.folder.stamp(path) != stamp:
             self.mark_stale()
@@ -163,7 +163,7 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
                 f"[notes.folders] names `{chosen}`, which is no absolute path"
             )
         return NotesLocation(root, Path(folder), budget)
-    named = asked.folder or str(project.NOTES)
+    named = asked.folder or str(project.NOTES_FOLDER)
     # Without links on the way, which a clone may bring along.
     here = os.path.realpath(root)
     place = os.path.normpath(os.path.join(here, named))
@@ -204,7 +204,7 @@ def open_notes(app: App, workspace: Path) -> OpenedNotes | NotesLocationRefusal:
     if opened is None:
         while len(app.notes) >= OPEN_NOTES_MAX:
             app.notes.pop(next(iter(app.notes))).close()  # the one that was used longest ago
-        opened = OpenedNotes(place.root, Folder(place.folder), app.home)
+        opened = OpenedNotes(place.root, NotesFolder(place.folder), app.home)
     opened.budget = place.budget  # the settings may have changed since
     app.notes[place.folder] = opened
     return opened

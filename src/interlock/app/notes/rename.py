@@ -24,9 +24,9 @@ from interlock.app.notes.write_and_index import (
 )
 from interlock.core.notes.keys import KeyRank, key_of, keys_of
 from interlock.core.notes.versions import version_of
-from interlock.workspace.files.atomic_file import Found, Moved
-from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.projects.notes_folder import Twin
+from interlock.workspace.files.atomic_file import FileConflict, FileContent
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
+from interlock.workspace.projects.notes_folder import CaseCollision
 
 LINKS_MAX = 20
 
@@ -59,7 +59,7 @@ def rename_note(
         now_ms = app.clock.now_ms()
         with withdraw_request_on_failure(notes, call):
             moved = notes.folder.move(row.path, path, expected=found.digest)
-        if isinstance(moved, Moved | Twin | Outside):
+        if isinstance(moved, FileConflict | CaseCollision | InvalidNotePath):
             repeated_calls.withdraw(notes, call)
             return _move_refusal(notes, row.path, path, found, moved)
         with index_transaction(notes, call):
@@ -70,12 +70,16 @@ def rename_note(
 
 
 def _move_refusal(
-    notes: OpenedNotes, before: str, path: str, found: Found, refusal: Moved | Twin | Outside
+    notes: OpenedNotes,
+    before: str,
+    path: str,
+    found: FileContent,
+    refusal: FileConflict | CaseCollision | InvalidNotePath,
 ) -> NoteRefusal:
-    if not isinstance(refusal, Moved):
+    if not isinstance(refusal, FileConflict):
         return write_refusal(path, found.text, refusal)
     now = notes.folder.read(before)
-    if isinstance(now, Found) and now.digest == found.digest:
+    if isinstance(now, FileContent) and now.digest == found.digest:
         return NotePathTaken(path)
     return NoteNotWritten(
         f"`{before}` was changed in this very moment", "Look at it, and try again."

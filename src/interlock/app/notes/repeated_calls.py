@@ -9,7 +9,7 @@ from interlock.app.notes.results import NoteChangeResult
 from interlock.app.refusals import RequestReused
 from interlock.core.notes.versions import version_of
 from interlock.store.notes.rows import NoteChangeRequest
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 
 RETENTION_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 
@@ -84,4 +84,4 @@ def withdraw(notes: OpenedNotes, call: RequestKey | None) -> None:
 
 def _current_digest(notes: OpenedNotes, path: str) -> str:
     found = notes.folder.read(path)
-    return found.digest if isinstance(found, Found) else ""
+    return found.digest if isinstance(found, FileContent) else ""

@@ -18,7 +18,7 @@ from interlock.core.notes.plain_text import strip_markdown
 from interlock.core.notes.ranking import RankedNote
 from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found
+from interlock.workspace.files.atomic_file import FileContent
 
 LIMIT_MAX = 50
 PAGE_MAX = 1_000
@@ -156,4 +156,4 @@ def _note_body(notes: OpenedNotes, row: NoteRow) -> str:
         found = notes.folder.read(row.path)
     except FolderFailure:
         return ""
-    return frontmatter.body_of(found.text) if isinstance(found, Found) else ""
+    return frontmatter.body_of(found.text) if isinstance(found, FileContent) else ""

@@ -17,8 +17,8 @@ from interlock.store.lock import WAIT_SECONDS_MAX, WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import IndexedFile
 from interlock.workspace.failures import FolderFailure, NoteTooLarge
-from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.projects.notes_folder import Folder, Scan
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
+from interlock.workspace.projects.notes_folder import FolderScan, NotesFolder
 
 WAIT_SECONDS_MIN = 0.2
 BATCH_SIZE = 200
@@ -50,13 +50,13 @@ class _SyncEntry(msgspec.Struct, frozen=True):
 
 
 class _Tally:
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: FolderScan) -> None:
         self.changed = self.removed = self.pending = 0
         self.unreadable = list(scan.unreadable)
 
 
 def sync(
-    folder: Folder,
+    folder: NotesFolder,
     index: NoteIndex,
     lock: WriteLock,
     *,
@@ -84,7 +84,7 @@ def sync(
     if scan.drafts:
         # What is left over can lie there; whoever is at work has a draft and the lock.
         with suppress(StoreBusy), lock.hold(0):
-            folder.sweep(scan.drafts)
+            folder.remove_dead_drafts(scan.drafts)
     try:
         return _Sync(folder, index, lock, now_ms, deadline).run(scan, progress)
     except StoreDamaged:
@@ -95,7 +95,7 @@ def sync(
 class _Sync:
     def __init__(
         self,
-        folder: Folder,
+        folder: NotesFolder,
         index: NoteIndex,
         lock: WriteLock,
         now_ms: int,
@@ -104,7 +104,7 @@ class _Sync:
         self.folder, self.index, self.lock = folder, index, lock
         self.now_ms, self.deadline = now_ms, deadline
 
-    def run(self, scan: Scan, progress: Progress | None) -> SyncReport:
+    def run(self, scan: FolderScan, progress: Progress | None) -> SyncReport:
         known = self.index.indexed_files()
         tally = _Tally(scan)
         if scan.is_absent and not known:
@@ -131,7 +131,7 @@ class _Sync:
     def _remove_vanished(self, paths: Sequence[str]) -> int:
         # Looked for once more: between the scan and now it may have come back.
         with self.lock.hold(self._lock_wait_seconds()), self.index.transaction():
-            gone = [path for path in paths if self.folder.lacks(path)]
+            gone = [path for path in paths if self.folder.is_surely_missing(path)]
             self.index.remove(gone)
         return len(gone)
 
@@ -154,7 +154,7 @@ class _Sync:
                 tally.unreadable.append(path)
                 yield None
             else:
-                if found is None or isinstance(found, Outside):
+                if found is None or isinstance(found, InvalidNotePath):
                     yield None  # gone since the scan; the next one says so
                 elif path in known and known[path].digest == found.digest:
                     yield _SyncEntry(path, None, found.digest, found.stamp)

@@ -47,8 +47,8 @@ from interlock.core.protocol.logbook import day_of
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
 from interlock.store.notes.rows import NoteFilter
-from interlock.workspace.files.atomic_file import Found
-from interlock.workspace.files.sandboxed_path import Outside
+from interlock.workspace.files.atomic_file import FileContent
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
 
 SIMILAR_TITLES_MAX = 1_000
 NUMBERED_NOTES_MAX = 10_000
@@ -75,7 +75,7 @@ class PlannedWrite(msgspec.Struct, frozen=True):
     path: str
     text: str
     result: ChangeOutcome
-    existing_file: Found | None = None
+    existing_file: FileContent | None = None
     hints: tuple[str, ...] = ()
 
 
@@ -138,7 +138,7 @@ def plan_write(
     place = _note_placement(app, notes, draft, reserved_paths)
     path, draft = place.path, msgspec.structs.replace(draft, title=place.title)
     found = notes.folder.read(path)
-    if isinstance(found, Outside):
+    if isinstance(found, InvalidNotePath):
         return BadNoteName(path, found.reason)
     if found is not None:
         return _plan_overwrite(path, found, draft)
@@ -154,7 +154,7 @@ def plan_write(
 
 
 def _plan_overwrite(
-    path: str, found: Found, draft: NoteDraft
+    path: str, found: FileContent, draft: NoteDraft
 ) -> PlannedWrite | NoteChangeResult | NoteRefusal:
     known = parse_note(found.text, path=path)
     if known.front.problem:

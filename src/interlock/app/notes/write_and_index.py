@@ -20,9 +20,9 @@ from interlock.core.notes.note import Note
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found, Moved, Written
-from interlock.workspace.files.sandboxed_path import Outside
-from interlock.workspace.projects.notes_folder import Twin
+from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
+from interlock.workspace.projects.notes_folder import CaseCollision
 
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300
@@ -60,7 +60,7 @@ def write_and_index(
     path: str,
     text: str,
     *,
-    existing_file: Found | None,
+    existing_file: FileContent | None,
     result: ChangeOutcome,
     call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
@@ -79,7 +79,7 @@ def write_and_index(
     now_ms = app.clock.now_ms()
     with withdraw_request_on_failure(notes, call):
         written = notes.folder.write(path, text, expected=before or None)
-    if isinstance(written, Moved | Twin | Outside):
+    if isinstance(written, FileConflict | CaseCollision | InvalidNotePath):
         repeated_calls.withdraw(notes, call)
         return write_refusal(path, text, written)
     with index_transaction(notes, call):
@@ -113,7 +113,13 @@ def index_transaction(notes: OpenedNotes, call: RequestKey | None) -> Generator[
 
 
 def index_written(
-    notes: OpenedNotes, path: str, note: Note, written: Written, *, now_ms: int, problem: str = ""
+    notes: OpenedNotes,
+    path: str,
+    note: Note,
+    written: WrittenFile,
+    *,
+    now_ms: int,
+    problem: str = "",
 ) -> None:
     """Into the index, what was just written."""
     notes.index.put(
@@ -128,14 +134,14 @@ def index_written(
 
 
 def write_refusal(
-    path: str, text: str, refusal: Moved | Twin | Outside
+    path: str, text: str, refusal: FileConflict | CaseCollision | InvalidNotePath
 ) -> NoteChanged | BadNoteName:
     match refusal:
-        case Twin():
+        case CaseCollision():
             return BadNoteName(path, f"`{refusal.path}` differs from it only in case")
-        case Outside():
+        case InvalidNotePath():
             return BadNoteName(path, refusal.reason)
-        case Moved():
+        case FileConflict():
             there = refusal.current
             version = version_of(there.digest) if there else ""
             return NoteChanged(path, version, diff_of(there.text if there else "", text))

@@ -64,11 +64,11 @@ def tell_conversation(
     """The text for a conversation that begins or goes on; empty where it knows all of it."""
     host, name = conversation.host, conversation.id
     is_new = conversation.source in FORGETTING_SOURCES
-    said = frozenset[str]() if is_new else disclosure_log.recall(app.home, host, name)
+    said = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
     found = assemble_bootstrap(app, state, remarks, already_told=said)
     with suppress(OSError):  # then it is said once more
         known = (*said, *found.shown_digests)
-        disclosure_log.remember(app.home, host, name, known, now_ms=app.clock.now_ms())
+        disclosure_log.save_disclosed(app.home, host, name, known, now_ms=app.clock.now_ms())
     return found.text
 
 

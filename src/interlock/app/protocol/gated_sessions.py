@@ -247,7 +247,7 @@ def _start_evidence(
         return found
     at_ms = app.clock.now_ms()
     try:
-        path = logbooks.begin(
+        path = logbooks.create_logbook(
             root,
             logbook.day_of(at_ms),
             lambda number: logbook.initial_text(

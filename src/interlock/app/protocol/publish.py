@@ -44,10 +44,10 @@ from interlock.core.views.session_note import (
 )
 from interlock.store.failures import StoreFailure
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import Found
-from interlock.workspace.files.sandboxed_path import Outside
+from interlock.workspace.files.atomic_file import FileContent
+from interlock.workspace.files.sandboxed_path import InvalidNotePath
 from interlock.workspace.projects import project
-from interlock.workspace.projects.notes_folder import Deleted, Folder
+from interlock.workspace.projects.notes_folder import DeletedFile, NotesFolder
 
 OUTDATED_SESSIONS_MAX = 10
 LOCK_WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
@@ -85,7 +85,7 @@ def publish_page(
     path = f"{page.name}.md"
     with notes.lock.hold(LOCK_WAIT_SECONDS):
         found = notes.folder.read(path)
-        if isinstance(found, Outside):
+        if isinstance(found, InvalidNotePath):
             return BadNoteName(path, found.reason)
         known = parse_note(found.text, path=path) if found else None
         if known and known.type not in PUBLISHED_TYPES:
@@ -122,7 +122,9 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
         )
     pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
-    there = [path for path in pages if _may_mention_session(session, Folder(place.folder), path)]
+    there = [
+        path for path in pages if _may_mention_session(session, NotesFolder(place.folder), path)
+    ]
     if not there:
         return ()
     try:
@@ -138,17 +140,17 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     return tuple(one for one in left if one)
 
 
-def _may_mention_session(session: SessionId, folder: Folder, path: str) -> bool:
+def _may_mention_session(session: SessionId, folder: NotesFolder, path: str) -> bool:
     try:
         return _read_page_of(session, folder, path) is not None
     except FolderFailure:
         return True
 
 
-def _read_page_of(session: SessionId, folder: Folder, path: str) -> Found | None:
+def _read_page_of(session: SessionId, folder: NotesFolder, path: str) -> FileContent | None:
     """What lies there, if it speaks of this session: the pointer may lead to another by now."""
     found = folder.read(path)
-    return found if isinstance(found, Found) and session in found.text else None
+    return found if isinstance(found, FileContent) and session in found.text else None
 
 
 def _remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
@@ -162,7 +164,7 @@ def _remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
         done = notes.folder.delete(path, expected=found.digest)
     except FolderFailure as failure:
         return _still_there_message(path, str(failure))
-    if not isinstance(done, Deleted):
+    if not isinstance(done, DeletedFile):
         return _still_there_message(path, "somebody changed it at the same moment")
     try:
         notes.index.erase(path)
@@ -180,7 +182,7 @@ def _exclude_from_git(notes: OpenedNotes) -> None:
     sessions = os.path.relpath(notes.folder.root, notes.root)
     if not sessions.startswith(".."):
         with suppress(OSError):
-            project.exclude(notes.root, f"{sessions}/sessions/")
+            project.exclude_from_git(notes.root, f"{sessions}/sessions/")
 
 
 def publish_outdated_sessions(app: App, root: Path) -> tuple[str, ...]:

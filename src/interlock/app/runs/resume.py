@@ -117,6 +117,6 @@ def _candidate(
         workspace = Path(row.workspace)
         changes = (
             *changes_to_verify(stream.head, workspace),
-            *state.since(workspace, row.git_head),
+            *state.changes_since(workspace, row.git_head),
         )
     return ResumableRun(match, row, token, changes)

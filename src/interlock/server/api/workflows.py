@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from interlock.app.catalogue.workflow_files import (
-    Entry,
-    Place,
+    CatalogueEntry,
+    CatalogueLocation,
     check_content,
     find_workflow,
     list_workflows,
@@ -155,7 +155,7 @@ def _project(app: App, asked: str | UnsetType) -> Path | Explanation:
     )
 
 
-def _described(entry: Entry) -> ListedWorkflow:
+def _described(entry: CatalogueEntry) -> ListedWorkflow:
     found = entry.workflow
     return ListedWorkflow(
         id=found.id,
@@ -172,7 +172,7 @@ def _described(entry: Entry) -> ListedWorkflow:
     )
 
 
-def _placed(place: Place) -> Placed:
+def _placed(place: CatalogueLocation) -> Placed:
     return Placed(place.origin, str(place.path))
 
 

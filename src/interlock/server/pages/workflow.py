@@ -10,10 +10,10 @@ from starlette.routing import Route
 
 from interlock.app.catalogue.workflow_files import (
     WorkflowFile,
-    content_of,
     find_workflow,
     find_workflow_file,
     pinned_workflow,
+    read_workflow_content,
 )
 from interlock.app.catalogue.workflow_files import usage_by_workflow as usage_of_all
 from interlock.app.explain import explain
@@ -204,7 +204,7 @@ def _download(found: WorkflowFile, what: str) -> Download | Explanation:
     if what == "compiled" and found.compiled:
         return Download(f"{name}.compiled.json", found.compiled.pinned.content)
     try:
-        content = content_of(found.place.path)
+        content = read_workflow_content(found.place.path)
     except OSError as error:
         return Explanation(
             "unknown_workflow",
@@ -243,7 +243,7 @@ def _readme(_: Asked, found: WorkflowFile) -> Facts:
 def _source(asked: Asked, found: WorkflowFile) -> Facts:
     download = asked.without("tab", download="source")
     try:
-        content = content_of(found.place.path)
+        content = read_workflow_content(found.place.path)
     except OSError as error:
         return {"unreadable": error.strerror or str(error), "download": ""}
     text = content.decode(errors="replace")
@@ -360,7 +360,9 @@ def _tone(problems: list[Problem]) -> str:
 def _lines_of(found: WorkflowFile, pieces: tuple[OutlinePiece, ...]) -> dict[str, int]:
     """The line of the file at which each step and loop stands, or what brought it."""
     try:
-        text = content_of(found.place.path).decode(errors="replace").removeprefix("\ufeff")
+        text = (
+            read_workflow_content(found.place.path).decode(errors="replace").removeprefix("\ufeff")
+        )
     except OSError:
         return {}
     wanted = {piece.id: piece.pointer for piece in _all(pieces)}

@@ -8,9 +8,9 @@ from starlette.routing import Route
 
 from interlock.app.catalogue.sources import list_sources
 from interlock.app.catalogue.workflow_files import (
-    Broken,
-    Entry,
-    Place,
+    BrokenEntry,
+    CatalogueEntry,
+    CatalogueLocation,
     WorkflowUsage,
     is_routine,
     list_workflows,
@@ -40,7 +40,7 @@ class Linked(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    entry: Entry
+    entry: CatalogueEntry
     address: str
     is_routine: bool
     usage: WorkflowUsage | None
@@ -116,7 +116,7 @@ def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
     return f"/workflows/{quote(workflow, safe='~/')}" + (f"?{query}" if query else "")
 
 
-def linked(place: Place, project: Path | None) -> Linked:
+def linked(place: CatalogueLocation, project: Path | None) -> Linked:
     return Linked(place.origin, str(place.path), address(workflow_handle(place), project))
 
 
@@ -138,7 +138,7 @@ def _asked_of(operator: Operator) -> tuple[str, str]:
     return written, f"depth {operators.phrase(operator, value)}"
 
 
-def _row(entry: Entry, used: WorkflowUsage | None, project: Path | None) -> Row:
+def _row(entry: CatalogueEntry, used: WorkflowUsage | None, project: Path | None) -> Row:
     name = entry.workflow.id
     named = workflow_handle(entry.place) if name in OWN_PAGES else name
     return Row(
@@ -151,13 +151,13 @@ def _row(entry: Entry, used: WorkflowUsage | None, project: Path | None) -> Row:
     )
 
 
-def _broken_row(file: Broken, project: Path | None) -> BrokenRow:
+def _broken_row(file: BrokenEntry, project: Path | None) -> BrokenRow:
     first, *others = file.problems
     name = file.workflow or file.place.path.name
     return BrokenRow(linked(file.place, project), name, str(first), len(others))
 
 
-def _fits(file: Broken, *, tag: str, source: str, query: str) -> bool:
+def _fits(file: BrokenEntry, *, tag: str, source: str, query: str) -> bool:
     """Of a file that cannot be read, only its name and its place are known."""
     words = f"{file.workflow or ''} {file.place.path.name}".casefold()
     is_found = all(word in words for word in query.casefold().split())

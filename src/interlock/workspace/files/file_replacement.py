@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 
-class FileMoved(Exception):
+class FileChangedMeanwhile(Exception):
     """Somebody else wrote the file since it was read. It was left alone."""
 
 
@@ -68,16 +68,16 @@ def replace(path: Path, before: bytes | None, after: bytes) -> None:
     try:
         with os.fdopen(file, "wb") as opened:
             if before is not None:
-                _dress(file, target.stat())
+                _copy_owner_and_mode(file, target.stat())
             opened.write(after)
             opened.flush()
             os.fsync(file)
-        _require(target, before)
+        _require_content(target, before)
         draft.replace(target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    _sync(target.parent)
+    _sync_directory(target.parent)
 
 
 def delete(path: Path, before: bytes) -> None:
@@ -88,11 +88,11 @@ def delete(path: Path, before: bytes) -> None:
         OSError: it cannot be removed.
     """
     target = Path(os.path.realpath(path))
-    _require(target, before)
+    _require_content(target, before)
     target.unlink()
 
 
-def _dress(file: int, like: os.stat_result) -> None:
+def _copy_owner_and_mode(file: int, like: os.stat_result) -> None:
     """Owner first: changing it takes some bits off the mode."""
     made = os.fstat(file)
     if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
@@ -100,14 +100,14 @@ def _dress(file: int, like: os.stat_result) -> None:
     os.fchmod(file, stat.S_IMODE(like.st_mode))
 
 
-def _require(target: Path, before: bytes | None) -> None:
+def _require_content(target: Path, before: bytes | None) -> None:
     # A client may be running and writes its files whenever it likes. What it writes in the moment
     # between this look and the rename is lost; without the look it would be a second or two.
     if content_of(target) != before:
-        raise FileMoved(str(target))
+        raise FileChangedMeanwhile(str(target))
 
 
-def _sync(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     opened = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(opened)

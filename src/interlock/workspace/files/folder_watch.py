@@ -22,69 +22,69 @@ _READ_BYTES = 64 * 1024
 
 class Watch:
     def __init__(self, root: Path) -> None:
-        self._file = -1
+        self._descriptor = -1
         self._root = os.fspath(root)
-        self.can_tell = False
+        self.is_complete = False
         """Whether every directory is watched; not so before it is armed."""
         self._is_dirty = True
-        self._places: dict[int, str] = {}
-        self._seen: tuple[int, int] | None = None
-        self._libc: Any = _libc()
-        self._file = self._libc.inotify_init1(_NONBLOCK | _CLOEXEC) if self._libc else -1
+        self._watched_directories: dict[int, str] = {}
+        self._armed_identity: tuple[int, int] | None = None
+        self._libc: Any = _load_libc()
+        self._descriptor = self._libc.inotify_init1(_NONBLOCK | _CLOEXEC) if self._libc else -1
 
     def arm(self) -> None:
         """From here on changes are noticed. Call it before the look, or something is missed."""
-        if self._file < 0:
+        if self._descriptor < 0:
             return
-        for _ in self._events():
+        for _ in self._read_events():
             pass  # what was before is about to be looked at
-        self._seen = self._identity()
-        self.can_tell = all(self._add(place) for place in _directories(self._root))
-        self._is_dirty = not self.can_tell
+        self._armed_identity = self._root_identity()
+        self.is_complete = all(self._add_watch(place) for place in _directories(self._root))
+        self._is_dirty = not self.is_complete
 
     def is_quiet(self) -> bool:
         """Whether surely nothing has changed since `arm`. What is hidden does not count."""
-        self.overlook(())
+        self.acknowledge_own_writes(())
         # What is above the folder is not watched, and may have been given another place.
-        return not self._is_dirty and self._identity() == self._seen
+        return not self._is_dirty and self._root_identity() == self._armed_identity
 
-    def overlook(self, paths: Container[str]) -> None:
+    def acknowledge_own_writes(self, paths: Container[str]) -> None:
         """What has happened to these so far was our own doing."""
-        if self._file < 0:
+        if self._descriptor < 0:
             return
-        for place, name in self._events():
+        for place, name in self._read_events():
             path = f"{place}/{name}" if place else name
             if not name.startswith(".") and path not in paths:
                 self._is_dirty = True
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def __del__(self) -> None:
         # A user has 128 of these: one that was forgotten is given back.
         self.close()
 
-    def _identity(self) -> tuple[int, int] | None:
+    def _root_identity(self) -> tuple[int, int] | None:
         try:
             seen = os.stat(self._root)
         except OSError:
             return None
         return seen.st_dev, seen.st_ino
 
-    def _add(self, place: str) -> bool:
+    def _add_watch(self, place: str) -> bool:
         where = os.fsencode(os.path.join(self._root, place))
-        number = self._libc.inotify_add_watch(self._file, where, _MASK)
+        number = self._libc.inotify_add_watch(self._descriptor, where, _MASK)
         if number >= 0:
-            self._places[number] = place
+            self._watched_directories[number] = place
         return number >= 0
 
-    def _events(self) -> Iterator[tuple[str, str]]:
+    def _read_events(self) -> Iterator[tuple[str, str]]:
         """The directory and the name of each; of a directory itself an empty name."""
         while True:
             try:
-                content = os.read(self._file, _READ_BYTES)
+                content = os.read(self._descriptor, _READ_BYTES)
             except BlockingIOError:
                 return
             at = 0
@@ -93,11 +93,11 @@ class Watch:
                 length = int.from_bytes(content[at + 12 : at + _HEADER], sys.byteorder)
                 name = content[at + _HEADER : at + _HEADER + length].rstrip(b"\0")
                 # An overflow of the queue has no number that we know: it is about anything.
-                yield self._places.get(number, ""), os.fsdecode(name)
+                yield self._watched_directories.get(number, ""), os.fsdecode(name)
                 at += _HEADER + length
 
 
-def _libc() -> Any:
+def _load_libc() -> Any:
     if sys.platform != "linux":
         return None
     import ctypes  # noqa: PLC0415 (10 ms, and only notes need it)

@@ -17,16 +17,16 @@ FETCH_SECONDS_MAX = 120.0  # for one source, from the first word with its server
 TREE_FILES_MAX, TREE_BYTES_MAX = 20_000, 256 * 1024 * 1024  # a small pack can unfold to anything
 TREE_DEPTH_MAX = 64  # what is checked out is removed again, by a function that calls itself
 _OUTPUT_BYTES_MAX = 4 * 1024 * 1024
-_SAID_BYTES_MAX, _SAID_LINES_MAX, _SAID_MAX = 4096, 3, 400
-_LOCATION_MAX, _WORD_MAX = 2048, 255
+_STDERR_BYTES_MAX, _STDERR_LINES_MAX, _STDERR_LENGTH_MAX = 4096, 3, 400
+_LOCATION_LENGTH_MAX, _ARGUMENT_LENGTH_MAX = 2048, 255
 
 _HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
-_SCP = re.compile(rf"(?:{_USER.pattern}@)?[A-Za-z0-9][A-Za-z0-9._-]*:(?!-).+")
+_SCP_ADDRESS = re.compile(rf"(?:{_USER.pattern}@)?[A-Za-z0-9][A-Za-z0-9._-]*:(?!-).+")
 _SCP_PASSWORD = re.compile(r"[^/@:]+:[^/@]*@")
 _NOT_IN_REF = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-+/.]|[/.]$|/\.|\.lock(?:/|$)|^@$")
 
-_SAFE = (
+_SAFE_SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.symlinks=false",
     "core.fsmonitor=false",
@@ -39,7 +39,7 @@ _SAFE = (
 # Stronger than any .gitattributes: what was committed is what is written, and no program sees it.
 _ATTRIBUTES = "* -text !filter -ident !working-tree-encoding\n"
 # How a user reaches a server. The others of this kind say which repository git is in, or whose.
-_KEPT = {
+_ALLOWED_VARIABLES = {
     "GIT_ASKPASS",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
@@ -87,7 +87,7 @@ def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) 
     _refuse_too_much(location, listed)
     if listed:
         git.run("checkout", "--quiet", "--force", commit, "--", path or ".")
-    if path and not leads_below(tree, path):
+    if path and not is_directory_below(tree, path):
         raise SourceFailure(
             f"`{location}` has no directory `{path}` at commit {commit[:12]}",
             "`--path` names a directory of the repository, from its top.",
@@ -118,14 +118,14 @@ class _Git:
     def run(self, *arguments: str, is_local: bool = True) -> bytes:
         """What git prints, and a byte more than the limit if it is more than that."""
         draft, said = self._draft, self._draft / "said"
-        settings = [word for setting in _SAFE for word in ("-c", setting)]
+        settings = [word for setting in _SAFE_SETTINGS for word in ("-c", setting)]
         where = ["--git-dir", str(draft / "git"), "--work-tree", str(draft / "tree")]
         # What a server says goes to a file: it may talk without end.
         with said.open("wb") as errors:
-            process = _start(
+            process = _start_git(
                 ["git", *where, *settings, *arguments], draft / "tree", errors, is_local=is_local
             )
-            code, output = _finish(process, self._deadline)
+            code, output = _wait_for_output(process, self._deadline)
         if code == 0 or len(output) > _OUTPUT_BYTES_MAX:
             return output
         if time.monotonic() >= self._deadline:
@@ -134,12 +134,12 @@ class _Git:
                 "Try again later, or fetch it yourself and add the directory.",
             )
         raise SourceFailure(
-            f"git cannot fetch `{self._location}`: {_last_words(said)}",
+            f"git cannot fetch `{self._location}`: {_last_error_lines(said)}",
             "Check the address, the ref and your access: `git ls-remote LOCATION` asks the same.",
         )
 
 
-def _start(
+def _start_git(
     command: list[str], directory: Path, errors: IO[bytes], *, is_local: bool
 ) -> "subprocess.Popen[bytes]":
     import subprocess  # noqa: PLC0415
@@ -161,11 +161,11 @@ def _start(
         ) from error
 
 
-def _finish(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, bytes]:
+def _wait_for_output(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, bytes]:
     import threading  # noqa: PLC0415
 
     assert process.stdout is not None, "it is piped"
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _end, (process,))
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _kill_group, (process,))
     timer.start()
     try:
         output = process.stdout.read(_OUTPUT_BYTES_MAX + 1)
@@ -173,12 +173,12 @@ def _finish(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, b
             process.wait()
     finally:
         timer.cancel()
-        _end(process)
+        _kill_group(process)
         process.stdout.close()
     return process.wait(), output
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
     """With those that it started: they would write on in a directory that is removed."""
     import signal  # noqa: PLC0415
 
@@ -191,7 +191,7 @@ def _environment(*, is_local: bool) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _KEPT
+        if not name.startswith("GIT_") or name in _ALLOWED_VARIABLES
     }
     kept |= {
         "GIT_ALLOW_PROTOCOL": "" if is_local else "https:ssh:file",
@@ -205,33 +205,33 @@ def _environment(*, is_local: bool) -> dict[str, str]:
     return kept
 
 
-def _last_words(said: Path) -> str:
+def _last_error_lines(stderr_file: Path) -> str:
     """The end of what git said, without what a server could play on a terminal with."""
-    with said.open("rb") as file:
-        file.seek(max(0, said.stat().st_size - _SAID_BYTES_MAX))
+    with stderr_file.open("rb") as file:
+        file.seek(max(0, stderr_file.stat().st_size - _STDERR_BYTES_MAX))
         text = file.read().decode(errors="replace").partition("\nPlease make sure")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    words = "; ".join(line.removeprefix("fatal: ") for line in lines[-_SAID_LINES_MAX:])
+    words = "; ".join(line.removeprefix("fatal: ") for line in lines[-_STDERR_LINES_MAX:])
     shown = "".join(char if char.isprintable() else "?" for char in words)
-    return shown[-_SAID_MAX:] or "it does not say why"
+    return shown[-_STDERR_LENGTH_MAX:] or "it does not say why"
 
 
 def ref_is_sound(ref: str) -> bool:
     """What `git check-ref-format` takes, and what is no refspec and no option."""
-    is_short = 0 < len(ref) <= _WORD_MAX
+    is_short = 0 < len(ref) <= _ARGUMENT_LENGTH_MAX
     return is_short and ref.isprintable() and _NOT_IN_REF.search(ref) is None
 
 
 def path_is_sound(path: str) -> bool:
     """Whether it leads to a directory below, and not into git's own."""
     parts = PurePosixPath(path).parts
-    is_short = len(path) <= _WORD_MAX
+    is_short = len(path) <= _ARGUMENT_LENGTH_MAX
     is_below = not path.startswith("/") and ".." not in parts
     is_ours = not parts or ".git" in path.lower().split("/")
     return is_short and is_below and path.isprintable() and not is_ours
 
 
-def leads_below(base: Path, path: str) -> bool:
+def is_directory_below(base: Path, path: str) -> bool:
     """Whether the directory `path` is there and lies, links followed, below `base`."""
     found = (base / path).resolve()
     return found.is_dir() and found.is_relative_to(base.resolve())
@@ -241,7 +241,7 @@ def url_fault(location: str) -> UrlFault | None:
     """Why git is not asked to fetch from there."""
     if location.startswith("-"):
         return "option"
-    if not location.isprintable() or len(location) > _LOCATION_MAX:
+    if not location.isprintable() or len(location) > _LOCATION_LENGTH_MAX:
         return "characters"
     scheme, separator, rest = location.partition("://")
     if separator and "/" not in scheme:
@@ -252,7 +252,7 @@ def url_fault(location: str) -> UrlFault | None:
         return None
     if _SCP_PASSWORD.match(location):
         return "credentials"
-    return None if _SCP.fullmatch(location) else "address"
+    return None if _SCP_ADDRESS.fullmatch(location) else "address"
 
 
 def _authority_fault(scheme: str, rest: str) -> UrlFault | None:

@@ -31,14 +31,16 @@ def observe(workspace: Path) -> GitState | None:
         if head is None:
             return None
         if not head.startswith("ref: "):
-            return GitState(None, _checked(head))
+            return GitState(None, _valid_commit(head))
         ref = head.removeprefix("ref: ")
-        return GitState(ref.removeprefix("refs/heads/"), _checked(_commit(directory, ref)))
+        return GitState(
+            ref.removeprefix("refs/heads/"), _valid_commit(_resolve_ref(directory, ref))
+        )
     except (OSError, ValueError):
         return None
 
 
-def _checked(commit: str | None) -> str | None:
+def _valid_commit(commit: str | None) -> str | None:
     return commit if commit and _COMMIT.fullmatch(commit) else None
 
 
@@ -67,7 +69,7 @@ def _git_directory(directory: str) -> str | None:
     return os.path.join(directory, link.removeprefix("gitdir: ")) if link else None
 
 
-def _commit(directory: str, ref: str) -> str | None:
+def _resolve_ref(directory: str, ref: str) -> str | None:
     link = _read(directory, "commondir")
     common = os.path.join(directory, link) if link else directory
     for base in (directory, common):
@@ -98,7 +100,7 @@ def _read(directory: str, name: str) -> str | None:
 DEADLINE_SECONDS = 0.15  # for what needs git itself: nobody waits longer to be told where they were
 
 
-def since(workspace: Path, commit: str) -> tuple[str, ...]:
+def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
     """In words, what has happened since `commit`: commits made, files changed and not committed."""
     if not _COMMIT.fullmatch(commit):
         return ()  # it may come from an imported session, and git would take it for an option

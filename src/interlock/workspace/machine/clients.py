@@ -13,7 +13,7 @@ from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 
 DIRECTORY = "clients"
-KEPT_MS = 7 * 86_400_000  # a process that is not seen from here may run in a container
+RETENTION_MS = 7 * 86_400_000  # a process that is not seen from here may run in a container
 
 
 class Client(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,7 +35,7 @@ def remember(home: Path, process: Process, host: str, conversation: str, *, now_
     draft = path.with_name(f".{path.name}-{os.getpid()}")
     draft.write_bytes(msgspec.json.encode(Client(process.pid, process.started, host, conversation)))
     draft.replace(path)
-    _forget(directory, oldest_ms=now_ms - KEPT_MS)
+    _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
 
 
 def recall(home: Path, process: Process) -> Client | None:
@@ -43,13 +43,15 @@ def recall(home: Path, process: Process) -> Client | None:
     return _read(home / DIRECTORY / _name(process))
 
 
-def running(home: Path) -> list[Client]:
+def running_clients(home: Path) -> list[Client]:
     """Those that are still there."""
-    return _running([client for path in _files(home / DIRECTORY) if (client := _read(path))])
+    return _filter_running([client for path in _files(home / DIRECTORY) if (client := _read(path))])
 
 
-def _running(clients: list[Client]) -> list[Client]:
-    there = {(found.pid, found.started) for found in processes.running(x.pid for x in clients)}
+def _filter_running(clients: list[Client]) -> list[Client]:
+    there = {
+        (found.pid, found.started) for found in processes.running_processes(x.pid for x in clients)
+    }
     return [client for client in clients if (client.pid, client.started) in there]
 
 
@@ -69,12 +71,12 @@ def _read(path: Path) -> Client | None:
         return None
 
 
-def _forget(directory: Path, *, oldest_ms: int) -> None:
+def _forget_old(directory: Path, *, oldest_ms: int) -> None:
     for path in _files(directory):
         client = _read(path)
         try:
             is_old = path.stat().st_mtime * 1_000 < oldest_ms
         except FileNotFoundError:
             continue  # another one tidied up
-        if is_old and not (client and _running([client])):
+        if is_old and not (client and _filter_running([client])):
             path.unlink(missing_ok=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 DIRECTORY = "told"
-KEPT_MS = 30 * 86_400_000
+RETENTION_MS = 30 * 86_400_000
 ENTRIES_MAX = 2_000
 
 
-def recall(home: Path, host: str, conversation: str) -> frozenset[str]:
+def load_disclosed(home: Path, host: str, conversation: str) -> frozenset[str]:
     try:
         content = _path(home, host, conversation).read_bytes()
         return frozenset(msgspec.json.decode(content, type=list[str]))
@@ -23,7 +23,9 @@ def recall(home: Path, host: str, conversation: str) -> frozenset[str]:
         return frozenset()
 
 
-def remember(home: Path, host: str, conversation: str, told: Iterable[str], *, now_ms: int) -> None:
+def save_disclosed(
+    home: Path, host: str, conversation: str, entries: Iterable[str], *, now_ms: int
+) -> None:
     """This was told, and nothing else is remembered.
 
     Raises:
@@ -32,10 +34,10 @@ def remember(home: Path, host: str, conversation: str, told: Iterable[str], *, n
     path = _path(home, host, conversation)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.write_bytes(msgspec.json.encode(list(told)[-ENTRIES_MAX:]))
+    draft.write_bytes(msgspec.json.encode(list(entries)[-ENTRIES_MAX:]))
     draft.replace(path)
     for old in path.parent.glob("*.json"):
-        if _is_old(old, now_ms - KEPT_MS):
+        if _is_old(old, now_ms - RETENTION_MS):
             old.unlink(missing_ok=True)
 
 

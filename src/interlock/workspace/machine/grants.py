@@ -12,11 +12,11 @@ from interlock.core.gate.rules import OPENABLE, Bypass
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files import file_replacement
 
-TRUSTED = "trusted.json"
-BYPASSES = "bypasses.json"
+TRUSTED_FILE = "trusted.json"
+BYPASSES_FILE = "bypasses.json"
 
 
-class Trusted(msgspec.Struct, frozen=True, rename="camel"):
+class TrustedCheckout(msgspec.Struct, frozen=True, rename="camel"):
     """A config as it was when the user trusted it."""
 
     root: str
@@ -25,32 +25,32 @@ class Trusted(msgspec.Struct, frozen=True, rename="camel"):
     at_ms: int
 
 
-class _Checkouts(msgspec.Struct, frozen=True):
+class _StoredCheckouts(msgspec.Struct, frozen=True):
     v: Literal[1]
-    trusted: tuple[Trusted, ...]
+    trusted: tuple[TrustedCheckout, ...]
 
 
-class _Bypasses(msgspec.Struct, frozen=True):
+class _StoredBypasses(msgspec.Struct, frozen=True):
     v: Literal[1]
     bypasses: tuple[Bypass, ...]
 
 
-def trusted(home: Path) -> tuple[Trusted, ...]:
+def load_trusted_checkouts(home: Path) -> tuple[TrustedCheckout, ...]:
     """
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
     """
-    found: _Checkouts | None = _load(home / TRUSTED, _Checkouts)
+    found: _StoredCheckouts | None = _load(home / TRUSTED_FILE, _StoredCheckouts)
     return found.trusted if found else ()
 
 
-def bypasses(home: Path) -> tuple[Bypass, ...]:
+def load_bypasses(home: Path) -> tuple[Bypass, ...]:
     """
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
     """
-    path = home / BYPASSES
-    found: _Bypasses | None = _load(path, _Bypasses)
+    path = home / BYPASSES_FILE
+    found: _StoredBypasses | None = _load(path, _StoredBypasses)
     for bypass in found.bypasses if found else ():
         if bypass.rule not in OPENABLE:
             what = f"the rule `{bypass.rule}` cannot be bypassed"
@@ -58,20 +58,20 @@ def bypasses(home: Path) -> tuple[Bypass, ...]:
     return found.bypasses if found else ()
 
 
-def keep_trusted(home: Path, all_of_them: tuple[Trusted, ...]) -> None:
+def save_trusted_checkouts(home: Path, checkouts: tuple[TrustedCheckout, ...]) -> None:
     """
     Raises:
         OSError: it cannot be written.
     """
-    _save(home / TRUSTED, _Checkouts(1, all_of_them) if all_of_them else None)
+    _save(home / TRUSTED_FILE, _StoredCheckouts(1, checkouts) if checkouts else None)
 
 
-def keep_bypasses(home: Path, all_of_them: tuple[Bypass, ...]) -> None:
+def save_bypasses(home: Path, bypasses: tuple[Bypass, ...]) -> None:
     """
     Raises:
         OSError: it cannot be written.
     """
-    _save(home / BYPASSES, _Bypasses(1, all_of_them) if all_of_them else None)
+    _save(home / BYPASSES_FILE, _StoredBypasses(1, bypasses) if bypasses else None)
 
 
 def _load(path: Path, kind: Any) -> Any:

@@ -13,7 +13,7 @@ from interlock.workspace.files.json_patch import Splice
 FILE = "installed.json"
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class InstalledFile(msgspec.Struct, frozen=True, rename="camel"):
     """A file that was written to."""
 
     path: str
@@ -35,13 +35,13 @@ class Install(msgspec.Struct, frozen=True, rename="camel"):
     scope: str
     root: str
     at_ms: int
-    files: tuple[Entry, ...]
+    files: tuple[InstalledFile, ...]
 
-    def entry(self, path: Path) -> Entry | None:
+    def entry(self, path: Path) -> InstalledFile | None:
         return next((entry for entry in self.files if entry.path == str(path)), None)
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _StoredInstalls(msgspec.Struct, frozen=True):
     v: Literal[1]
     installs: tuple[Install, ...]
 
@@ -55,12 +55,16 @@ def load(home: Path) -> tuple[Install, ...]:
     path = home / FILE
     try:
         content = file_replacement.content_of(path)
-        return () if content is None else msgspec.json.decode(content, type=_Stored).installs
+        return (
+            () if content is None else msgspec.json.decode(content, type=_StoredInstalls).installs
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
 
 
-def find(installs: tuple[Install, ...], host: str, scope: str, root: Path) -> Install | None:
+def find_install(
+    installs: tuple[Install, ...], host: str, scope: str, root: Path
+) -> Install | None:
     wanted = (host, scope, str(root))
     return next((x for x in installs if (x.host, x.scope, x.root) == wanted), None)
 
@@ -74,7 +78,9 @@ def save(home: Path, installs: tuple[Install, ...]) -> None:
     path = home / FILE
     before = file_replacement.content_of(path)
     if installs:
-        after = msgspec.json.format(msgspec.json.encode(_Stored(1, installs)), indent=2) + b"\n"
+        after = (
+            msgspec.json.format(msgspec.json.encode(_StoredInstalls(1, installs)), indent=2) + b"\n"
+        )
         file_replacement.replace(path, before, after)
     elif before is not None:
         file_replacement.delete(path, before)

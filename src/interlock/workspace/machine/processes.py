@@ -22,34 +22,34 @@ class Process(NamedTuple):
     name: str
 
 
-class _Child(NamedTuple):
+class _ProcessEntry(NamedTuple):
     process: Process
     parent: int
 
 
 def ancestors(pid: int) -> list[Process]:
     """The processes that led to `pid`, nearest first; none where the system does not tell."""
-    table = None if _has_proc() else _listed()
+    table = None if _has_proc() else _list_processes()
     led: list[Process] = []
-    found = _look(pid, table)
+    found = _find_process(pid, table)
     while found and found.parent > 0 and len(led) < _DEPTH_MAX:
-        found = _look(found.parent, table)
+        found = _find_process(found.parent, table)
         if found:
             led.append(found.process)
     return led
 
 
-def running(pids: Iterable[int]) -> list[Process]:
+def running_processes(pids: Iterable[int]) -> list[Process]:
     """Those of `pids` that are there; which ones they are, their start tells."""
-    table = None if _has_proc() else _listed()
-    return [found.process for pid in pids if (found := _look(pid, table))]
+    table = None if _has_proc() else _list_processes()
+    return [found.process for pid in pids if (found := _find_process(pid, table))]
 
 
 def _has_proc() -> bool:
     return (PROC / "self" / "stat").exists()
 
 
-def _look(pid: int, table: Mapping[int, _Child] | None) -> _Child | None:
+def _find_process(pid: int, table: Mapping[int, _ProcessEntry] | None) -> _ProcessEntry | None:
     if table is not None:
         return table.get(pid)
     try:
@@ -59,12 +59,12 @@ def _look(pid: int, table: Mapping[int, _Child] | None) -> _Child | None:
     # The name may hold anything, also brackets.
     name, _, rest = stat.partition("(")[2].rpartition(")")
     fields = rest.split()
-    started = f"{fields[_STARTED]}@{_boot()}"
-    return _Child(Process(pid, started, name), int(fields[_PPID]))
+    started = f"{fields[_STARTED]}@{_boot_id()}"
+    return _ProcessEntry(Process(pid, started, name), int(fields[_PPID]))
 
 
 @cache
-def _boot() -> str:
+def _boot_id() -> str:
     """Which start of the machine this is: a process is known by its ticks since then."""
     try:
         return (PROC / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
@@ -72,7 +72,7 @@ def _boot() -> str:
         return ""
 
 
-def _listed() -> dict[int, _Child]:
+def _list_processes() -> dict[int, _ProcessEntry]:
     """Every process, where there is no `/proc` (macOS)."""
     import subprocess  # noqa: PLC0415 (10 ms that Linux need not pay)
 
@@ -87,15 +87,15 @@ def _listed() -> dict[int, _Child]:
         )
     except (OSError, subprocess.SubprocessError):
         return {}
-    return read_ps(done.stdout.decode("utf-8", "replace"))
+    return parse_ps(done.stdout.decode("utf-8", "replace"))
 
 
-def read_ps(text: str) -> dict[int, _Child]:
+def parse_ps(text: str) -> dict[int, _ProcessEntry]:
     """What `ps -o pid=,ppid=,lstart=,comm=` says. A date has five words, a program's path any."""
-    found: dict[int, _Child] = {}
+    found: dict[int, _ProcessEntry] = {}
     for line in text.splitlines():
         pid, ppid, *date, program = (*line.split(None, 7), "", "")[:8]
         if pid.isdigit() and ppid.isdigit():
             name = os.path.basename(program.strip())
-            found[int(pid)] = _Child(Process(int(pid), " ".join(date), name), int(ppid))
+            found[int(pid)] = _ProcessEntry(Process(int(pid), " ".join(date), name), int(ppid))
     return found

@@ -8,10 +8,10 @@ import msgspec
 
 BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old one is kept
 TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
-_NAME = "gate.jsonl"
+_FILE_NAME = "gate.jsonl"
 
 
-class Line(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a hook saw, and what it said."""
 
     id: str
@@ -36,7 +36,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The project, where there is a notice: its users are told."""
 
 
-def leave(home: Path, line: Line) -> None:
+def append_line(home: Path, line: JournalLine) -> None:
     """Append a line.
 
     Raises:
@@ -45,7 +45,7 @@ def leave(home: Path, line: Line) -> None:
     directory = home / "spool"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
-    path = directory / _NAME
+    path = directory / _FILE_NAME
     content = msgspec.json.encode(line) + b"\n"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
@@ -54,39 +54,39 @@ def leave(home: Path, line: Line) -> None:
     finally:
         os.close(file)
     if size > BYTES_MAX:
-        os.replace(path, directory / f"{_NAME}.1")
+        os.replace(path, directory / f"{_FILE_NAME}.1")
 
 
-def tail(home: Path) -> list[Line]:
+def tail(home: Path) -> list[JournalLine]:
     """The newest lines, oldest first: as many as take the same short time, however many there are.
 
     Raises:
         OSError: the file is there but cannot be read.
     """
     try:
-        with (home / "spool" / _NAME).open("rb") as file:
+        with (home / "spool" / _FILE_NAME).open("rb") as file:
             start = max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES)
             file.seek(start)
             contents = file.read(TAIL_BYTES).splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return []
     # Where the beginning was left out, the first line may be half of one.
-    return list(_readable(contents[1:] if start else contents))
+    return list(_decode_lines(contents[1:] if start else contents))
 
 
-def lines(home: Path) -> Iterator[Line]:
+def lines(home: Path) -> Iterator[JournalLine]:
     """Oldest first. What cannot be read is left out: it may be half of a line."""
-    for name in (f"{_NAME}.1", _NAME):
+    for name in (f"{_FILE_NAME}.1", _FILE_NAME):
         path = home / "spool" / name
         if not path.exists():
             continue
         with path.open("rb") as file:
-            yield from _readable(file)
+            yield from _decode_lines(file)
 
 
-def _readable(contents: Iterable[bytes]) -> Iterator[Line]:
+def _decode_lines(contents: Iterable[bytes]) -> Iterator[JournalLine]:
     for content in contents:
         try:
-            yield msgspec.json.decode(content, type=Line)
+            yield msgspec.json.decode(content, type=JournalLine)
         except msgspec.MsgspecError:
             continue

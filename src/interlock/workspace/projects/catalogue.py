@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow.compiled import PinnedWorkflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
-from interlock.workspace.projects.settings import Bindings, bindings_in, bound_to
+from interlock.workspace.projects.settings import Bindings, bindings_for, bindings_in
 
 if TYPE_CHECKING:
     # The compiler costs 20 ms to import; a server that only goes on with runs never needs it.
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from interlock.core.workflow.definition import Workflow
     from interlock.core.workflow.parsing import ParsedWorkflow
 
-BUNDLED = Path(__file__).parents[1] / "bundled"
+BUNDLED_DIRECTORY = Path(__file__).parents[1] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
 
 
-class Place(msgspec.Struct, frozen=True):
+class CatalogueLocation(msgspec.Struct, frozen=True):
     """A file in the catalogue, by where it came from."""
 
     origin: str
@@ -33,21 +33,21 @@ class Place(msgspec.Struct, frozen=True):
     path: Path
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CatalogueEntry(msgspec.Struct, frozen=True):
     """A workflow that can be started."""
 
     workflow: "Workflow"
     pinned: PinnedWorkflow
-    place: Place
+    place: CatalogueLocation
     warnings: tuple[Problem, ...] = ()
-    shadows: tuple[Place, ...] = ()
+    shadows: tuple[CatalogueLocation, ...] = ()
     """Files with the same id that count less."""
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenEntry(msgspec.Struct, frozen=True):
     """A file that should be a workflow and is not. Listed with its problems, never dropped."""
 
-    place: Place
+    place: CatalogueLocation
     problems: tuple[Problem, ...]
     workflow: WorkflowId | None = None
     """Its id, where the file can be read so far."""
@@ -61,48 +61,48 @@ class Catalogue:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._read: dict[Path, tuple[_Stamp, ParsedWorkflow | InvalidWorkflow]] = {}
-        self._compiled: dict[
+        self._parsed_by_path: dict[Path, tuple[_Stamp, ParsedWorkflow | InvalidWorkflow]] = {}
+        self._compiled_by_path: dict[
             Path, tuple[ParsedWorkflow, Library, Compilation | InvalidWorkflow]
         ] = {}
 
     def entries(
         self, workspace: Path | None, only: WorkflowId | None = None
-    ) -> tuple[list[Entry], list[Broken]]:
+    ) -> tuple[list[CatalogueEntry], list[BrokenEntry]]:
         """What can be started in `workspace`, by id, and what is broken there.
 
         Without a workspace, what can be started everywhere.
         With `only`, no other workflow is compiled, as far as that one can be.
         """
-        found, broken = self._sources(workspace)
+        found, broken = self._parsed_files(workspace)
         wanted = [only] if only and only in found else sorted(found)
-        routines = _routines(found)
+        routines = _routines_in(found)
         bindings = self._bindings(workspace)
-        entries: list[Entry] = []
+        entries: list[CatalogueEntry] = []
         for name in wanted:
             *shadowed, (place, source) = found[name]
-            library = _library(routines, name, bindings)
+            library = _build_library(routines, name, bindings)
             compiled = self._compile(place.path, source, library)
             if isinstance(compiled, InvalidWorkflow):
-                broken.append(Broken(place, compiled.problems, name))
+                broken.append(BrokenEntry(place, compiled.problems, name))
                 continue
             shadows = tuple(other for other, _ in shadowed)
             workflow, pinned = compiled.workflow, compiled.pinned
-            entries.append(Entry(workflow, pinned, place, compiled.warnings, shadows))
+            entries.append(CatalogueEntry(workflow, pinned, place, compiled.warnings, shadows))
         if only and not entries:
             return self.entries(workspace)  # whoever asked is told what there is instead
         return entries, broken
 
-    def check(self, workspace: Path | None, path: Path) -> "Compilation | InvalidWorkflow":
+    def check_file(self, workspace: Path | None, path: Path) -> "Compilation | InvalidWorkflow":
         """A file wherever it lies, as it would be in `workspace`.
 
         Raises:
             OSError: the file cannot be read.
         """
-        source = _read(path)
+        source = _parse_file(path)
         if isinstance(source, InvalidWorkflow):
             return source
-        return self._compile(path, source, self._around(workspace, source))
+        return self._compile(path, source, self._library_for(workspace, source))
 
     def check_content(self, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
         """What would be a file, as it would be in `workspace`."""
@@ -112,12 +112,12 @@ class Catalogue:
         source = parse_workflow(content)
         if isinstance(source, InvalidWorkflow):
             return source
-        return compile_parsed(source, self._around(workspace, source))
+        return compile_parsed(source, self._library_for(workspace, source))
 
-    def _around(self, workspace: Path | None, source: "ParsedWorkflow") -> "Library":
-        found, _ = self._sources(workspace)
+    def _library_for(self, workspace: Path | None, source: "ParsedWorkflow") -> "Library":
+        found, _ = self._parsed_files(workspace)
         bindings = self._bindings(workspace)
-        return _library(_routines(found), source.workflow.id, bindings)
+        return _build_library(_routines_in(found), source.workflow.id, bindings)
 
     def _bindings(self, workspace: Path | None) -> list[Bindings]:
         """What the user, and then the project, has put into slots."""
@@ -126,27 +126,31 @@ class Catalogue:
             configs.append(workspace / ".interlock" / "config.toml")
         return [bindings_in(path) for path in configs]
 
-    def _sources(self, workspace: Path | None) -> tuple["_Found", list[Broken]]:
-        found: _Found = {}
-        broken: list[Broken] = []
+    def _parsed_files(self, workspace: Path | None) -> tuple["_FilesById", list[BrokenEntry]]:
+        found: _FilesById = {}
+        broken: list[BrokenEntry] = []
         reserved: set[WorkflowId] = set()
         for origin, directory in self._directories(workspace):
             if not origin.startswith("source ") and not os.path.lexists(directory):
                 continue  # nobody has to have workflows
-            files = _files(directory)
+            files = _workflow_paths(directory)
             if files is None:
                 what = "this directory is not there, or cannot be read"
-                broken.append(Broken(Place(origin, directory), (Problem("json", "", what),)))
+                broken.append(
+                    BrokenEntry(CatalogueLocation(origin, directory), (Problem("json", "", what),))
+                )
                 continue
             if len(files) > FILES_MAX:
                 what = f"more than {FILES_MAX} workflow files lie here; the others are not read"
-                broken.append(Broken(Place(origin, directory), (Problem("size", "", what),)))
+                broken.append(
+                    BrokenEntry(CatalogueLocation(origin, directory), (Problem("size", "", what),))
+                )
             for path in files[:FILES_MAX]:
-                place, source = Place(origin, path), self._load(path)
+                place, source = CatalogueLocation(origin, path), self._parse_cached(path)
                 if not isinstance(source, InvalidWorkflow) and origin != "bundled":
-                    source = _unless_reserved(source, reserved)
+                    source = _refuse_reserved_id(source, reserved)
                 if isinstance(source, InvalidWorkflow):
-                    broken.append(Broken(place, source.problems))
+                    broken.append(BrokenEntry(place, source.problems))
                 else:
                     found.setdefault(source.workflow.id, []).append((place, source))
             if origin == "bundled":
@@ -157,24 +161,24 @@ class Catalogue:
         # Later ones win: a project may replace what a user or a source brought along.
         from interlock.workspace.projects import sources  # noqa: PLC0415 (5 ms, for the same reason)
 
-        yield "bundled", BUNDLED
+        yield "bundled", BUNDLED_DIRECTORY
         yield "user", self._home / "workflows"
         for name, directory in sources.directories(self._home):
             yield f"source {name}", directory
         if workspace:
             yield "project", workspace / ".interlock" / "workflows"
 
-    def _load(self, path: Path) -> "ParsedWorkflow | InvalidWorkflow":
+    def _parse_cached(self, path: Path) -> "ParsedWorkflow | InvalidWorkflow":
         try:
             found = path.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._read.get(path)
+            known = self._parsed_by_path.get(path)
             if known and known[0] == stamp:
                 return known[1]
-            loaded = _read(path)
+            loaded = _parse_file(path)
         except OSError as error:
             return InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
-        self._read[path] = (stamp, loaded)
+        self._parsed_by_path[path] = (stamp, loaded)
         return loaded
 
     def _compile(
@@ -182,19 +186,19 @@ class Catalogue:
     ) -> "Compilation | InvalidWorkflow":
         from interlock.core.workflow.compiler import compile_parsed  # noqa: PLC0415 (see above)
 
-        known = self._compiled.get(path)
+        known = self._compiled_by_path.get(path)
         if known and known[0] is source and known[1] == library:
             return known[2]
         compiled = compile_parsed(source, library)
-        self._compiled[path] = (source, library, compiled)
+        self._compiled_by_path[path] = (source, library, compiled)
         return compiled
 
 
-_Found: TypeAlias = "dict[WorkflowId, list[tuple[Place, ParsedWorkflow]]]"
+_FilesById: TypeAlias = "dict[WorkflowId, list[tuple[CatalogueLocation, ParsedWorkflow]]]"
 """Every file by the id it has; the last one of each counts."""
 
 
-def content_of(path: Path) -> bytes:
+def read_workflow_content(path: Path) -> bytes:
     """What stands in a file, as far as a workflow may be long, and one byte more.
 
     Raises:
@@ -208,23 +212,23 @@ def content_of(path: Path) -> bytes:
         return file.read(FILE_BYTES_MAX + 1)
 
 
-def _read(path: Path) -> "ParsedWorkflow | InvalidWorkflow":
+def _parse_file(path: Path) -> "ParsedWorkflow | InvalidWorkflow":
     from interlock.core.workflow.parsing import parse_workflow  # noqa: PLC0415 (see above)
 
-    return parse_workflow(content_of(path))
+    return parse_workflow(read_workflow_content(path))
 
 
-def _routines(found: "_Found") -> "dict[WorkflowId, Workflow]":
+def _routines_in(found: "_FilesById") -> "dict[WorkflowId, Workflow]":
     chosen = (candidates[-1][1].workflow for candidates in found.values())
     return {workflow.id: workflow for workflow in chosen if is_routine(workflow)}
 
 
-def _library(
+def _build_library(
     routines: "dict[WorkflowId, Workflow]", workflow: WorkflowId, bindings: list[Bindings]
 ) -> "Library":
     from interlock.core.workflow.compile_context import Library  # noqa: PLC0415 (see above)
 
-    bound = {slot: text for file in bindings for slot, text in bound_to(workflow, file).items()}
+    bound = {slot: text for file in bindings for slot, text in bindings_for(workflow, file).items()}
     return Library(routines, bound)
 
 
@@ -233,7 +237,7 @@ def is_routine(workflow: "Workflow") -> bool:
     return workflow.kind == "routine" or workflow.id.startswith("wr.routine-")
 
 
-def _unless_reserved(
+def _refuse_reserved_id(
     source: "ParsedWorkflow", reserved: set[WorkflowId]
 ) -> "ParsedWorkflow | InvalidWorkflow":
     name = source.workflow.id
@@ -246,7 +250,7 @@ def _unless_reserved(
     return InvalidWorkflow(with_locations(source.text, (problem,)))
 
 
-def _files(directory: Path) -> list[Path] | None:
+def _workflow_paths(directory: Path) -> list[Path] | None:
     """The workflow files in a directory; None where it cannot be read."""
     try:
         return sorted(path for path in directory.iterdir() if path.suffix == ".json")

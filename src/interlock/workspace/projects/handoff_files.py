@@ -9,7 +9,7 @@ from interlock.workspace.failures import FileUnreadable
 BYTES_MAX = 4 * 1024 * 1024  # as much as a note may have
 
 
-def text_of(path: Path) -> str:
+def read_handoff(path: Path) -> str:
     """Bytes that are not UTF-8 are halves of characters, as in a note.
 
     Raises:

@@ -8,7 +8,7 @@ DIRECTORY = Path(".agents") / "sessions"
 NUMBER_MAX = 999
 
 
-def begin(root: Path, day: str, content: Callable[[int], str]) -> Path:
+def create_logbook(root: Path, day: str, content: Callable[[int], str]) -> Path:
     """Write the next one of the day; its path from `root` on. Never over one that is there.
 
     Raises:

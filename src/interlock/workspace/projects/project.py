@@ -13,19 +13,19 @@ from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
 
 CONFIG = Path(".interlock") / "config.toml"
-NOTES = Path(".interlock") / "notes"
+NOTES_FOLDER = Path(".interlock") / "notes"
 """Where the notes of a project lie, unless somebody says otherwise."""
 _BYTES_MAX = 256 * 1024  # it came with a clone, and a link in it may lead to anything
 
 
-class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ProjectGateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     protected: tuple[str, ...] = ()
     reading_tools: tuple[str, ...] = ()
     agent_may_code: bool = True
     rules: dict[Rule, RuleClass] = {}
 
 
-class _Project(msgspec.Struct, frozen=True):
+class _ProjectSection(msgspec.Struct, frozen=True):
     profile: Profile = "standard"
 
 
@@ -58,8 +58,8 @@ def policy_in(root: Path) -> ProjectPolicy:
         if len(content) > _BYTES_MAX:
             raise ValueError(f"it has more than {_BYTES_MAX // 1024} KB")  # noqa: TRY301
         found: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
-        project = msgspec.convert(found.get("project", {}), _Project)
-        gate = msgspec.convert(found.get("gate", {}), _Gate)
+        project = msgspec.convert(found.get("project", {}), _ProjectSection)
+        gate = msgspec.convert(found.get("gate", {}), _ProjectGateSection)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
     if firm := wrongly_advisory_rules(gate.rules):
@@ -101,7 +101,7 @@ def opt_in(root: Path, profile: Profile) -> Path | None:
     return path
 
 
-def exclude(root: Path, pattern: str) -> bool:
+def exclude_from_git(root: Path, pattern: str) -> bool:
     """Keep what we write out of git's sight, in this clone only; False where git is not here."""
     info = root / ".git" / "info"
     if not (root / ".git").is_dir():

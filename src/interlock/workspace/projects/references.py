@@ -17,10 +17,10 @@ def resolve(
     `package` is the directory of the workflow file, for references that go along with it.
     """
     roots = {"workspace": workspace, "package": package}
-    return tuple(_resolve(found, roots[found.resolve_from]) for found in references)
+    return tuple(_resolve_one(found, roots[found.resolve_from]) for found in references)
 
 
-def _resolve(reference: Reference, root: Path) -> Resolved:
+def _resolve_one(reference: Reference, root: Path) -> Resolved:
     if reference.is_address:
         return Resolved(reference.id)
     try:

@@ -22,7 +22,7 @@ def preferences_in(path: Path) -> Wish:
     return _section(path, "preferences", Wish)
 
 
-class _Mcp(msgspec.Struct, frozen=True):
+class _McpSection(msgspec.Struct, frozen=True):
     toolsets: tuple[str, ...] | None = None
 
 
@@ -32,11 +32,11 @@ def toolsets_in(path: Path) -> tuple[str, ...] | None:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    found: _Mcp = _section(path, "mcp", _Mcp)
+    found: _McpSection = _section(path, "mcp", _McpSection)
     return found.toolsets
 
 
-class NotesWish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NotesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What `[notes]` says, in a project's config or in the user's."""
 
     folder: str = ""
@@ -47,12 +47,12 @@ class NotesWish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only the user's counts: for a project (by its directory) a folder anywhere on the disk."""
 
 
-def notes_in(path: Path) -> NotesWish:
+def notes_in(path: Path) -> NotesSettings:
     """
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    return _section(path, "notes", NotesWish)
+    return _section(path, "notes", NotesSettings)
 
 
 Bindings: TypeAlias = dict[str, str | dict[str, str]]
@@ -67,31 +67,31 @@ def bindings_in(path: Path) -> Bindings:
     return _section(path, "bindings", Bindings)
 
 
-def bound_to(workflow: str, bindings: Bindings) -> dict[str, str]:
+def bindings_for(workflow: str, bindings: Bindings) -> dict[str, str]:
     own = bindings.get(workflow)
     for_all = {slot: text for slot, text in bindings.items() if isinstance(text, str)}
     return for_all | (own if isinstance(own, dict) else {})
 
 
-class _Gate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _UserGateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[Rule, RuleClass] = {}
     notice_after: Annotated[int, Meta(ge=2)] = NoticeLimit().denials
     notice_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = NoticeLimit().minutes
 
 
-def gate_in(path: Path) -> UserPolicy:
+def user_policy_in(path: Path) -> UserPolicy:
     """What the user's `[gate]` chooses for every project; the defaults if there is no such file.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    found: _Gate = _section(path, "gate", _Gate)
+    found: _UserGateSection = _section(path, "gate", _UserGateSection)
     if firm := wrongly_advisory_rules(found.rules):
         raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
     return UserPolicy(found.rules, NoticeLimit(found.notice_after, found.notice_minutes))
 
 
-def store_in(path: Path) -> str:
+def store_url_in(path: Path) -> str:
     """The URL of the store that the user's file names; nothing where it names none.
 
     Raises:
@@ -132,14 +132,14 @@ def _mentions_store(path: Path) -> bool:
         return True
 
 
-def _section(path: Path, name: str, wanted: Any) -> Any:
-    return _value(path, name, wanted, default={})
+def _section(path: Path, name: str, shape: Any) -> Any:
+    return _value(path, name, shape, default={})
 
 
-def _value(path: Path, name: str, wanted: Any, *, default: Any) -> Any:
+def _value(path: Path, name: str, shape: Any, *, default: Any) -> Any:
     found = _tables(path)
     try:
-        return msgspec.convert(found.get(name, default), wanted)
+        return msgspec.convert(found.get(name, default), shape)
     except (ValueError, RecursionError) as error:  # not of this shape
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
 

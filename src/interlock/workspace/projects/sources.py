@@ -17,13 +17,13 @@ from interlock.workspace.git.checkout import (
     url_fault,
 )
 
-Kind = Literal["directory", "git"]
+SourceKind = Literal["directory", "git"]
 FILES_MAX = 500  # workflow files in one directory
 _STORED_BYTES_MAX = 4 * 1024 * 1024
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _RESERVED = {"bundled", "user", "project"}  # a workflow says that it comes from there
-_CHECKOUT = re.compile(rf"(?:{COMMIT.pattern})-[0-9a-f]{{8}}")
+_CHECKOUT_NAME = re.compile(rf"(?:{COMMIT.pattern})-[0-9a-f]{{8}}")
 
 
 class SourcesBroken(SettingsBroken):
@@ -40,7 +40,7 @@ class Checkout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
-    kind: Kind
+    kind: SourceKind
     location: str
     ref: str | None = None
     path: str | None = None
@@ -48,7 +48,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checkout: Checkout | None = None
 
 
-class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _SourcesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     v: Literal[1]
     sources: tuple[Source, ...]
 
@@ -68,7 +68,7 @@ def directory_of(home: Path, source: Source) -> Path:
     """Where the workflow files of a source lie."""
     base = Path(source.location)
     if source.checkout:
-        base = _place(home, source.name) / source.checkout.directory
+        base = _checkouts_directory(home, source.name) / source.checkout.directory
     return base / source.path if source.path else base
 
 
@@ -78,13 +78,13 @@ def load(home: Path) -> tuple[Source, ...]:
     Raises:
         SourcesBroken: the file is there but is not what it should be.
     """
-    path = _stored_at(home)
+    path = _sources_file(home)
     try:
         with path.open("rb") as file:
             content = file.read(_STORED_BYTES_MAX + 1)
         if len(content) > _STORED_BYTES_MAX:
             raise SourcesBroken(f"`{path}` cannot be used: it is larger than Interlock writes it")
-        sources = msgspec.json.decode(content, type=_Stored).sources
+        sources = msgspec.json.decode(content, type=_SourcesFile).sources
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, RecursionError) as error:  # not to be opened, not JSON, not ours
@@ -92,7 +92,7 @@ def load(home: Path) -> tuple[Source, ...]:
     # Names become paths that are removed, locations arguments of git: nothing is taken on trust.
     for number, source in enumerate(sources):
         is_twice = source.name in {other.name for other in sources[:number]}
-        if fault := "its name is there twice" if is_twice else _fault(source):
+        if fault := "its name is there twice" if is_twice else _source_fault(source):
             raise SourcesBroken(f"`{path}` cannot be used: `$.sources[{number}]`: {fault}")
     return sources
 
@@ -103,9 +103,9 @@ def save(home: Path, sources: tuple[Source, ...]) -> None:
     Raises:
         SourceFailure: nothing was written.
     """
-    path = _stored_at(home)
+    path = _sources_file(home)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    content = msgspec.json.format(msgspec.json.encode(_Stored(1, sources)), indent=2) + b"\n"
+    content = msgspec.json.format(msgspec.json.encode(_SourcesFile(1, sources)), indent=2) + b"\n"
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -132,13 +132,13 @@ def fetch(home: Path, source: Source, *, at_ms: int) -> Source:
         SourceFailure: nothing was changed.
     """
     assert source.kind == "git", f"`{source.name}` is a repository"
-    place = _place(home, source.name)
+    place = _checkouts_directory(home, source.name)
     mark = os.urandom(4).hex()  # a checkout that was damaged gives way to another of its commit
     draft = place / f".fetching-{mark}"
     try:
         place.parent.mkdir(mode=0o700, exist_ok=True)
         place.mkdir(mode=0o700, exist_ok=True)
-        _sweep(place, source.checkout)
+        _remove_unused(place, source.checkout)
         try:
             draft.mkdir(mode=0o700)
             commit = check_out(draft, source.location, ref=source.ref, path=source.path)
@@ -156,14 +156,14 @@ def fetch(home: Path, source: Source, *, at_ms: int) -> Source:
     return msgspec.structs.replace(source, checkout=checkout)
 
 
-def forget(home: Path, name: str) -> None:
+def remove_checkouts(home: Path, name: str) -> None:
     """Remove the checkouts of a source that is no longer stored.
 
     Raises:
         SourceFailure: something of it is still there.
     """
     try:
-        _remove(_place(home, name))
+        _remove(_checkouts_directory(home, name))
     except OSError as error:
         raise SourceFailure(
             f"`{name}` is no longer a source, but `{error.filename}` cannot be removed:"
@@ -211,7 +211,7 @@ def name_is_sound(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
-def _fault(source: Source) -> str | None:
+def _source_fault(source: Source) -> str | None:
     if not name_is_sound(source.name):
         return "the name is not one"
     if source.path is not None and not path_is_sound(source.path):
@@ -223,21 +223,21 @@ def _fault(source: Source) -> str | None:
         return "the location is not one that is fetched from"
     if source.ref is not None and not ref_is_sound(source.ref):
         return "the ref is not one"
-    if not source.checkout or not _CHECKOUT.fullmatch(source.checkout.directory):
+    if not source.checkout or not _CHECKOUT_NAME.fullmatch(source.checkout.directory):
         return "the checkout is not one"
     return None if COMMIT.fullmatch(source.checkout.commit) else "the commit is not one"
 
 
-def _stored_at(home: Path) -> Path:
+def _sources_file(home: Path) -> Path:
     return home / "sources.json"
 
 
-def _place(home: Path, name: str) -> Path:
+def _checkouts_directory(home: Path, name: str) -> Path:
     assert name_is_sound(name), "a source's name is checked before anything is done with it"
     return home / "sources" / name
 
 
-def _sweep(place: Path, used: Checkout | None) -> None:
+def _remove_unused(place: Path, used: Checkout | None) -> None:
     """Remove what nobody uses: the checkout before the last, and what a killed fetch left."""
     for found in place.iterdir():
         if used is None or found.name != used.directory:
