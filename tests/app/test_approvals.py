@@ -22,7 +22,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.decide import ApprovalPending
 from interlock.core.session.events import ApprovalResolved
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.app.test_progress import at_once
 from tests.mcp.agent import Agent
@@ -212,7 +212,7 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
 ) -> None:
     answer = at_approval(waiting_app, tmp_path, timeoutMinutes=5, onTimeout=on_timeout).answer
     assert answer.approval is not None
-    agent = Agent(Protocol(waiting_app, TOOLS))
+    agent = Agent(McpProtocol(waiting_app, TOOLS))
     clock.ms += 4 * 60_000
     assert agent.ok("continue_workflow", continueToken=answer.continue_token)["kind"] == "approval"
     clock.ms += 2 * 60_000

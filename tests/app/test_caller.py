@@ -297,12 +297,12 @@ def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(
 def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     app: App, home: Path, root: Path
 ) -> None:
-    from interlock.hooks.full_hook import run  # noqa: PLC0415 (a surface, for this one test)
+    from interlock.hooks.full_hook import run_hook  # noqa: PLC0415 (a surface, for this one test)
 
     session = begun(app, root, "one")
     payload = {"session_id": "stranger", "cwd": str(root), "prompt": "/mode coding"}
 
-    told = run("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
+    told = run_hook("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
 
     assert b"No session is bound" in told.out
     state = gated_sessions.state_of(app, session)

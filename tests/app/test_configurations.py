@@ -65,7 +65,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
     found = json.loads(path.read_bytes().decode("utf-8-sig"))
     empty = {"hooks": {event: groups for event, groups in old.get("hooks", {}).items() if groups}}
     assert found in (old, {**old, **empty}, {k: v for k, v in old.items() if k != "hooks"})
-    assert claude_code.installed(found) == []
+    assert claude_code.installed_hooks(found) == []
     assert not (root / ".claude" / "commands" / "mode.md").exists()
 
 
@@ -74,7 +74,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
 def test_servers_are_the_same_after_an_install_and_an_uninstall(
     name: str, scope: Scope, home: Path, root: Path, program: Program
 ) -> None:
-    path = write(claude_code.places(scope, root).servers, SERVERS[name])
+    path = write(claude_code.client_files(scope, root).servers, SERVERS[name])
     before = tree(root)
 
     put(home, root, program, scope)

@@ -167,7 +167,7 @@ def test_another_interpreter_replaces_our_entries_and_no_others(
 
     assert [change.path.name for change in done.changes] == ["settings.json", ".mcp.json"]
     assert claude_code.has_hooks(read(path), newer)
-    assert len(claude_code.installed(read(path))) == len(claude_code.HOOKS)
+    assert len(claude_code.installed_hooks(read(path))) == len(claude_code.HOOKS)
     put(home, root, program)
     assert tree(root) == once
     take(home, root)

@@ -15,7 +15,7 @@ from interlock.app.context import App
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import conditions
 from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY
 from tests.bundled.driver import Answer, Driver, Params, asked_context, offered
@@ -33,7 +33,7 @@ Choices = Mapping[str, str]
 @pytest.fixture
 def agent(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     monkeypatch.chdir(tmp_path)
-    return Agent(Protocol(app, TOOLS))
+    return Agent(McpProtocol(app, TOOLS))
 
 
 def entry_of(app: App, name: str) -> CatalogueEntry:

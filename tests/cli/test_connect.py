@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.agents.hosts.mcp_config import SECRET, http_config
+from interlock.agents.hosts.mcp_config import SECRET_VARIABLE, http_config
 from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.core.gate.tools import HOSTS, Host
 from tests.cli.conftest import Terminal
@@ -76,9 +76,9 @@ def test_the_variable_holds_the_secret(tmp_path: Path, host: Host) -> None:
     secret = load_secret(directory)
     publish_agent_bearer(directory, secret)
     config = http_config(host, "http://127.0.0.1:3100", directory / "agent-secret")
-    (export,) = re.findall(rf"export {SECRET}=.*$", config, re.MULTILINE)
+    (export,) = re.findall(rf"export {SECRET_VARIABLE}=.*$", config, re.MULTILINE)
 
-    assert in_a_shell(f"{export}; echo ${SECRET}").strip() == secret.agent_bearer
+    assert in_a_shell(f"{export}; echo ${SECRET_VARIABLE}").strip() == secret.agent_bearer
 
 
 def test_each_client_reads_it_in_its_own_way() -> None:
@@ -89,18 +89,18 @@ def test_each_client_reads_it_in_its_own_way() -> None:
         return entry["headers"]["Authorization"]
 
     claude = in_braces(config["claude-code"])["mcpServers"]["interlock"]
-    assert (claude["type"], bearer(claude)) == ("http", f"Bearer ${{{SECRET}}}")
+    assert (claude["type"], bearer(claude)) == ("http", f"Bearer ${{{SECRET_VARIABLE}}}")
     codex = tomllib.loads(config["codex"].partition(".toml")[2].partition("\n")[2])
     assert codex["mcp_servers"]["interlock"] == {
         "url": f"{url}/mcp",
-        "bearer_token_env_var": SECRET,
+        "bearer_token_env_var": SECRET_VARIABLE,
     }
     gemini = in_braces(config["gemini"])["mcpServers"]["interlock"]
-    assert (gemini["httpUrl"], bearer(gemini)) == (f"{url}/mcp", f"Bearer ${SECRET}")
+    assert (gemini["httpUrl"], bearer(gemini)) == (f"{url}/mcp", f"Bearer ${SECRET_VARIABLE}")
     opencode = in_braces(config["opencode"])["mcp"]["interlock"]
     assert (opencode["type"], bearer(opencode)) == ("remote", f"Bearer {{file:{SPACED}}}")
     cursor = in_braces(config["cursor"])["mcpServers"]["interlock"]
-    assert bearer(cursor) == f"Bearer ${{env:{SECRET}}}"
+    assert bearer(cursor) == f"Bearer ${{env:{SECRET_VARIABLE}}}"
     copilot = in_braces(config["copilot"])
     assert bearer(copilot["servers"]["interlock"]) == "Bearer ${input:interlock}"
     assert copilot["inputs"][0]["password"]

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.app.admin.access import load_secret
 from interlock.app.context import App, SystemClock, open_app
-from interlock.mcp.protocol import INVALID_PARAMS, Protocol, RpcError
+from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError
 from interlock.server.guard import Guard
 from interlock.server.mcp import Mcp
 from interlock.server.site import site
@@ -74,7 +74,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-class Fixture(Protocol):
+class Fixture(McpProtocol):
     """Our protocol with the tools that the suite wants, where they only have to be answered."""
 
     def __init__(self, app: App) -> None:
@@ -89,7 +89,7 @@ class Fixture(Protocol):
             }
             for name in (*_CONTENTS, "test_missing_capability")
         ]
-        return {**super()._list(params), "tools": tools}
+        return {**super()._tools_list(params), "tools": tools}
 
     def _call(self, params: dict[str, Any]) -> dict[str, Any]:
         name = params.get("name")

@@ -16,10 +16,10 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
-from interlock.hooks.full_hook import BLOCKS, Event, Outcome, run
+from interlock.hooks.full_hook import BLOCKING_EXIT_CODE, HookEvent, HookResult, run_hook
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
-EVENTS: dict[str, Event] = {
+EVENTS: dict[str, HookEvent] = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "prompt-submit",
     "PreToolUse": "pre-tool",
@@ -29,7 +29,7 @@ EVENTS: dict[str, Event] = {
     "PostCompact": "post-compact",
     "SessionEnd": "session-end",
 }
-Hook = Callable[..., Outcome]
+Hook = Callable[..., HookResult]
 
 
 def recorded(name: str, project: Path, **changes: Any) -> dict[str, Any]:
@@ -45,14 +45,14 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hook(home: Path) -> Hook:
-    def sent(payload: dict[str, Any]) -> Outcome:
+    def sent(payload: dict[str, Any]) -> HookResult:
         event = EVENTS[payload["hook_event_name"]]
-        return run("claude-code", event, home, json.dumps(payload).encode())
+        return run_hook("claude-code", event, home, json.dumps(payload).encode())
 
     return sent
 
 
-def answer(outcome: Outcome) -> str:
+def answer(outcome: HookResult) -> str:
     """allow, deny or ask."""
     assert outcome.code == 0, outcome.err
     if not outcome.out:
@@ -161,7 +161,7 @@ def test_the_user_can_always_switch_the_gate_off(hook: Hook, home: Path, project
 
 def test_where_nobody_opted_in_the_hook_is_silent(hook: Hook, tmp_path: Path) -> None:
     for name in ("PreToolUse-Write", "SessionStart-startup", "Stop", "UserPromptSubmit"):
-        assert hook(recorded(name, tmp_path)) == Outcome()
+        assert hook(recorded(name, tmp_path)) == HookResult()
 
 
 def test_a_broken_project_config_denies(app: App, hook: Hook, project: Path) -> None:
@@ -182,7 +182,7 @@ def test_every_recorded_payload_has_an_answer(
     if event is None:
         pytest.skip("no hook of ours is on this event")
 
-    outcome = run("claude-code", event, home, json.dumps(payload).encode())
+    outcome = run_hook("claude-code", event, home, json.dumps(payload).encode())
 
     assert outcome.code == 0
     assert outcome.out == b"" or json.loads(outcome.out)
@@ -209,22 +209,22 @@ def test_what_the_user_types_changes_the_mode(app: App, hook: Hook, project: Pat
     assert hook(recorded("UserPromptSubmit", project, prompt=quoted)).out == b""
 
 
-@pytest.mark.parametrize("event", get_args(Event))
+@pytest.mark.parametrize("event", get_args(HookEvent))
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"null", b"[]", b"\xff\xfe\x00", b'{"cwd": 7}', b'{"tool_name": ""}', b"0" * 10**6],
     ids=range(8),
 )
 def test_a_payload_that_makes_no_sense_is_denied_without_a_traceback(
-    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, event: Event, content: bytes
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, event: HookEvent, content: bytes
 ) -> None:
     monkeypatch.chdir(project)
 
-    outcome = run("claude-code", event, home, content)
+    outcome = run_hook("claude-code", event, home, content)
 
     assert outcome.out == b"" or event == "session-start"
     assert "Traceback" not in outcome.err
-    assert outcome.code == (BLOCKS if event == "pre-tool" else 0)
+    assert outcome.code == (BLOCKING_EXIT_CODE if event == "pre-tool" else 0)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -234,7 +234,7 @@ def test_any_bytes_before_a_tool_call_are_denied(
 ) -> None:
     monkeypatch.chdir(project)
 
-    assert run("claude-code", "pre-tool", home, content).code in (0, BLOCKS)
+    assert run_hook("claude-code", "pre-tool", home, content).code in (0, BLOCKING_EXIT_CODE)
 
 
 @pytest.mark.invariant("agents-keep-their-rules")

@@ -20,7 +20,7 @@ from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import HOSTS, TOOL_CLASSES, Host, class_of
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
-from interlock.hooks.full_hook import Event, Outcome, run
+from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from interlock.workspace.machine import spool
 
 HOST: Host = "claude-code"
@@ -62,7 +62,7 @@ class Scene:
         fields = {"session_id": "host-1", "cwd": str(self.cwd), "tool_name": tool, **more}
         return json.dumps({**fields, "tool_input": json.loads(text)}).encode()
 
-    def is_fast(self, content: bytes, event: Event = "pre-tool", host: Host = HOST) -> bool:
+    def is_fast(self, content: bytes, event: HookEvent = "pre-tool", host: Host = HOST) -> bool:
         """Whether the fast hook does without the full one."""
         try:
             return fast.run(host, event, str(self.home), content)
@@ -73,7 +73,7 @@ class Scene:
         """Whether the fast hook was enough; what it allows, the full one allows in silence."""
         is_fast = self.is_fast(content)
         if is_fast:
-            assert run(HOST, "pre-tool", self.home, content) == Outcome(), content[:500]
+            assert run_hook(HOST, "pre-tool", self.home, content) == HookResult(), content[:500]
         return is_fast
 
     def sql(self, statement: str) -> None:
@@ -292,17 +292,17 @@ def test_other_hosts_are_for_the_full_hook(scene: Scene, host: Host) -> None:
         assert not scene.is_fast(scene.payload(tool), host=host)
 
 
-NOTED: tuple[Event, ...] = ("post-tool", "pre-compact", "post-compact", "session-end")
+NOTED: tuple[HookEvent, ...] = ("post-tool", "pre-compact", "post-compact", "session-end")
 
 
 @pytest.mark.parametrize("event", NOTED)
 @pytest.mark.parametrize("fields", [{}, {"session_id": ""}, {"session_id": 'ü"\\\n\0 \U0001f600'}])
 def test_a_line_is_left_as_the_full_hook_would(
-    scene: Scene, event: Event, fields: dict[str, str]
+    scene: Scene, event: HookEvent, fields: dict[str, str]
 ) -> None:
     content = scene.payload("Write", INPUTS["edit"], **fields).replace(b"\\ud83d\\ude00", b"!")
     assert not scene.is_fast(content, event), "the full hook makes the file"
-    assert run(HOST, event, scene.home, content) == Outcome()
+    assert run_hook(HOST, event, scene.home, content) == HookResult()
 
     assert scene.is_fast(content, event)
 
@@ -314,14 +314,14 @@ def test_a_line_is_left_as_the_full_hook_would(
 
 def test_a_spool_that_is_full_is_for_the_full_hook(scene: Scene) -> None:
     content = scene.payload("Write")
-    run(HOST, "post-tool", scene.home, content)
+    run_hook(HOST, "post-tool", scene.home, content)
     path = scene.home / "spool" / "gate.jsonl"
     with path.open("ab") as file:
         file.truncate(spool.BYTES_MAX + 1)
 
     assert not scene.is_fast(content, "post-tool")
     assert path.stat().st_size == spool.BYTES_MAX + 1
-    run(HOST, "post-tool", scene.home, content)
+    run_hook(HOST, "post-tool", scene.home, content)
     assert not path.exists(), "it was moved away"
     assert fast.SPOOL_BYTES_MAX == spool.BYTES_MAX
 

@@ -13,7 +13,7 @@ import pytest
 
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
-from interlock.hooks.full_hook import Event, Outcome, run
+from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from interlock.workspace.machine import spool
 from tests.hooks.test_fast import HOST, INPUTS, NOTED, Scene, scene
 
@@ -24,20 +24,24 @@ FLAGS = ("-P",)  # with which the tests find Interlock, by a variable
 
 
 def fast_command(
-    scene: Scene, event: Event = "pre-tool", *, hooks: Path = HOOKS, flags: Sequence[str] = FLAGS
+    scene: Scene,
+    event: HookEvent = "pre-tool",
+    *,
+    hooks: Path = HOOKS,
+    flags: Sequence[str] = FLAGS,
 ) -> list[str]:
     start = [sys.executable, "-I", "-S", str(hooks / "start_fast.py")]
     return [*start, HOST, event, str(scene.home), *flags]
 
 
-def full_command(scene: Scene, event: Event = "pre-tool") -> list[str]:
+def full_command(scene: Scene, event: HookEvent = "pre-tool") -> list[str]:
     words = ["-m", "interlock", "hook", "--host", HOST, "--event", event]
     return [sys.executable, *FLAGS, *words, "--home", str(scene.home)]
 
 
-def outcome(command: Sequence[str], content: bytes, cwd: Path | None = None) -> Outcome:
+def outcome(command: Sequence[str], content: bytes, cwd: Path | None = None) -> HookResult:
     done = subprocess.run(command, input=content, capture_output=True, check=False, cwd=cwd)
-    return Outcome(done.returncode, done.stdout, done.stderr.decode())
+    return HookResult(done.returncode, done.stdout, done.stderr.decode())
 
 
 CALLS: dict[str, Callable[[Scene], bytes]] = {
@@ -77,10 +81,10 @@ def test_a_writer_that_holds_the_state_for_long_means_what_it_means_to_the_full_
     decision = json.loads(held.out)["hookSpecificOutput"]
     assert decision["permissionDecision"] == "deny"
     assert "database is locked" in decision["permissionDecisionReason"]
-    assert outcome(fast_command(scene), scene.payload("Read")) == Outcome()
+    assert outcome(fast_command(scene), scene.payload("Read")) == HookResult()
     db.execute("ROLLBACK")
     db.close()
-    assert outcome(fast_command(scene), content) == Outcome()
+    assert outcome(fast_command(scene), content) == HookResult()
 
 
 @pytest.fixture
@@ -139,7 +143,7 @@ def test_a_full_hook_that_cannot_start_denies(scene: Scene) -> None:
     assert (denied.code, denied.out) == (2, b"")
     assert "No module named interlock" in denied.err
     assert "the full hook ended with code 1" in denied.err
-    assert outcome(nowhere, scene.payload("Read")) == Outcome()
+    assert outcome(nowhere, scene.payload("Read")) == HookResult()
 
 
 def test_it_works_without_bytecode_and_with_that_of_another_python(
@@ -147,13 +151,13 @@ def test_it_works_without_bytecode_and_with_that_of_another_python(
 ) -> None:
     command, content = fast_command(scene, hooks=copied), scene.payload("Read")
     assert not (copied / "__pycache__").exists()
-    assert outcome(command, content) == Outcome()
+    assert outcome(command, content) == HookResult()
 
     (bytecode,) = (copied / "__pycache__").iterdir()
     whole = bytecode.read_bytes()
     for old in (b"", b"\0\0\r\n" + whole[4:], whole[:8] + bytes(8) + whole[16:]):
         bytecode.write_bytes(old)
-        assert outcome(command, content) == Outcome()
+        assert outcome(command, content) == HookResult()
         assert bytecode.read_bytes() == whole
     bytecode.write_bytes(whole[:20])
     assert outcome(command, content).code == 2
@@ -170,7 +174,7 @@ def test_what_lies_in_the_project_is_not_imported(
 
     done = outcome(fast_command(scene), scene.payload("Write", INPUTS["edit"]), scene.project)
 
-    assert done == Outcome()
+    assert done == HookResult()
 
 
 WATCHED = """\
@@ -185,7 +189,7 @@ sys.exit(code)
 """
 
 
-def watched(scene: Scene, content: bytes, prelude: str = "") -> Outcome:
+def watched(scene: Scene, content: bytes, prelude: str = "") -> HookResult:
     program = WATCHED.format(prelude=prelude)
     words = [sys.executable, "-I", "-S", "-c", program, str(HOOKS), HOST, "pre-tool"]
     return outcome([*words, str(scene.home), *FLAGS], content)
@@ -216,7 +220,7 @@ def test_where_there_is_no_memory_file_the_payload_goes_through_a_file_that_is_r
 
 def test_lines_that_are_left_at_the_same_time_are_whole(scene: Scene) -> None:
     content = scene.payload("Write", INPUTS["edit"])
-    run(HOST, "post-tool", scene.home, content)
+    run_hook(HOST, "post-tool", scene.home, content)
 
     started = [
         subprocess.Popen(fast_command(scene, "post-tool"), stdin=subprocess.PIPE) for _ in range(12)

@@ -14,7 +14,7 @@ from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import GateRow, Policy
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.hooks import fast
-from interlock.hooks.full_hook import Event, Outcome, run
+from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
 from tests.hooks.test_fast import HOST, NOTED, Scene, scene
 
@@ -209,7 +209,7 @@ def test_no_spelling_of_a_secret_passes_that_the_core_keeps(
 ) -> None:
     texts = [text.replace("<HOME>", home) for text in texts]
     look: dict[str, object] = {"path": texts[:1], **dict(zip("ab", texts[1:], strict=False))}
-    if fast.is_free_look(look, cwd, home):
+    if fast.is_free_read(look, cwd, home):
         assert is_allowed(tool, look, cwd, home), (look, cwd, home)
 
 
@@ -281,7 +281,7 @@ def test_a_payload_that_is_odd_has_the_answer_of_the_full_hook(scene: Scene, nam
 
     for event in NOTED:
         if scene.is_fast(content, event):
-            assert run(HOST, event, scene.home, content) == Outcome()
+            assert run_hook(HOST, event, scene.home, content) == HookResult()
 
 
 @pytest.mark.parametrize("name", ["blanks around", "a megabyte"])
@@ -338,7 +338,7 @@ def test_any_payload_has_the_answer_of_the_full_hook(
 
 def test_what_a_client_really_sends_is_read(scene: Scene) -> None:
     payloads = Path(__file__).parents[1] / "payloads"
-    events: dict[str, Event] = {
+    events: dict[str, HookEvent] = {
         "PreToolUse": "pre-tool",
         "PostToolUse": "post-tool",
         "PreCompact": "pre-compact",
@@ -346,7 +346,7 @@ def test_what_a_client_really_sends_is_read(scene: Scene) -> None:
         "SessionEnd": "session-end",
     }
     scene.goes_to("coding")
-    run(HOST, "post-tool", scene.home, scene.payload("Write"))  # it makes the spool
+    run_hook(HOST, "post-tool", scene.home, scene.payload("Write"))  # it makes the spool
     seen: set[str] = set()
     for path in payloads.glob("claude-*.json"):
         text = path.read_text().replace("<PROJECT>", str(scene.project))

@@ -15,8 +15,8 @@ from interlock.app.notes.results import (
     RecentNotes,
 )
 from interlock.core.session.answer import Answer
-from interlock.mcp.protocol import Protocol
-from interlock.mcp.schema import of_answer
+from interlock.mcp.protocol import McpProtocol
+from interlock.mcp.schema import answer_schema
 from interlock.mcp.tools import TOOLS
 
 UNLISTED: dict[str, type[msgspec.Struct]] = {
@@ -32,7 +32,7 @@ UNLISTED: dict[str, type[msgspec.Struct]] = {
 }
 """Answers that have a shape too, though agents are not made to pay for its description."""
 VALIDATORS: dict[str, Any] = {
-    tool.name: jsonschema.Draft202012Validator(of_answer(tool.answer or UNLISTED[tool.name]))
+    tool.name: jsonschema.Draft202012Validator(answer_schema(tool.answer or UNLISTED[tool.name]))
     for tool in TOOLS
 }
 
@@ -47,7 +47,7 @@ def leaves(value: Any) -> list[str]:
 
 
 class Agent:
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: McpProtocol) -> None:
         self._protocol = protocol
         self._started = 0
 

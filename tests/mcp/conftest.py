@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
@@ -19,4 +19,4 @@ def agent(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     asks = msgspec.structs.replace(steps[0], prompt="Look at {{area}}.")
     install(app, tmp_path, msgspec.structs.replace(linear(1, "asks"), steps=(asks,)))
     monkeypatch.chdir(tmp_path)
-    return Agent(Protocol(app, TOOLS))
+    return Agent(McpProtocol(app, TOOLS))

@@ -14,9 +14,9 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from interlock.mcp.unknown_caller import YOURS
+from interlock.mcp.unknown_caller import SESSION_PLACEHOLDER
 from tests.app.callers import in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent
@@ -121,7 +121,10 @@ def test_a_client_without_hooks_beside_them_is_told_which_sessions_there_are(
     calls = problem["details"]["nextCalls"]
     assert {call["params"]["sessionId"] for call in calls} == sessions
     assert all(call["params"]["task"] == "T-1" for call in calls)
-    assert problem["details"]["correctCall"]["params"] == {"sessionId": YOURS, "task": "T-1"}
+    assert problem["details"]["correctCall"]["params"] == {
+        "sessionId": SESSION_PLACEHOLDER,
+        "task": "T-1",
+    }
     chosen = without.call(calls[0]["tool"], **calls[0]["params"])
     assert (chosen["session"], chosen["task"]) == (calls[0]["params"]["sessionId"], "T-1")
     run = without.call("start_workflow", workflowId="line", goal="of nobody here")
@@ -226,7 +229,7 @@ def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
 ) -> None:
     """The record of a process may outlive its session."""
     monkeypatch.chdir(project)
-    agent = Agent(Protocol(in_client(app, child, "gone"), TOOLS))
+    agent = Agent(McpProtocol(in_client(app, child, "gone"), TOOLS))
 
     problem = agent.refused("session", {})
 

@@ -13,7 +13,7 @@ from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
 from interlock.core.views.events import event_summary
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
-from interlock.hooks.full_hook import run
+from interlock.hooks.full_hook import run_hook
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
@@ -24,7 +24,7 @@ def attended_session(app: App, project: Path) -> SessionView:
     """A session under a gate, through a hook and the command line."""
     assert commands.run(["init"]) == 0
     payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
-    run("claude-code", "session-start", app.home, msgspec.json.encode(payload))
+    run_hook("claude-code", "session-start", app.home, msgspec.json.encode(payload))
     assert commands.run(["session", "set-state", "--task", "T-1"]) == 0
     assert commands.run(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))

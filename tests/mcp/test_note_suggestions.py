@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from interlock.app.notes.neighbourhood import DEPTH_MAX
 from interlock.app.notes.search import LIMIT_MAX
-from interlock.mcp.note_tools import BY_NAME
+from interlock.mcp.note_tools import TOOLS_BY_NAME
 from tests.mcp.agent import Agent
 from tests.mcp.test_notes import JUNK
 
@@ -109,16 +109,20 @@ def test_each_suggested_call_is_understood_and_stays_in_the_project(
             assert "code" not in answer, (call, answer)
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", TOOLS_BY_NAME)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_wrong_argument_is_answered_with_a_call_that_is_right(
     agent: Agent, folder: Path, name: str, data: st.DataObject
 ) -> None:
     _put(folder)
-    tool = BY_NAME[name]
+    tool = TOOLS_BY_NAME[name]
     wrong = data.draw(st.sampled_from(sorted(set(tool.input_schema["properties"]) - {"to"})))
-    right = {**tool.example().params, "identifier": "n"} if "identifier" in tool.paths else {}
+    right = (
+        {**tool.example_call().params, "identifier": "n"}
+        if "identifier" in tool.argument_paths
+        else {}
+    )
     right = {key: value for key, value in right.items() if key in tool.input_schema["properties"]}
     if wrong == "workspacePath":
         return
@@ -194,7 +198,7 @@ def test_a_title_may_be_called_a_name(agent: Agent) -> None:
 
 def test_bounds_and_closed_words_are_in_the_schemas() -> None:
     def schema(tool: str, argument: str) -> dict[str, Any]:
-        return BY_NAME[tool].input_schema["properties"][argument]
+        return TOOLS_BY_NAME[tool].input_schema["properties"][argument]
 
     assert schema("search_notes", "status")["enum"] == [
         *("active", "blocked", "closed", "done", "open")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app.context import App
-from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS, Protocol
+from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS, McpProtocol
 from interlock.mcp.tools import TOOLS
 
 Ask = Callable[..., dict[str, Any]]
@@ -17,12 +17,12 @@ MODERN = {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN_VERSIONS[0
 
 
 @pytest.fixture
-def protocol(app: App) -> Protocol:
-    return Protocol(app, TOOLS)
+def protocol(app: App) -> McpProtocol:
+    return McpProtocol(app, TOOLS)
 
 
 @pytest.fixture
-def ask(protocol: Protocol) -> Ask:
+def ask(protocol: McpProtocol) -> Ask:
     def ask(method: str, params: object = None) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
         reply = json.loads(protocol.answer(json.dumps(message).encode()) or b"")
@@ -95,7 +95,7 @@ def test_a_method_that_does_not_exist_is_an_error_of_the_protocol(ask: Ask) -> N
         b'[{"jsonrpc":"2.0","method":"notifications/initialized"}]',
     ],
 )
-def test_what_wants_no_answer_gets_none(protocol: Protocol, line: bytes) -> None:
+def test_what_wants_no_answer_gets_none(protocol: McpProtocol, line: bytes) -> None:
     assert protocol.answer(line) is None
 
 
@@ -112,11 +112,11 @@ def test_what_wants_no_answer_gets_none(protocol: Protocol, line: bytes) -> None
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":3}}', -32602),
     ],
 )
-def test_what_is_not_a_request_is_told_so(protocol: Protocol, line: bytes, code: int) -> None:
+def test_what_is_not_a_request_is_told_so(protocol: McpProtocol, line: bytes, code: int) -> None:
     assert json.loads(protocol.answer(line) or b"")["error"]["code"] == code
 
 
-def test_a_batch_is_answered_as_a_batch(protocol: Protocol) -> None:
+def test_a_batch_is_answered_as_a_batch(protocol: McpProtocol) -> None:
     batch = [{"jsonrpc": "2.0", "id": n, "method": "ping"} for n in (1, "two")]
 
     replies = json.loads(protocol.answer(json.dumps(batch).encode()) or b"")
@@ -139,7 +139,7 @@ def test_a_batch_is_answered_as_a_batch(protocol: Protocol) -> None:
         ),
     )
 )
-def test_any_json_at_all_has_a_defined_answer(protocol: Protocol, message: object) -> None:
+def test_any_json_at_all_has_a_defined_answer(protocol: McpProtocol, message: object) -> None:
     reply = protocol.answer(json.dumps(message).encode())
 
     assert reply is None or json.loads(reply)

@@ -15,7 +15,7 @@ from interlock.app.failures import StoreBusy, StoreFailure
 from interlock.core import ids, tokens
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.tokens import SigningKey, Token
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 from tests.stores import place_of
@@ -278,7 +278,7 @@ def test_a_failing_world_is_an_answer_and_not_a_hang(
     app: App, agent: Agent, failure: Exception, code: str, retry: str
 ) -> None:
     token = agent.start()["continueToken"]
-    failing = Agent(Protocol(replace(app, log=Failing(app.log, failure)), TOOLS))  # pyright: ignore[reportArgumentType]
+    failing = Agent(McpProtocol(replace(app, log=Failing(app.log, failure)), TOOLS))  # pyright: ignore[reportArgumentType]
 
     problem = failing.refused("continue_workflow", {"continueToken": token, "notes": "n"})
 

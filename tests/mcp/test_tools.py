@@ -13,7 +13,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.mcp.instructions import BYTES_MAX, instructions_for
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS, TOOLSETS, NoSuchToolset, tools_of
 from tests.cli.conftest import Terminal
 from tests.mcp.agent import Agent
@@ -187,7 +187,7 @@ def test_what_the_instructions_promise_about_a_lost_place_is_so(agent: Agent) ->
 
 
 def test_both_eras_of_the_protocol_carry_the_instructions(app: App) -> None:
-    protocol = Protocol(app, tools_of(("session",)))  # pyright: ignore[reportArgumentType]
+    protocol = McpProtocol(app, tools_of(("session",)))  # pyright: ignore[reportArgumentType]
 
     for method in ("initialize", "server/discover"):
         line = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})

@@ -8,7 +8,7 @@ import pytest
 
 from interlock.app.context import App
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
 
@@ -73,7 +73,7 @@ def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> Non
 @pytest.mark.invariant("replay-is-identical")
 def test_a_repeated_call_is_answered_with_the_same_bytes(app: App, agent: Agent) -> None:
     token = agent.start()["continueToken"]
-    protocol = Protocol(app, TOOLS)
+    protocol = McpProtocol(app, TOOLS)
     message = msgspec.json.encode(
         {
             "jsonrpc": "2.0",

@@ -12,7 +12,7 @@ from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
 from interlock.core.protocol.gated_session import Conversation
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 
 HOSTILE = (
@@ -77,7 +77,7 @@ class Stage:
 
     def __init__(self, app: App, project: Path) -> None:
         self.app, self.project = app, project
-        self._protocol = Protocol(app, TOOLS)
+        self._protocol = McpProtocol(app, TOOLS)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         params = {"name": tool, "arguments": arguments}

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from interlock.agents.hosts.claude_code_hooks import Payload
+from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
@@ -76,7 +76,7 @@ def explain(gate_id: str, *, as_json: bool) -> None:
 def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
     known = HOSTS[[str(name) for name in HOSTS].index(host)]
-    payload = msgspec.json.decode(sys.stdin.buffer.read(), type=Payload)
+    payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
     root = root_of(Path(payload.cwd or "."))
     if root is None:
         print("allow: the project has not opted in")

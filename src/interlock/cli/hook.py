@@ -8,7 +8,7 @@ import click
 from interlock.app.data_home import data_home
 from interlock.cli.terminal import Stop
 from interlock.core.gate.tools import HOSTS
-from interlock.hooks.full_hook import EVENTS, Event, run
+from interlock.hooks.full_hook import EVENTS, HookEvent, run_hook
 
 
 @click.command()
@@ -18,8 +18,8 @@ from interlock.hooks.full_hook import EVENTS, Event, run
 def hook(host: str, event: str, home: Path | None) -> None:
     """Answer a hook of an agent client (it sends JSON on stdin)"""
     known = HOSTS[[str(name) for name in HOSTS].index(host)]
-    happened: Event = next(name for name in EVENTS if name == event)
-    outcome = run(known, happened, home or data_home(), sys.stdin.buffer.read())
+    happened: HookEvent = next(name for name in EVENTS if name == event)
+    outcome = run_hook(known, happened, home or data_home(), sys.stdin.buffer.read())
     sys.stdout.buffer.write(outcome.out)
     sys.stdout.flush()
     if outcome.err:

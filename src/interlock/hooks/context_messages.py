@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from interlock.agents.hosts.claude_code_hooks import Payload
+from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.explain import explain
@@ -18,7 +18,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 
 
-def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str, str]:
+def begin_session(home: Path, root: Path, host: Host, payload: HookPayload) -> tuple[str, str]:
     """What the model is told, and what of it the user should see too."""
     app = open_app(home)
     try:
@@ -36,14 +36,16 @@ def at_start(home: Path, root: Path, host: Host, payload: Payload) -> tuple[str,
         app.close()
 
 
-def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | None) -> str:
+def change_typed_mode(
+    home: Path, host: Host, payload: HookPayload, mode: str, task: str | None
+) -> str:
     """The user typed `/mode …`: it is so, and the model is told."""
     wanted = mode_named(mode)
     if wanted is None:
         return f"`{mode}` is not a mode. There are: {', '.join(MODES)}."
     app = open_app(home)
     try:
-        session = _session(app, host, payload)
+        session = _caller_session(app, host, payload)
         if session is None:
             return "No session is bound to this conversation; `interlock session start` begins one."
         changed = gated_sessions.change_mode(app, session, wanted, by="user", task=task)
@@ -56,11 +58,11 @@ def mode_typed(home: Path, host: Host, payload: Payload, mode: str, task: str | 
     return f"{told} Task: {changed.active_task}." if changed.active_task else told
 
 
-def still_open(home: Path, host: Host, payload: Payload) -> str:
+def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
     """What is still open in the session, said once for each set of things."""
     app = open_app(home)
     try:
-        session = _session(app, host, payload)
+        session = _caller_session(app, host, payload)
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
@@ -80,7 +82,7 @@ def still_open(home: Path, host: Host, payload: Payload) -> str:
     )
 
 
-def _session(app: App, host: Host, payload: Payload) -> SessionId | None:
+def _caller_session(app: App, host: Host, payload: HookPayload) -> SessionId | None:
     conversation = Conversation(host, payload.session_id)
     found = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
     return found if isinstance(found, str) else None

@@ -24,13 +24,18 @@ TOOLS = {
     }
 }
 """As in `core/gate/tools.py`. A host that is not here is for the full hook alone."""
-OWN = ("mcp__interlock__", "mcp__plugin_interlock_interlock__", "mcp_interlock_", "interlock_")
-MCP = ("mcp__", "mcp_", "MCP:")
+OWN_PREFIXES = (
+    "mcp__interlock__",
+    "mcp__plugin_interlock_interlock__",
+    "mcp_interlock_",
+    "interlock_",
+)
+MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
 EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
 """How a part of every protected path begins."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
-EXPANDED = frozenset("$`\\{}*?[")
+EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")
 """With these a shell makes words that do not stand in the command."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
@@ -42,7 +47,7 @@ _PATHS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "ta
 _PATCHES = ("input", "patch", "command")
 
 
-class Unsure(Exception):
+class FullHookNeeded(Exception):
     """For the full hook to say."""
 
 
@@ -68,10 +73,10 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if not config:
         return True  # nobody asked for a gate here
     if event != "pre-tool":
-        return _is_spooled(host, event, home, session, tool)
+        return _append_to_spool(host, event, home, session, tool)
     kind = class_of(host, tool)
     if kind in ("own", "read", "search"):
-        return kind == "own" or is_free_look(given, cwd, home)
+        return kind == "own" or is_free_read(given, cwd, home)
     mode = _mode(host, home, session, config) if tool else ""
     if mode == "disabled" or (mode and kind in ("web", "ask", "agent")):
         return True
@@ -79,19 +84,19 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return mode == "coding" and is_free_edit(given, home)
     if kind == "shell":
         return mode == "coding" and is_free_command(given.get("command"), cwd, home)
-    return mode == "coding" and is_free_look(given, cwd, home)
+    return mode == "coding" and is_free_read(given, cwd, home)
 
 
 def class_of(host: str, tool: str) -> str:
     for kind, names in TOOLS[host].items():
         if tool in names.split():
             return kind
-    if tool.startswith((*OWN, "MCP:interlock ")):
+    if tool.startswith((*OWN_PREFIXES, "MCP:interlock ")):
         return "own"
-    return "mcp" if tool.startswith(MCP) else "other"
+    return "mcp" if tool.startswith(MCP_PREFIXES) else "other"
 
 
-def is_free_look(given: object, cwd: str, home: str) -> bool:
+def is_free_read(given: object, cwd: str, home: str) -> bool:
     """Whether no part of a path in it is called like a secret of ours or like our directory."""
     text = repr((cwd, given, home)).casefold()
     for mark in "\\'\"":
@@ -109,7 +114,7 @@ def is_free_edit(given: dict[str, object], home: str) -> bool:
 
 def is_free_command(command: object, cwd: str, home: str) -> bool:
     """Whether it can name neither Interlock nor what is protected, however it is read."""
-    if not isinstance(command, str) or not command.isascii() or EXPANDED & set(command):
+    if not isinstance(command, str) or not command.isascii() or EXPANSION_CHARACTERS & set(command):
         return False
     bare = command.replace("'", "").replace('"', "").casefold()
     names = (*MARKERS.split(), "interlock", home.casefold().rpartition("/")[2])
@@ -137,12 +142,12 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
 
     # Half a surrogate is an error to some and a character to others.
     if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower():
-        raise Unsure
+        raise FullHookNeeded
     text = content.decode()
-    found, end = _json.make_scanner(_Reading)(text, 0)  # pyright: ignore[reportArgumentType]
+    found, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]
     is_odd = text[end:].strip(" \t\r\n") or type(found.get("stop_hook_active", False)) is not bool
     if is_odd or not all(isinstance(found.get(key, ""), str) for key in _TEXTS):
-        raise Unsure
+        raise FullHookNeeded
     cwd, session, tool = (found.get(key, "") for key in _TEXTS[:3])
     return cwd, session, tool, found.get("tool_input")  # an object, or the full hook is asked
 
@@ -150,18 +155,18 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
 def _number(text: str) -> int:
     """No number is looked at, so all are one; `NaN` is odd, and so is what may be too large."""
     if len(text) > NUMBER_MAX or text.strip("-.0123456789"):
-        raise Unsure
+        raise FullHookNeeded
     return 0
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Unsure  # a key comes twice
+        raise FullHookNeeded  # a key comes twice
     return found
 
 
-class _Reading:
+class _StrictJson:
     """How `_json` is to read."""
 
     strict = True
@@ -173,7 +178,7 @@ class _Reading:
 def _config(cwd: str) -> str:
     """What the config of the project around is known by; nothing where none has opted in."""
     if not cwd.startswith("/"):
-        raise Unsure
+        raise FullHookNeeded
     place = cwd
     while not _is_there(path := f"{place}/.interlock/config.toml"):
         if posix.stat(place)[1:3] == posix.stat("/")[1:3]:
@@ -215,7 +220,7 @@ def _mode(host: str, home: str, session: str, config: str) -> str:
     return row[0] if is_known and row[1:] == (1, 1, config) else ""
 
 
-def _is_spooled(host: str, event: str, home: str, session: str, tool: str) -> bool:
+def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) -> bool:
     """Leave a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 

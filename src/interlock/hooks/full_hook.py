@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from interlock.agents.hosts import claude_code_hooks
-from interlock.agents.hosts.claude_code_hooks import Payload
+from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import root_of
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import Host
 
-Event = Literal[
+HookEvent = Literal[
     "session-start",
     "prompt-submit",
     "pre-tool",
@@ -25,33 +25,33 @@ Event = Literal[
     "post-compact",
     "session-end",
 ]
-EVENTS: tuple[Event, ...] = get_args(Event)
-BLOCKS = 2
+EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
+BLOCKING_EXIT_CODE = 2
 """The exit code with which every host takes a call for denied."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 
 
-class Outcome(NamedTuple):
+class HookResult(NamedTuple):
     code: int = 0
     out: bytes = b""
     err: str = ""
 
 
-def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
+def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookResult:
     """The outcome of one hook. Never raises: a crash of a hook would let the tool call pass."""
     try:
-        payload = _payload(content)
+        payload = _decode_payload(content)
         root = root_of(Path(payload.cwd or os.getcwd()))
         if root is None:
-            return Outcome()  # nobody asked for a gate here
-        return _answer(host, event, home, root, payload)
+            return HookResult()  # nobody asked for a gate here
+        return _dispatch(host, event, home, root, payload)
     except (StoreFailure, SettingsBroken) as failure:
-        return _failed(event, failure)
+        return _failure_result(event, failure)
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a denial)
         if event != "pre-tool":
-            return Outcome(0, b"", f"interlock: {type(error).__name__}: {error}")
-        return Outcome(
-            BLOCKS,
+            return HookResult(0, b"", f"interlock: {type(error).__name__}: {error}")
+        return HookResult(
+            BLOCKING_EXIT_CODE,
             b"",
             f"The gate cannot say whether this may happen ({type(error).__name__}: {error}), so it"
             " may not. The user can look with `interlock doctor claude-code`, and switch the gate"
@@ -59,7 +59,7 @@ def run(host: Host, event: Event, home: Path, content: bytes) -> Outcome:
         )
 
 
-def _failed(event: Event, failure: StoreFailure | SettingsBroken) -> Outcome:
+def _failure_result(event: HookEvent, failure: StoreFailure | SettingsBroken) -> HookResult:
     """The user typed a mode, or begins: that nothing came of it must be seen."""
     hint = failure.hint if isinstance(failure, StoreFailure) else "Correct the file."
     name = {"session-start": "SessionStart", "prompt-submit": "UserPromptSubmit"}.get(event, "")
@@ -68,48 +68,54 @@ def _failed(event: Event, failure: StoreFailure | SettingsBroken) -> Outcome:
         " the gate off for an hour with `interlock mode disabled --force`."
     )
     if event == "pre-tool":
-        return Outcome(BLOCKS, b"", text)
-    return Outcome(
-        0, claude_code_hooks.told(name, text, f"Interlock: {text}") if name else b"", text
+        return HookResult(BLOCKING_EXIT_CODE, b"", text)
+    return HookResult(
+        0, claude_code_hooks.encode_context(name, text, f"Interlock: {text}") if name else b"", text
     )
 
 
-def _payload(content: bytes) -> Payload:
+def _decode_payload(content: bytes) -> HookPayload:
     if len(content) > PAYLOAD_BYTES_MAX:
         raise ValueError(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes")
-    return msgspec.json.decode(content.decode("utf-8", "replace"), type=Payload)
+    return msgspec.json.decode(content.decode("utf-8", "replace"), type=HookPayload)
 
 
-def _answer(host: Host, event: Event, home: Path, root: Path, payload: Payload) -> Outcome:
+def _dispatch(
+    host: Host, event: HookEvent, home: Path, root: Path, payload: HookPayload
+) -> HookResult:
     match event:
         case "pre-tool":
-            return _pre_tool(host, home, root, payload)
+            return _decide_tool_call(host, home, root, payload)
         case "session-start":
             from interlock.hooks import context_messages  # noqa: PLC0415 (the store; a gate does without)
 
-            text, to_user = context_messages.at_start(home, root, host, payload)
-            return Outcome(0, claude_code_hooks.told("SessionStart", text, to_user))
+            text, to_user = context_messages.begin_session(home, root, host, payload)
+            return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, to_user))
         case "prompt-submit":
-            asked = _mode_typed(payload.prompt)
+            asked = _parse_mode_command(payload.prompt)
             if asked is None:
-                return Outcome()
+                return HookResult()
             from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
 
-            text = context_messages.mode_typed(home, host, payload, *asked)
-            return Outcome(0, claude_code_hooks.told("UserPromptSubmit", text))
+            text = context_messages.change_typed_mode(home, host, payload, *asked)
+            return HookResult(0, claude_code_hooks.encode_context("UserPromptSubmit", text))
         case "stop":
             if payload.stop_hook_active:
-                return Outcome()
+                return HookResult()
             from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
 
-            reason = context_messages.still_open(home, host, payload)
-            return Outcome(0, claude_code_hooks.held(reason)) if reason else Outcome()
+            reason = context_messages.remind_of_open_runs(home, host, payload)
+            return (
+                HookResult(0, claude_code_hooks.encode_stop_block(reason))
+                if reason
+                else HookResult()
+            )
         case _:
             tool_calls.journal_event(home, host, event, payload.session_id, payload.tool_name)
-            return Outcome()
+            return HookResult()
 
 
-def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
+def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -> HookResult:
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
     call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
@@ -117,13 +123,15 @@ def _pre_tool(host: Host, home: Path, root: Path, payload: Payload) -> Outcome:
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )
     notice = tool_calls.journal(home, judged, call, payload.session_id)
-    return Outcome(0, claude_code_hooks.decided(judged.decision, judged.id, notice))
+    return HookResult(0, claude_code_hooks.encode_decision(judged.decision, judged.id, notice))
 
 
-_MODE = re.compile(r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*")
+_MODE_COMMAND = re.compile(
+    r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*"
+)
 
 
-def _mode_typed(prompt: str) -> tuple[str, str | None] | None:
+def _parse_mode_command(prompt: str) -> tuple[str, str | None] | None:
     """What the user typed, if it is a mode. Only a whole prompt counts, never a part of one."""
-    found = _MODE.fullmatch(prompt)
+    found = _MODE_COMMAND.fullmatch(prompt)
     return (found[1], found[2].strip() if found[2] else None) if found else None

@@ -15,7 +15,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.mcp.arguments import Workspace, workspace_of
-from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 
 
@@ -29,7 +29,7 @@ class ListArguments(msgspec.Struct, frozen=True, rename="camel"):
     )
 
 
-class ListedWorkflow(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class WorkflowListItem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     id: WorkflowId
     name: str
     description: str = ""
@@ -45,12 +45,12 @@ class BrokenFile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
-    workflows: tuple[ListedWorkflow, ...]
+    workflows: tuple[WorkflowListItem, ...]
     tags: dict[str, int]
     broken: tuple[BrokenFile, ...] = ()
 
 
-def _list(app: App, arguments: ListArguments) -> ToolResult:
+def _list_workflows(app: App, arguments: ListArguments) -> ToolResult:
     listing = workflow_files.list_workflows(
         app,
         workspace_of(arguments.workspace_path),
@@ -59,21 +59,23 @@ def _list(app: App, arguments: ListArguments) -> ToolResult:
     )
     is_short = not (arguments.tags or arguments.query)
     answer = WorkflowList(
-        tuple(_listed(entry, is_short=is_short) for entry in listing.entries),
+        tuple(_workflow_list_item(entry, is_short=is_short) for entry in listing.entries),
         listing.tags,
         tuple(
             BrokenFile(str(file.place.path), tuple(str(problem) for problem in file.problems))
             for file in listing.broken
         ),
     )
-    return ToolResult(answer, _list_text(answer, is_short=is_short))
+    return ToolResult(answer, _workflow_list_text(answer, is_short=is_short))
 
 
-def _listed(entry: workflow_files.CatalogueEntry, *, is_short: bool) -> ListedWorkflow:
+def _workflow_list_item(
+    entry: workflow_files.CatalogueEntry, *, is_short: bool
+) -> WorkflowListItem:
     workflow = entry.workflow
     if is_short:
-        return ListedWorkflow(workflow.id, workflow.name)
-    return ListedWorkflow(
+        return WorkflowListItem(workflow.id, workflow.name)
+    return WorkflowListItem(
         workflow.id,
         workflow.name,
         workflow.description,
@@ -84,7 +86,7 @@ def _listed(entry: workflow_files.CatalogueEntry, *, is_short: bool) -> ListedWo
     )
 
 
-def _list_text(answer: WorkflowList, *, is_short: bool) -> str:
+def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
     lines = [f"{len(answer.workflows)} workflows:"]
     for workflow in answer.workflows:
         lines.append(f"- {workflow.id}: {workflow.name}")
@@ -105,7 +107,7 @@ def _list_text(answer: WorkflowList, *, is_short: bool) -> str:
     return "\n".join(lines)
 
 
-LIST = Tool(
+LIST_WORKFLOWS = Tool(
     name="list_workflows",
     title="List workflows",
     purpose=(
@@ -121,7 +123,7 @@ LIST = Tool(
     ),
     is_read_only=True,
     is_idempotent=True,
-    call=_list,
+    call=_list_workflows,
 )
 
 
@@ -155,11 +157,13 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The file as written, or what it compiles to, where that was asked for."""
 
 
-def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
+def _inspect_workflow(app: App, arguments: InspectArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
     entry = workflow_files.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
     if isinstance(entry, NoSuchWorkflow):
-        return refused(explain(entry), INSPECT.corrected({"workflowId": closest(entry)}))
+        return refusal_result(
+            explain(entry), INSPECT_WORKFLOW.corrected_call({"workflowId": closest_workflow(entry)})
+        )
     mode = arguments.mode or "preview"
     workflow = entry.workflow
     content = {
@@ -174,13 +178,13 @@ def _inspect(app: App, arguments: InspectArguments) -> ToolResult:
         entry.pinned.hash,
         entry.place.origin,
         workflow.tags,
-        tuple(_steps(entry.pinned.workflow, with_prompts=mode == "preview")),
+        tuple(_inspected_steps(entry.pinned.workflow, with_prompts=mode == "preview")),
         content,
     )
     return ToolResult(answer, _inspection_text(answer))
 
 
-def _steps(workflow: CompiledWorkflow, *, with_prompts: bool) -> Iterator[InspectedStep]:
+def _inspected_steps(workflow: CompiledWorkflow, *, with_prompts: bool) -> Iterator[InspectedStep]:
     context = {"goal": "<the goal>"}
     for step in outline.preview(workflow, context, Preferences()):
         prompt = step.prompt if with_prompts else ""
@@ -203,7 +207,7 @@ def _inspection_text(answer: Inspection) -> str:
     return "\n".join(lines)
 
 
-INSPECT = Tool(
+INSPECT_WORKFLOW = Tool(
     name="inspect_workflow",
     title="Inspect a workflow",
     purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
@@ -212,11 +216,11 @@ INSPECT = Tool(
     cue="what one workflow asks {workflowId}",
     is_read_only=True,
     is_idempotent=True,
-    call=_inspect,
+    call=_inspect_workflow,
 )
 
 
-def closest(refusal: NoSuchWorkflow) -> str:
+def closest_workflow(refusal: NoSuchWorkflow) -> str:
     """The workflow that was probably meant."""
     likely = (*explain(refusal).did_you_mean, *refusal.available)
     return likely[0] if likely else "hello"

@@ -58,15 +58,15 @@ from interlock.mcp.note_tools import (
     RecentArguments,
     SearchArguments,
     WriteArguments,
-    read_first,
+    read_first_call,
 )
-from interlock.mcp.results import Call, ToolResult, refused
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 
 Outcome = TypeVar("Outcome")
 
 
-def _on_notes(
+def _with_notes(
     app: App, tool: Tool[Any], arguments: Any, use: Callable[[OpenedNotes], Outcome | NoteRefusal]
 ) -> Outcome | ToolResult:
     """What `use` comes to with the notes of the project that is meant; a refusal as its answer."""
@@ -77,41 +77,43 @@ def _on_notes(
 
 def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
     """A refusal, with a call that gets further."""
-    given = _given(arguments)
-    call, others = None, tuple[Call, ...]()
+    given = _given_arguments(arguments)
+    call, others = None, tuple[SuggestedCall, ...]()
     match refusal:
         case NoteExists() | NotePathTaken() | NoteChanged() | VersionRequired():
-            call = read_first({**given, "identifier": refusal.path})
+            call = read_first_call({**given, "identifier": refusal.path})
         case SimilarNoteExists():
-            call = read_first({**given, "identifier": refusal.path})
-            others = (tool.corrected({**given, "separate": True}),)
+            call = read_first_call({**given, "identifier": refusal.path})
+            others = (tool.corrected_call({**given, "separate": True}),)
         case SeveralNotes():
-            others = tuple(tool.corrected({**given, "identifier": path}) for path in refusal.paths)
+            others = tuple(
+                tool.corrected_call({**given, "identifier": path}) for path in refusal.paths
+            )
         case NoSuchNote():
             # In the same project: the server may well run in another.
             place = {k: v for k, v in given.items() if k == "workspacePath"}
-            call = Call("search_notes", {"query": refusal.identifier, **place})
+            call = SuggestedCall("search_notes", {"query": refusal.identifier, **place})
             others = tuple(
-                tool.corrected({**given, "identifier": name}) for name in refusal.similar
+                tool.corrected_call({**given, "identifier": name}) for name in refusal.similar
             )
         case UnexpectedEditArgument() | EmptyEdit():
-            call = tool.corrected(given)
+            call = tool.corrected_call(given)
         case EmptySearchText() | TextNotFound() | NoSuchSection() | AmbiguousSection():
-            call = read_first(given)
+            call = read_first_call(given)
         case MatchCountMismatch():
-            call = read_first(given)
-            others = (tool.corrected({**given, "expectedReplacements": refusal.found}),)
+            call = read_first_call(given)
+            others = (tool.corrected_call({**given, "expectedReplacements": refusal.found}),)
         case _:
             pass
-    return refused(explain_note_refusal(refusal), call, next_calls=others)
+    return refusal_result(explain_note_refusal(refusal), call, next_calls=others)
 
 
-def _asked(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
+def _request_key(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
     # As text: what stands in metadata need not have a canonical form.
     return request_key(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
 
 
-def _given(arguments: msgspec.Struct) -> dict[str, Json]:
+def _given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
     """What was sent, without what was left at its default."""
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     usual = {it.encode_name: it.default for it in msgspec.structs.fields(type(arguments))}
@@ -130,17 +132,17 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
         version=arguments.version,
         is_separate=arguments.separate,
     )
-    call = _asked(app, tool, arguments, arguments.request_id)
+    call = _request_key(app, tool, arguments, arguments.request_id)
     workspace = workspace_of(arguments.workspace_path)
-    return _told(
-        _on_notes(
+    return _change_result(
+        _with_notes(
             app, tool, arguments, lambda notes: write_draft(app, notes, draft, workspace, call)
         )
     )
 
 
 def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult:
-    found = _on_notes(
+    found = _with_notes(
         app,
         tool,
         arguments,
@@ -171,9 +173,9 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
     if isinstance(wanted, UnexpectedEditArgument):
         return _refuse(wanted, tool, arguments)
     change = NoteChange(wanted, arguments.metadata or {}, arguments.version)
-    call = _asked(app, tool, arguments, arguments.request_id)
-    return _told(
-        _on_notes(
+    call = _request_key(app, tool, arguments, arguments.request_id)
+    return _change_result(
+        _with_notes(
             app,
             tool,
             arguments,
@@ -183,9 +185,9 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
 
 
 def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
-    call = _asked(app, tool, arguments, arguments.request_id)
-    return _told(
-        _on_notes(
+    call = _request_key(app, tool, arguments, arguments.request_id)
+    return _change_result(
+        _with_notes(
             app,
             tool,
             arguments,
@@ -195,9 +197,9 @@ def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult
 
 
 def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
-    call = _asked(app, tool, arguments, arguments.request_id)
-    return _told(
-        _on_notes(
+    call = _request_key(app, tool, arguments, arguments.request_id)
+    return _change_result(
+        _with_notes(
             app,
             tool,
             arguments,
@@ -206,7 +208,7 @@ def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolRe
     )
 
 
-def _told(done: NoteChangeResult | ToolResult) -> ToolResult:
+def _change_result(done: NoteChangeResult | ToolResult) -> ToolResult:
     if isinstance(done, ToolResult):
         return done
     version = f", version {done.version}" if done.version else ""
@@ -215,9 +217,9 @@ def _told(done: NoteChangeResult | ToolResult) -> ToolResult:
 
 
 def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolResult:
-    since = _since(app, arguments.timeframe)
+    since = _since_ms(app, arguments.timeframe)
     if since is None:
-        return _unclear(tool, arguments)
+        return _refuse_timeframe(tool, arguments)
     wanted = NoteFilter(
         types=arguments.types or (),
         statuses=(arguments.status,) if arguments.status else (),
@@ -229,17 +231,17 @@ def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolR
     query = NoteQuery(
         arguments.query or "", wanted, arguments.limit, arguments.page, arguments.explain
     )
-    found = _on_notes(app, tool, arguments, lambda notes: search(app, notes, query))
+    found = _with_notes(app, tool, arguments, lambda notes: search(app, notes, query))
     if isinstance(found, ToolResult):
         return found
     return ToolResult(found, _hits_text(found, app.clock.now_ms()))
 
 
 def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> ToolResult:
-    since = _since(app, arguments.timeframe)
+    since = _since_ms(app, arguments.timeframe)
     if since is None:
-        return _unclear(tool, arguments)
-    found = _on_notes(
+        return _refuse_timeframe(tool, arguments)
+    found = _with_notes(
         app,
         tool,
         arguments,
@@ -256,11 +258,11 @@ def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> Too
 
 
 def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> ToolResult:
-    since = _since(app, arguments.timeframe or "7d")
+    since = _since_ms(app, arguments.timeframe or "7d")
     if since is None:
-        return _unclear(tool, arguments)
+        return _refuse_timeframe(tool, arguments)
     wanted = NoteFilter(types=arguments.types or (), since_ms=since)
-    found = _on_notes(
+    found = _with_notes(
         app, tool, arguments, lambda notes: recent_notes(app, notes, wanted, limit=arguments.limit)
     )
     if isinstance(found, ToolResult):
@@ -268,16 +270,16 @@ def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> To
     return ToolResult(found, _recent_text(found, app.clock.now_ms()))
 
 
-def _since(app: App, timeframe: str | None) -> int | None:
+def _since_ms(app: App, timeframe: str | None) -> int | None:
     return parse_since(timeframe, app.clock.now_ms()) if timeframe else 0
 
 
-def _unclear(tool: Tool[Any], arguments: Any) -> ToolResult:
+def _refuse_timeframe(tool: Tool[Any], arguments: Any) -> ToolResult:
     message = f"`{arguments.timeframe}` says no span of time"
     hint = "Write it like `7d`, `24h`, `2 weeks` or `2026-11-01`."
-    return refused(
+    return refusal_result(
         Explanation("invalid_arguments", message, hint),
-        tool.corrected({**_given(arguments), "timeframe": "7d"}),
+        tool.corrected_call({**_given_arguments(arguments), "timeframe": "7d"}),
     )
 
 
@@ -290,28 +292,28 @@ def _hits_text(found: NoteSearchResult, now_ms: int) -> str:
     elif found.is_loose:
         lines.append("No note has all the words; these have some of them.")
     for number, hit in enumerate(found.hits, start=1):
-        lines += ["", f"{number}. {_line(hit.note, now_ms)}"]
+        lines += ["", f"{number}. {_note_line(hit.note, now_ms)}"]
         lines += [f"   {hit.excerpt}"] if hit.excerpt else []
         lines += [f"   {hit.score:.2f}: {hit.why.words}"] if hit.why else []
-    return "\n".join([*lines, *_pending(found.pending)])
+    return "\n".join([*lines, *_pending_lines(found.pending)])
 
 
 def _recent_text(found: RecentNotes, now_ms: int) -> str:
     lines = [f"{pluralise(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
-    lines += [f"- {_line(note, now_ms)}" for note in found.notes]
-    return "\n".join([*lines, *_pending(found.pending)])
+    lines += [f"- {_note_line(note, now_ms)}" for note in found.notes]
+    return "\n".join([*lines, *_pending_lines(found.pending)])
 
 
 def _context_text(found: NoteContext) -> str:
     lines: list[str] = []
     for one in found.notes:
-        lines += [*_described(one), ""]
+        lines += [*_context_note_lines(one), ""]
     if found.left_out:
         lines.append(f"{pluralise(found.left_out, 'more note')} near; ask with a higher limit.")
-    return "\n".join([*lines, *_pending(found.pending)])
+    return "\n".join([*lines, *_pending_lines(found.pending)])
 
 
-def _described(one: ContextNote) -> list[str]:
+def _context_note_lines(one: ContextNote) -> list[str]:
     note = one.note
     via = f", {pluralise(one.distance, 'link')} away by {one.via}" if one.distance else ""
     head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
@@ -325,14 +327,14 @@ def _described(one: ContextNote) -> list[str]:
     return lines
 
 
-def _line(note: NoteSummary, now_ms: int) -> str:
+def _note_line(note: NoteSummary, now_ms: int) -> str:
     tags = "".join(f" #{tag}" for tag in note.tags)
     status = f", {note.status}" if note.status else ""
     at = time_ago(note.modified_ms, now_ms)
     return f"{note.title} [{note.path}] {note.type}{status}, {at}{tags}"
 
 
-def _pending(count: int) -> list[str]:
+def _pending_lines(count: int) -> list[str]:
     return (
         [f"{pluralise(count, 'file')} not read yet; the same call again goes on."] if count else []
     )

@@ -17,7 +17,7 @@ from interlock.core.notes.operations import (
     closest_operation,
 )
 from interlock.mcp import schema
-from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
 # Short: there are eight tools, and agents pay for each byte of them in every conversation.
@@ -28,7 +28,7 @@ Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a 
 Limit = Annotated[int, Meta(ge=1, extra_json_schema={"maximum": 50})]
 Page = Annotated[int, Meta(ge=1)]
 
-NAMES = {
+COMMON_ALIASES = {
     "url": "identifier",
     "permalink": "identifier",
     "note": "identifier",
@@ -146,24 +146,31 @@ _EDIT_ARGUMENTS: Final[dict[str, ArgumentName]] = {
     "content": "content",
 }
 _OPERATIONS: Final[dict[str, EditOperation]] = {name: name for name in OPERATION_ARGUMENTS}
-_HOLES: Final[dict[str, tuple[str, ArgumentName]]] = {
+_PLACEHOLDERS: Final[dict[str, tuple[str, ArgumentName]]] = {
     "<heading>": ("section", "section"),
     "<text>": ("findText", "find"),
     "<content>": ("content", "content"),
 }
-_IDLE: Final = (None, "", False, 1)  # what clients send that fill in all that a schema names
+_UNSET_VALUES: Final = (
+    None,
+    "",
+    False,
+    1,
+)  # what clients send that fill in all that a schema names
 
 
-def read_first(given: Mapping[str, Json]) -> Call:
+def read_first_call(given: Mapping[str, Json]) -> SuggestedCall:
     """The version of a note is not to be guessed: whoever names it has read the note."""
-    usual = schema.example_of(READ.input_schema)
+    usual = schema.example_arguments(READ_NOTE.input_schema)
     kept = {name: given[name] for name in ("identifier", "workspacePath") if name in given}
-    return Call("read_note", {**usual, **kept})
+    return SuggestedCall("read_note", {**usual, **kept})
 
 
-def _way_to_edit(given: Mapping[str, Json]) -> Call | None:
+def _suggest_edit_call(given: Mapping[str, Json]) -> SuggestedCall | None:
     heard: set[ArgumentName] = {
-        argument for name, argument in _EDIT_ARGUMENTS.items() if given.get(name) not in _IDLE
+        argument
+        for name, argument in _EDIT_ARGUMENTS.items()
+        if given.get(name) not in _UNSET_VALUES
     }
     named = given.get("operation")
     if named is None and not heard and given.get("metadata"):
@@ -172,29 +179,29 @@ def _way_to_edit(given: Mapping[str, Json]) -> Call | None:
     if operation is None or heard - OPERATION_ARGUMENTS[operation]:
         operation = closest_operation(str(named or ""), heard)
     if operation == "replace_section" and not given.get("version"):
-        return read_first(given)
+        return read_first_call(given)
     taken = OPERATION_ARGUMENTS[operation]
     kept = {k: v for k, v in given.items() if _EDIT_ARGUMENTS.get(k, "content") in taken}
-    holes = {name: hole for hole, (name, argument) in _HOLES.items() if argument in taken}
-    usual = schema.example_of(EDIT.input_schema)
-    return Call("edit_note", {**usual, **holes, **kept, "operation": operation})
+    holes = {name: hole for hole, (name, argument) in _PLACEHOLDERS.items() if argument in taken}
+    usual = schema.example_arguments(EDIT_NOTE.input_schema)
+    return SuggestedCall("edit_note", {**usual, **holes, **kept, "operation": operation})
 
 
-def _way_to_delete(given: Mapping[str, Json]) -> Call | None:
-    return None if given.get("version") else read_first(given)
+def _suggest_delete_call(given: Mapping[str, Json]) -> SuggestedCall | None:
+    return None if given.get("version") else read_first_call(given)
 
 
-def _late(name: str) -> Callable[[App, Any], ToolResult]:
+def _lazy_call(name: str) -> Callable[[App, Any], ToolResult]:
     """A call that brings what it needs along: most conversations never ask for a note."""
 
     def call(app: App, arguments: Any) -> ToolResult:
         calls = import_module("interlock.mcp.note_calls")
-        return getattr(calls, name)(app, BY_NAME[name], arguments)
+        return getattr(calls, name)(app, TOOLS_BY_NAME[name], arguments)
 
     return call
 
 
-WRITE = Tool(
+WRITE_NOTE = Tool(
     name="write_note",
     title="Write a note",
     purpose=(
@@ -207,9 +214,9 @@ WRITE = Tool(
     cue="keep what should last {title, content}",
     is_read_only=False,
     is_idempotent=False,
-    call=_late("write_note"),
+    call=_lazy_call("write_note"),
     aliases={
-        **NAMES,
+        **COMMON_ALIASES,
         "name": "title",
         "directory": "folder",
         "dir": "folder",
@@ -221,7 +228,7 @@ WRITE = Tool(
         "frontmatter": "metadata",
     },
 )
-READ = Tool(
+READ_NOTE = Tool(
     name="read_note",
     title="Read a note",
     purpose=(
@@ -233,10 +240,10 @@ READ = Tool(
     cue="one note {identifier}",
     is_read_only=True,
     is_idempotent=True,
-    call=_late("read_note"),
-    aliases={**NAMES, "title": "identifier", "path": "identifier", "id": "identifier"},
+    call=_lazy_call("read_note"),
+    aliases={**COMMON_ALIASES, "title": "identifier", "path": "identifier", "id": "identifier"},
 )
-EDIT = Tool(
+EDIT_NOTE = Tool(
     name="edit_note",
     title="Edit a note",
     purpose=(
@@ -248,10 +255,10 @@ EDIT = Tool(
     cue="change a note {identifier, operation?, content?}",
     is_read_only=False,
     is_idempotent=False,
-    call=_late("edit_note"),
-    way_on=_way_to_edit,
+    call=_lazy_call("edit_note"),
+    suggest_call=_suggest_edit_call,
     aliases={
-        **NAMES,
+        **COMMON_ALIASES,
         "title": "identifier",
         "path": "identifier",
         "op": "operation",
@@ -265,7 +272,7 @@ EDIT = Tool(
         "heading": "section",
     },
 )
-MOVE = Tool(
+MOVE_NOTE = Tool(
     name="move_note",
     title="Move a note",
     purpose="Give a note another name or folder. A permalink in its frontmatter stays.",
@@ -274,9 +281,9 @@ MOVE = Tool(
     cue="rename one {identifier, to}",
     is_read_only=False,
     is_idempotent=False,
-    call=_late("move_note"),
+    call=_lazy_call("move_note"),
     aliases={
-        **NAMES,
+        **COMMON_ALIASES,
         "path": "identifier",
         "destination": "to",
         "destinationPath": "to",
@@ -284,7 +291,7 @@ MOVE = Tool(
         "newPath": "to",
     },
 )
-DELETE = Tool(
+DELETE_NOTE = Tool(
     name="delete_note",
     title="Delete a note",
     purpose="Remove a note that you have read. It stays only in git, if it was committed.",
@@ -294,11 +301,11 @@ DELETE = Tool(
     is_read_only=False,
     is_idempotent=True,
     is_destructive=True,
-    call=_late("delete_note"),
-    way_on=_way_to_delete,
-    aliases={**NAMES, "title": "identifier", "path": "identifier"},
+    call=_lazy_call("delete_note"),
+    suggest_call=_suggest_delete_call,
+    aliases={**COMMON_ALIASES, "title": "identifier", "path": "identifier"},
 )
-SEARCH = Tool(
+SEARCH_NOTES = Tool(
     name="search_notes",
     title="Search the notes",
     purpose=(
@@ -310,7 +317,7 @@ SEARCH = Tool(
     cue="what the project knows {query}; before you ask or write",
     is_read_only=True,
     is_idempotent=True,
-    call=_late("search_notes"),
+    call=_lazy_call("search_notes"),
     aliases={
         "q": "query",
         "search": "query",
@@ -329,7 +336,7 @@ SEARCH = Tool(
         "workspace": "workspacePath",
     },
 )
-CONTEXT = Tool(
+BUILD_CONTEXT = Tool(
     name="build_context",
     title="Build context",
     purpose=(
@@ -341,16 +348,16 @@ CONTEXT = Tool(
     cue="a note and what is linked {identifier}",
     is_read_only=True,
     is_idempotent=True,
-    call=_late("build_context"),
+    call=_lazy_call("build_context"),
     aliases={
-        **NAMES,
+        **COMMON_ALIASES,
         "title": "identifier",
         "path": "identifier",
         "since": "timeframe",
         "maxRelated": "limit",
     },
 )
-RECENT = Tool(
+RECENT_ACTIVITY = Tool(
     name="recent_activity",
     title="Recent notes",
     purpose="The notes that were changed last.",
@@ -359,7 +366,7 @@ RECENT = Tool(
     cue="the newest notes {}",
     is_read_only=True,
     is_idempotent=True,
-    call=_late("recent_activity"),
+    call=_lazy_call("recent_activity"),
     aliases={
         "since": "timeframe",
         "lookback": "timeframe",
@@ -368,6 +375,16 @@ RECENT = Tool(
         "workspace": "workspacePath",
     },
 )
-BY_NAME: dict[str, Tool[Any]] = {
-    tool.name: tool for tool in (SEARCH, READ, WRITE, EDIT, CONTEXT, RECENT, MOVE, DELETE)
+TOOLS_BY_NAME: dict[str, Tool[Any]] = {
+    tool.name: tool
+    for tool in (
+        SEARCH_NOTES,
+        READ_NOTE,
+        WRITE_NOTE,
+        EDIT_NOTE,
+        BUILD_CONTEXT,
+        RECENT_ACTIVITY,
+        MOVE_NOTE,
+        DELETE_NOTE,
+    )
 }

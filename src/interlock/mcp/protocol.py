@@ -19,9 +19,9 @@ from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
 from interlock.mcp import results
-from interlock.mcp.argument_folding import Folded, fold
+from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
 from interlock.mcp.instructions import instructions_for
-from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -32,11 +32,11 @@ _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER_INFO = {"name": "interlock", "title": "Interlock", "version": __version__}
 _CAPABILITIES: dict[str, Any] = {"tools": {}}
 # The listing is the same for everybody until the server is upgraded.
-_CACHE = {"ttlMs": 3_600_000, "cacheScope": "public"}
+_CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "public"}
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
-_OF_THE_HANDSHAKE = ("initialize", "ping")
+_HANDSHAKE_METHODS = ("initialize", "ping")
 BATCH_MAX = 50  # answers are larger than questions, and everybody else waits meanwhile
 
 _Result = Mapping[str, Any]
@@ -62,7 +62,7 @@ class _Request(msgspec.Struct):
     params: dict[str, Any] | None = None
 
 
-class Protocol:
+class McpProtocol:
     def __init__(self, app: App, tools: tuple[Tool[Any], ...]) -> None:
         self._app = app
         self._tools = {tool.name: tool for tool in tools}
@@ -70,8 +70,8 @@ class Protocol:
             "initialize": self._initialize,
             "server/discover": self._discover,
             "ping": lambda _: {},
-            "tools/list": self._list,
-            "tools/call": self._call,
+            "tools/list": self._tools_list,
+            "tools/call": self._tools_call,
         }
 
     def answer(self, line: bytes) -> bytes | None:
@@ -79,7 +79,7 @@ class Protocol:
         try:
             message = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return NOT_JSON.content
+            return NOT_JSON_REPLY.content
         reply = self.reply_to(message)
         return reply.content if reply else None
 
@@ -89,7 +89,7 @@ class Protocol:
             batch = cast("list[Any]", message)
             if len(batch) > BATCH_MAX:
                 what = f"More than {BATCH_MAX} messages in one"
-                return failure(None, RpcError(INVALID_REQUEST, what))
+                return error_reply(None, RpcError(INVALID_REQUEST, what))
             replies = [reply.content for one in batch if (reply := self._reply(one)) is not None]
             return Reply(b"[" + b",".join(replies) + b"]") if replies else None
         return self._reply(cast("object", message))
@@ -100,22 +100,22 @@ class Protocol:
         except msgspec.ValidationError as error:
             if isinstance(message, dict) and "method" not in message:
                 return None  # a reply to a request that we never made
-            return failure(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
+            return error_reply(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
         if isinstance(request.id, msgspec.UnsetType):
             return None  # a notification; `notifications/cancelled` comes too late to matter
         try:
             result = self._carry_out(request)
         except RpcError as error:
-            return failure(request.id, error)
+            return error_reply(request.id, error)
         return Reply(answer_json({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
     def _carry_out(self, request: _Request) -> _Result:
         params = request.params or {}
         is_modern = _modern_version(params) is not None
         method = self._methods.get(request.method)
-        if method is None or (is_modern and request.method in _OF_THE_HANDSHAKE):
+        if method is None or (is_modern and request.method in _HANDSHAKE_METHODS):
             raise RpcError(METHOD_NOT_FOUND, f"No method `{request.method}`")
-        return _of_its_era(request, method(params))
+        return _with_era_fields(request, method(params))
 
     def _initialize(self, params: dict[str, Any]) -> _Result:
         asked = params.get("protocolVersion")
@@ -131,54 +131,56 @@ class Protocol:
             "supportedVersions": MODERN_VERSIONS,
             "capabilities": _CAPABILITIES,
             "instructions": instructions_for(self._tools.values()),
-            **_CACHE,
+            **_CACHE_HINTS,
         }
 
-    def _list(self, params: dict[str, Any]) -> _Result:
+    def _tools_list(self, params: dict[str, Any]) -> _Result:
         tools = [tool.listing for tool in self._tools.values()]
-        return {"tools": tools, **(_CACHE if _modern_version(params) else {})}
+        return {"tools": tools, **(_CACHE_HINTS if _modern_version(params) else {})}
 
-    def _call(self, params: dict[str, Any]) -> _Result:
+    def _tools_call(self, params: dict[str, Any]) -> _Result:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        return _told(*self._use(name, params.get("arguments")))
+        return _call_result(*self._call_tool(name, params.get("arguments")))
 
-    def _use(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
+    def _call_tool(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
         if tool is None:
             return _unknown_tool(name, self._tools), ()
         try:
-            folded = fold(tool, sent)
-            if not isinstance(folded, Folded):
+            folded = parse_arguments(tool, sent)
+            if not isinstance(folded, ParsedArguments):
                 return folded, ()
             return tool.call(self._app, folded.arguments), folded.warnings
         except StoreFailure as failure:
-            return results.store_failed(failure, Call(name, _given(sent))), ()
+            return results.store_failure_result(
+                failure, SuggestedCall(name, _arguments_or_empty(sent))
+            ), ()
         except SettingsBroken as broken:
-            return results.settings_broken(broken), ()
+            return results.settings_broken_result(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
             traceback.print_exc(file=sys.stderr)
-            return results.internal_error(error), ()
+            return results.internal_error_result(error), ()
 
 
-def undone(message: object, why: StoreFailure) -> Reply:
+def store_failure_reply(message: object, cause: StoreFailure) -> Reply:
     """The reply to a call whose answer could not be made certain."""
     request = msgspec.convert(message, _Request)
     params = request.params or {}
-    call = Call(str(params.get("name")), _given(params.get("arguments")))
-    result = _of_its_era(request, _told(results.store_failed(why, call), ()))
+    call = SuggestedCall(str(params.get("name")), _arguments_or_empty(params.get("arguments")))
+    result = _with_era_fields(request, _call_result(results.store_failure_result(cause, call), ()))
     return Reply(msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
 
-def _of_its_era(request: _Request, result: _Result) -> _Result:
+def _with_era_fields(request: _Request, result: _Result) -> _Result:
     is_modern = _modern_version(request.params or {}) or request.method == "server/discover"
     if not is_modern:
         return result
     return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER_INFO}}
 
 
-def _told(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
+def _call_result(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
     structured = msgspec.to_builtins(result.structured)
     text = result.text
     if warnings and not result.is_error:
@@ -197,10 +199,10 @@ def _unknown_tool(name: str, known: Mapping[str, Tool[Any]]) -> ToolResult:
         "unknown_tool", f"No tool `{name}`", "Call one of these instead.", close
     )
     likely = known[close[0] if close else next(iter(known))]
-    return results.refused(explanation, likely.example(), allowed=tuple(known))
+    return results.refusal_result(explanation, likely.example_call(), allowed=tuple(known))
 
 
-def _given(sent: object) -> dict[str, Any]:
+def _arguments_or_empty(sent: object) -> dict[str, Any]:
     return cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
 
 
@@ -213,7 +215,7 @@ def _modern_version(params: Mapping[str, Any]) -> str | None:
     return version
 
 
-def failure(request_id: int | str | None, error: RpcError) -> Reply:
+def error_reply(request_id: int | str | None, error: RpcError) -> Reply:
     described: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         described["data"] = error.data
@@ -221,4 +223,4 @@ def failure(request_id: int | str | None, error: RpcError) -> Reply:
     return Reply(content, error.code)
 
 
-NOT_JSON = failure(None, RpcError(PARSE_ERROR, "Not JSON"))
+NOT_JSON_REPLY = error_reply(None, RpcError(PARSE_ERROR, "Not JSON"))

@@ -9,34 +9,34 @@ from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure, Stor
 from interlock.core.canonical import Json
 
 
-class Call(msgspec.Struct, frozen=True, rename="camel"):
+class SuggestedCall(msgspec.Struct, frozen=True, rename="camel"):
     tool: str
     params: dict[str, Json]
 
 
-class Retry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class RetryAdvice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     kind: Literal["not_retryable", "retryable_immediate", "retryable_after_ms"]
     after_ms: int | None = None
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ProblemDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     hint: str
     did_you_mean: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
-    correct_call: Call | None = None
+    correct_call: SuggestedCall | None = None
     """A call that would have been accepted, to be filled in."""
-    next_calls: tuple[Call, ...] = ()
+    next_calls: tuple[SuggestedCall, ...] = ()
     """One for each thing that may have been meant."""
 
 
-class Problem(msgspec.Struct, frozen=True, rename="camel"):
+class ToolProblem(msgspec.Struct, frozen=True, rename="camel"):
     """Why a call was not carried out."""
 
     code: Code
     message: str
-    retry: Retry
-    details: Details
+    retry: RetryAdvice
+    details: ProblemDetails
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -45,26 +45,26 @@ class ToolResult(msgspec.Struct, frozen=True):
     is_error: bool = False
 
 
-CORRECTABLE = Retry("retryable_immediate")
-FINAL = Retry("not_retryable")
-_LATER = Retry("retryable_after_ms", 1_000)
+RETRY_CORRECTED = RetryAdvice("retryable_immediate")
+NOT_RETRYABLE = RetryAdvice("not_retryable")
+_RETRY_LATER = RetryAdvice("retryable_after_ms", 1_000)
 
 
-def refused(
+def refusal_result(
     explanation: Explanation,
-    correct_call: Call | None,
+    correct_call: SuggestedCall | None,
     *,
     missing: tuple[str, ...] = (),
     allowed: tuple[str, ...] = (),
-    next_calls: tuple[Call, ...] = (),
+    next_calls: tuple[SuggestedCall, ...] = (),
 ) -> ToolResult:
     """A refusal, with a call that would get further."""
-    return problem(
-        Problem(
+    return problem_result(
+        ToolProblem(
             explanation.code,
             explanation.error,
-            CORRECTABLE if correct_call else FINAL,
-            Details(
+            RETRY_CORRECTED if correct_call else NOT_RETRYABLE,
+            ProblemDetails(
                 hint=explanation.hint,
                 did_you_mean=explanation.did_you_mean,
                 missing=missing,
@@ -76,47 +76,51 @@ def refused(
     )
 
 
-def store_failed(failure: StoreFailure, call: Call) -> ToolResult:
+def store_failure_result(failure: StoreFailure, call: SuggestedCall) -> ToolResult:
     """Nothing was written; the same call is right once the store is."""
-    return problem(
-        Problem(
+    return problem_result(
+        ToolProblem(
             "store_busy" if isinstance(failure, StoreBusy) else "store_failed",
             str(failure),
-            _LATER if isinstance(failure, StoreUnreachable | StoreBusy) else FINAL,
-            Details(failure.hint, correct_call=call),
+            _RETRY_LATER if isinstance(failure, StoreUnreachable | StoreBusy) else NOT_RETRYABLE,
+            ProblemDetails(failure.hint, correct_call=call),
         )
     )
 
 
-def settings_broken(broken: SettingsBroken) -> ToolResult:
+def settings_broken_result(broken: SettingsBroken) -> ToolResult:
     hint = "Tell the user: the file must be corrected or moved away."
-    return problem(Problem("settings_broken", str(broken), FINAL, Details(hint)))
+    return problem_result(
+        ToolProblem("settings_broken", str(broken), NOT_RETRYABLE, ProblemDetails(hint))
+    )
 
 
-def internal_error(error: Exception) -> ToolResult:
-    return problem(
-        Problem(
+def internal_error_result(error: Exception) -> ToolResult:
+    return problem_result(
+        ToolProblem(
             "internal_error",
             f"Unexpected {type(error).__name__}: {error}. This is a bug in Interlock",
-            FINAL,
-            Details("The server's log (stderr) has the traceback. Repeating the call is safe."),
+            NOT_RETRYABLE,
+            ProblemDetails(
+                "The server's log (stderr) has the traceback. Repeating the call is safe."
+            ),
         )
     )
 
 
-def problem(found: Problem) -> ToolResult:
-    details = found.details
-    lines = [f"error: {found.message} ({found.code})", "", f"hint: {details.hint}"]
+def problem_result(tool_problem: ToolProblem) -> ToolResult:
+    details = tool_problem.details
+    lines = [f"error: {tool_problem.message} ({tool_problem.code})", "", f"hint: {details.hint}"]
     lines += [f"missing: {', '.join(details.missing)}"] if details.missing else []
     lines += [f"allowed: {', '.join(details.allowed)}"] if details.allowed else []
     lines += [f"did you mean: {', '.join(details.did_you_mean)}"] if details.did_you_mean else []
-    after = f" after {found.retry.after_ms} ms" if found.retry.after_ms else ""
-    lines.append(f"retry: {found.retry.kind}{after}")
+    after = f" after {tool_problem.retry.after_ms} ms" if tool_problem.retry.after_ms else ""
+    lines.append(f"retry: {tool_problem.retry.kind}{after}")
     if details.correct_call:
-        lines.append(f"a call that would work: {_written(details.correct_call)}")
-    lines += [f"one of: {_written(call)}" for call in details.next_calls]
-    return ToolResult(found, "\n".join(lines), is_error=True)
+        lines.append(f"a call that would work: {_call_text(details.correct_call)}")
+    lines += [f"one of: {_call_text(call)}" for call in details.next_calls]
+    return ToolResult(tool_problem, "\n".join(lines), is_error=True)
 
 
-def _written(call: Call) -> str:
+def _call_text(call: SuggestedCall) -> str:
     return f"{call.tool} {msgspec.json.encode(call.params).decode()}"

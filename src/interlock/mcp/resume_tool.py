@@ -13,7 +13,7 @@ from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
 from interlock.mcp.arguments import Workspace, workspace_of
-from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
 SNIPPET_CHARS_MAX = 300
@@ -41,7 +41,7 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     workspace: str
     confidence: Literal["strong", "medium", "weak"]
     why_matched: tuple[str, ...]
-    next_call: Call
+    next_call: SuggestedCall
     pending_step: str = ""
     snippet: str = ""
     """The start of the newest notes."""
@@ -54,7 +54,7 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     hint: str
 
 
-def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
+def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
     wanted = ResumeQuery(
         workspace=workspace_of(arguments.workspace_path),
         query=arguments.query or "",
@@ -68,18 +68,18 @@ def _resume(app: App, arguments: ResumeArguments) -> ToolResult:
     sessions = {candidate.row.session for candidate in found}
     named = arguments.session_id or arguments.run_id
     if named:
-        said = _taken_up(app, wanted.workspace, sessions)
+        said = _join_session(app, wanted.workspace, sessions)
         elsewhere: set[SessionId] = set()
     else:
         said, elsewhere = "", gated_sessions.sessions_to_move_to(app, wanted.workspace, sessions)
     answer = ResumeAnswer(
-        tuple(_shown(candidate, elsewhere) for candidate in found),
+        tuple(_resume_candidate(candidate, elsewhere) for candidate in found),
         " ".join(filter(None, (said, _hint(found, named)))),
     )
-    return ToolResult(answer, _text(answer))
+    return ToolResult(answer, _answer_text(answer))
 
 
-def _taken_up(app: App, workspace: Path, sessions: set[SessionId]) -> str:
+def _join_session(app: App, workspace: Path, sessions: set[SessionId]) -> str:
     """To name a session is to go on with it: the conversation becomes part of it, if it may."""
     if len(sessions) != 1:
         return ""
@@ -92,12 +92,12 @@ def _taken_up(app: App, workspace: Path, sessions: set[SessionId]) -> str:
     return f"{explain(taken).error}; this conversation stays in its session. {explain(taken).hint}"
 
 
-def _shown(candidate: ResumableRun, elsewhere: set[SessionId]) -> ResumeCandidate:
+def _resume_candidate(candidate: ResumableRun, elsewhere: set[SessionId]) -> ResumeCandidate:
     row = candidate.row
     params: dict[str, Json] = {"continueToken": candidate.token, "intent": "rehydrate"}
-    call = Call("continue_workflow", params)
+    call = SuggestedCall("continue_workflow", params)
     if row.session in elsewhere:
-        call = Call("resume_session", {"runId": row.run})
+        call = SuggestedCall("resume_session", {"runId": row.run})
     return ResumeCandidate(
         row.session,
         RunId(row.run),
@@ -126,7 +126,7 @@ def _hint(found: list[ResumableRun], named: str | None) -> str:
     return "If it is not plain which one is meant, ask the user. Then make its nextCall."
 
 
-def _text(answer: ResumeAnswer) -> str:
+def _answer_text(answer: ResumeAnswer) -> str:
     lines = [f"{len(answer.candidates)} candidates. {answer.hint}"]
     for number, found in enumerate(answer.candidates, start=1):
         at = f"at `{found.pending_step}`" if found.pending_step else found.status
@@ -143,7 +143,7 @@ def _text(answer: ResumeAnswer) -> str:
     return "\n".join(lines)
 
 
-RESUME = Tool(
+RESUME_SESSION = Tool(
     name="resume_session",
     title="Resume a session",
     purpose=(
@@ -157,6 +157,6 @@ RESUME = Tool(
     cue="find earlier work {query?} and a call that goes on with it; in a new conversation",
     is_read_only=False,  # naming a session moves the conversation
     is_idempotent=True,
-    call=_resume,
+    call=_resume_session,
     aliases={"workspace": "workspacePath", "branch": "gitBranch", "session": "sessionId"},
 )

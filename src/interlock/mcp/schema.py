@@ -9,44 +9,46 @@ from interlock.core.canonical import Json
 Schema = dict[str, Any]
 
 
-def of_arguments(arguments: type[msgspec.Struct]) -> Schema:
+def arguments_schema(arguments: type[msgspec.Struct]) -> Schema:
     """Optional means that it may be left out; that null is taken too need not be said."""
-    return cast("Schema", _without_null(_plain(arguments)))
+    return cast("Schema", _without_null(_plain_schema(arguments)))
 
 
-def of_answer(answer: type[msgspec.Struct]) -> Schema:
-    return cast("Schema", _plain(answer))
+def answer_schema(answer: type[msgspec.Struct]) -> Schema:
+    return cast("Schema", _plain_schema(answer))
 
 
-def example_of(arguments: Schema) -> dict[str, Json]:
+def example_arguments(arguments: Schema) -> dict[str, Json]:
     """The required arguments, each with the example of its description."""
     required = arguments.get("required", ())
     return {name: arguments["properties"][name]["examples"][0] for name in required}
 
 
-def _plain(root: type[msgspec.Struct]) -> object:
+def _plain_schema(root: type[msgspec.Struct]) -> object:
     (schema,), definitions = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
-    return _inlined(schema, definitions)
+    return _inline_references(schema, definitions)
 
 
-def _inlined(part: object, definitions: dict[str, Any]) -> object:
+def _inline_references(part: object, definitions: dict[str, Any]) -> object:
     """`part` with every reference replaced by what it names, and without titles and defaults."""
     if isinstance(part, list | tuple):
-        return [_inlined(item, definitions) for item in cast("list[object]", part)]
+        return [_inline_references(item, definitions) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
     found = cast("Schema", part)
     if "$ref" in found:
         target = definitions[found["$ref"].rpartition("/")[2]]
         described = {"description": found["description"]} if "description" in found else {}
-        return {**cast("Schema", _inlined(target, definitions)), **described}
+        return {**cast("Schema", _inline_references(target, definitions)), **described}
     kept = {name: value for name, value in found.items() if name not in ("default", "title")}
     if "properties" in kept:
         # A property may well be called `title`.
         properties = cast("Schema", kept.pop("properties"))
-        kept["properties"] = {n: _inlined(value, definitions) for n, value in properties.items()}
+        kept["properties"] = {
+            n: _inline_references(value, definitions) for n, value in properties.items()
+        }
     return {
-        name: value if name == "properties" else _inlined(value, definitions)
+        name: value if name == "properties" else _inline_references(value, definitions)
         for name, value in kept.items()
         if value != [] or name != "required"
     }

@@ -22,9 +22,9 @@ from interlock.core.protocol.gated_session import AttendanceRefusal, ChangeNotAl
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
-from interlock.mcp.results import ToolResult, refused
+from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool
-from interlock.mcp.unknown_caller import unknown_caller
+from interlock.mcp.unknown_caller import refuse_unknown_caller
 
 
 class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,29 +57,33 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     task: str = ""
 
 
-def _session(app: App, arguments: SessionArguments) -> ToolResult:
+def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    given = _given(arguments)
+    given = _given_arguments(arguments)
     if not os.path.isdir(workspace):
         given.pop("workspacePath", None)
-        return refused(explain(NoSuchDirectory(str(workspace))), SESSION.corrected(given))
+        return refusal_result(
+            explain(NoSuchDirectory(str(workspace))), SESSION_TOOL.corrected_call(given)
+        )
     if arguments.action == "start":
-        return _start(app, workspace, given, arguments.session_id)
+        return _start_session(app, workspace, given, arguments.session_id)
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
     if session == NO_SESSION:
         if root_of(workspace) is None:
-            return refused(explain(ProjectNotOptedIn(str(workspace))), None)
-        return refused(explain(NO_SESSION), SESSION.corrected({"action": "start"}))
+            return refusal_result(explain(ProjectNotOptedIn(str(workspace))), None)
+        return refusal_result(explain(NO_SESSION), SESSION_TOOL.corrected_call({"action": "start"}))
     if not isinstance(session, str):
         if resolve_caller(app, CallerClues(workspace)) == NO_SESSION:
-            return refused(explain(session), SESSION.corrected({"action": "start"}))
-        return unknown_caller(session, SESSION, given)
+            return refusal_result(
+                explain(session), SESSION_TOOL.corrected_call({"action": "start"})
+            )
+        return refuse_unknown_caller(session, SESSION_TOOL, given)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
     found = gated_sessions.state_of(app, session)
     if action == "set" and isinstance(found, SessionState):
-        found = _changed(app, found, root_of(workspace), arguments)
+        found = _change_session(app, found, root_of(workspace), arguments)
     if isinstance(found, SessionState):
         said = _remarks(app, found)
         told = (
@@ -87,12 +91,12 @@ def _session(app: App, arguments: SessionArguments) -> ToolResult:
             if action == "set"
             else assemble_bootstrap(app, found, said).text
         )
-        return _answer(found, told)
+        return _session_result(found, told)
     way_on = "get" if isinstance(found, ChangeNotAllowed) else "start"
-    return refused(explain(found), SESSION.corrected({"action": way_on}))
+    return refusal_result(explain(found), SESSION_TOOL.corrected_call({"action": way_on}))
 
 
-def _changed(
+def _change_session(
     app: App, state: SessionState, root: Path | None, arguments: SessionArguments
 ) -> SessionState | AttendanceRefusal:
     """The mode first: where that is refused, nothing is changed."""
@@ -110,20 +114,22 @@ def _changed(
     return found
 
 
-def _start(app: App, workspace: Path, given: dict[str, Json], session_id: str | None) -> ToolResult:
+def _start_session(
+    app: App, workspace: Path, given: dict[str, Json], session_id: str | None
+) -> ToolResult:
     root = root_of(workspace)
     if root is None:
-        return refused(explain(ProjectNotOptedIn(str(workspace))), None)
+        return refusal_result(explain(ProjectNotOptedIn(str(workspace))), None)
     begun = gated_sessions.start(app, root, session_id)
     if isinstance(begun, gated_sessions.StartedSession):
         said = _remarks(app, begun.state)
-        return _answer(begun.state, assemble_bootstrap(app, begun.state, said).text)
+        return _session_result(begun.state, assemble_bootstrap(app, begun.state, said).text)
     if isinstance(begun, ChangeNotAllowed):
-        return refused(explain(begun), SESSION.corrected({"action": "start"}))
-    return unknown_caller(begun, SESSION, given)
+        return refusal_result(explain(begun), SESSION_TOOL.corrected_call({"action": "start"}))
+    return refuse_unknown_caller(begun, SESSION_TOOL, given)
 
 
-def _given(arguments: SessionArguments) -> dict[str, Json]:
+def _given_arguments(arguments: SessionArguments) -> dict[str, Json]:
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     return {name: value for name, value in sent.items() if value is not None}
 
@@ -132,19 +138,19 @@ def _remarks(app: App, state: SessionState) -> tuple[str, ...]:
     return tuple(policy_remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
 
 
-def _answer(state: SessionState, told: str) -> ToolResult:
+def _session_result(state: SessionState, summary_text: str) -> ToolResult:
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,
         state.status,
-        told,
+        summary_text,
         state.active_feature or "",
         state.active_task or "",
     )
-    return ToolResult(answer, f"{told}\nstatus: {state.status}")
+    return ToolResult(answer, f"{summary_text}\nstatus: {state.status}")
 
 
-SESSION = Tool(
+SESSION_TOOL = Tool(
     name="session",
     title="Session",
     purpose=(
@@ -157,6 +163,6 @@ SESSION = Tool(
     cue="what you may do here {}, or change it {mode, task}; when a tool call was denied",
     is_read_only=False,
     is_idempotent=False,
-    call=_session,
+    call=_call_session,
     aliases={**TOKEN_ALIASES, "workspace": "workspacePath"},
 )

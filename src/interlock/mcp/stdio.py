@@ -5,7 +5,7 @@ import sys
 from typing import BinaryIO
 
 from interlock.app.context import App
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import Tools
 
 LINE_BYTES_MAX = 16 * 1024 * 1024  # far above any real call; a bound on what one call may cost
@@ -13,12 +13,12 @@ LINE_BYTES_MAX = 16 * 1024 * 1024  # far above any real call; a bound on what on
 
 def serve(app: App, tools: Tools) -> None:
     """Answer until end of input. stdout carries the protocol and nothing else."""
-    protocol = Protocol(app, tools)
+    protocol = McpProtocol(app, tools)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # From here on a stray print goes to the log and cannot break the protocol.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        while line := _line(sys.stdin.buffer):
+        while line := _read_line(sys.stdin.buffer):
             reply = None if line.isspace() else protocol.answer(line)
             if reply is not None:
                 replies.write(reply + b"\n")
@@ -28,7 +28,7 @@ def serve(app: App, tools: Tools) -> None:
         os._exit(0)  # an ordinary exit would try to flush once more, and complain
 
 
-def _line(requests: BinaryIO) -> bytes:
+def _read_line(requests: BinaryIO) -> bytes:
     line = requests.readline(LINE_BYTES_MAX)
     if len(line) == LINE_BYTES_MAX:
         while rest := requests.readline(LINE_BYTES_MAX):

@@ -9,7 +9,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.mcp import schema
-from interlock.mcp.results import Call, ToolResult
+from interlock.mcp.results import SuggestedCall, ToolResult
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
@@ -17,17 +17,17 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 NAME_CHARS_MAX = 64
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
     # The same few names come with every call; what is no name at all is not worth remembering.
-    return _known_plain(name) if len(name) <= NAME_CHARS_MAX else _plain(name)
+    return _cached_normalise_name(name) if len(name) <= NAME_CHARS_MAX else _normalise_name(name)
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-_known_plain = lru_cache(maxsize=1024)(_plain)
+_cached_normalise_name = lru_cache(maxsize=1024)(_normalise_name)
 
 
 class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
@@ -49,18 +49,18 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """Whether something that a person wrote may be gone afterwards."""
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
-    way_on: Callable[[Mapping[str, Json]], Call | None] | None = None
+    suggest_call: Callable[[Mapping[str, Json]], SuggestedCall | None] | None = None
     """The call that gets further with what was given, where the example with that is not it."""
 
     @cached_property
     def input_schema(self) -> schema.Schema:
-        return schema.of_arguments(self.arguments)
+        return schema.arguments_schema(self.arguments)
 
     @cached_property
-    def paths(self) -> dict[str, str]:
+    def argument_paths(self) -> dict[str, str]:
         """Where each argument belongs, by every name that it may come under."""
-        paths = {plain(alias): path for alias, path in self.aliases.items()}
-        return paths | {plain(name): name for name in self.input_schema["properties"]}
+        paths = {normalise_name(alias): path for alias, path in self.aliases.items()}
+        return paths | {normalise_name(name): name for name in self.input_schema["properties"]}
 
     @cached_property
     def listing(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             "title": self.title,
             "description": self.purpose,
             "inputSchema": self.input_schema,
-            **({"outputSchema": schema.of_answer(self.answer)} if self.answer else {}),
+            **({"outputSchema": schema.answer_schema(self.answer)} if self.answer else {}),
             # Codex asks before every call of a tool that neither reads only nor says that it
             # destroys nothing and stays on this machine. No tool of ours removes anything that
             # was recorded, and none speaks to anybody else.
@@ -82,12 +82,12 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             },
         }
 
-    def example(self) -> Call:
+    def example_call(self) -> SuggestedCall:
         """A call with every required argument, to be filled in."""
-        return Call(self.name, schema.example_of(self.input_schema))
+        return SuggestedCall(self.name, schema.example_arguments(self.input_schema))
 
-    def corrected(self, given: Mapping[str, Json]) -> Call:
+    def corrected_call(self, given: Mapping[str, Json]) -> SuggestedCall:
         """The example, with what was given already in its place; or what must be called first."""
-        if self.way_on and (call := self.way_on(given)):
+        if self.suggest_call and (call := self.suggest_call(given)):
             return call
-        return Call(self.name, {**schema.example_of(self.input_schema), **given})
+        return SuggestedCall(self.name, {**schema.example_arguments(self.input_schema), **given})

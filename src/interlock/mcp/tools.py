@@ -5,19 +5,44 @@ from typing import Any
 
 import msgspec
 
-from interlock.mcp.catalogue_tools import INSPECT, LIST
-from interlock.mcp.note_tools import CONTEXT, DELETE, EDIT, MOVE, READ, RECENT, SEARCH, WRITE
-from interlock.mcp.resume_tool import RESUME
-from interlock.mcp.session_tool import SESSION
+from interlock.mcp.catalogue_tools import INSPECT_WORKFLOW, LIST_WORKFLOWS
+from interlock.mcp.note_tools import (
+    BUILD_CONTEXT,
+    DELETE_NOTE,
+    EDIT_NOTE,
+    MOVE_NOTE,
+    READ_NOTE,
+    RECENT_ACTIVITY,
+    SEARCH_NOTES,
+    WRITE_NOTE,
+)
+from interlock.mcp.resume_tool import RESUME_SESSION
+from interlock.mcp.session_tool import SESSION_TOOL
 from interlock.mcp.tool import Tool
-from interlock.mcp.workflow_tools import CHECKPOINT, CONTINUE, START
+from interlock.mcp.workflow_tools import CHECKPOINT_WORKFLOW, CONTINUE_WORKFLOW, START_WORKFLOW
 
 Tools = tuple[Tool[Any], ...]
 
 TOOLSETS: dict[str, Tools] = {
-    "workflow": (LIST, INSPECT, START, CONTINUE, CHECKPOINT, RESUME),
-    "session": (SESSION,),
-    "notes": (SEARCH, READ, WRITE, EDIT, CONTEXT, RECENT, MOVE, DELETE),
+    "workflow": (
+        LIST_WORKFLOWS,
+        INSPECT_WORKFLOW,
+        START_WORKFLOW,
+        CONTINUE_WORKFLOW,
+        CHECKPOINT_WORKFLOW,
+        RESUME_SESSION,
+    ),
+    "session": (SESSION_TOOL,),
+    "notes": (
+        SEARCH_NOTES,
+        READ_NOTE,
+        WRITE_NOTE,
+        EDIT_NOTE,
+        BUILD_CONTEXT,
+        RECENT_ACTIVITY,
+        MOVE_NOTE,
+        DELETE_NOTE,
+    ),
 }
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 

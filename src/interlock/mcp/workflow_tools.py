@@ -35,11 +35,11 @@ from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.context import ContextRefused
 from interlock.core.session.decide import ContextUnset, RunCannotBegin
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
-from interlock.mcp.catalogue_tools import closest
-from interlock.mcp.results import Call, ToolResult, refused
-from interlock.mcp.resume_tool import RESUME
+from interlock.mcp.catalogue_tools import closest_workflow
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.resume_tool import RESUME_SESSION
 from interlock.mcp.tool import Tool
-from interlock.mcp.unknown_caller import unknown_caller
+from interlock.mcp.unknown_caller import refuse_unknown_caller
 
 _Context = Annotated[
     dict[str, Json] | None,
@@ -83,7 +83,7 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
     request_id: _RequestId = None
 
 
-def _start(app: App, arguments: StartArguments) -> ToolResult:
+def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
     outcome = start(
         app,
         StartRequest(
@@ -97,16 +97,16 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
         ),
     )
     if isinstance(outcome, RenderedAnswer):
-        return _answered(outcome)
+        return _answer_result(outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     given = {name: value for name, value in sent.items() if value is not None}
     if not arguments.goal.strip():
         del given["goal"]
     match outcome:
         case NoSuchWorkflow():
-            given["workflowId"] = closest(outcome)
+            given["workflowId"] = closest_workflow(outcome)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
-            return unknown_caller(outcome, START, given)
+            return refuse_unknown_caller(outcome, START_WORKFLOW, given)
         case NoSuchDirectory():
             given.pop("workspacePath", None)
         case RequestReused():
@@ -123,10 +123,10 @@ def _start(app: App, arguments: StartArguments) -> ToolResult:
             }
         case _:
             pass
-    return refused(explain(outcome), START.corrected(given))
+    return refusal_result(explain(outcome), START_WORKFLOW.corrected_call(given))
 
 
-START = Tool(
+START_WORKFLOW = Tool(
     name="start_workflow",
     title="Start a workflow",
     purpose=(
@@ -139,7 +139,7 @@ START = Tool(
     cue="begin one {workflowId, goal}",
     is_read_only=False,
     is_idempotent=False,
-    call=_start,
+    call=_start_workflow,
     aliases={
         "id": "workflowId",
         "workflow": "workflowId",
@@ -167,7 +167,7 @@ class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
     ] = None
 
 
-def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
+def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
     token = token_in(arguments.continue_token)
     if arguments.intent == "rehydrate" and arguments.output is not None:
         conflict = Explanation(
@@ -175,18 +175,20 @@ def _continue(app: App, arguments: ContinueArguments) -> ToolResult:
             "`intent` is rehydrate, which changes nothing, but `output` was sent too",
             "To hand the step in, leave `intent` out. To only look, leave `output` out.",
         )
-        return refused(conflict, _hand_in(token))
+        return refusal_result(conflict, _hand_in_call(token))
     if arguments.intent == "advance" or arguments.output is not None:
         taken = parse_submission(arguments.output, arguments.context)
         outcome = advance(app, token, taken) if isinstance(taken, Submission) else taken
     else:
-        outcome = _shown_again(app, token)
+        outcome = _rehydrate_step(app, token)
     if isinstance(outcome, RenderedAnswer):
-        return _answered(outcome)
-    return refused(explain(outcome), _way_on(outcome, token))
+        return _answer_result(outcome)
+    return refusal_result(explain(outcome), _suggest_call(outcome, token))
 
 
-def _shown_again(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+def _rehydrate_step(
+    app: App, token: str
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
     def look() -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
         return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
 
@@ -201,7 +203,7 @@ def _shown_again(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone |
     return shown
 
 
-CONTINUE = Tool(
+CONTINUE_WORKFLOW = Tool(
     name="continue_workflow",
     title="Continue a workflow",
     purpose=(
@@ -217,7 +219,7 @@ CONTINUE = Tool(
     ),
     is_read_only=False,
     is_idempotent=True,
-    call=_continue,
+    call=_continue_workflow,
     aliases={
         **TOKEN_ALIASES,
         "notesMarkdown": "output.notesMarkdown",
@@ -241,10 +243,10 @@ class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
     request_id: _RequestId = None
 
 
-def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
+def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult:
     taken = parse_submission(Output(arguments.notes_markdown, arguments.artifacts), None)
     if isinstance(taken, ContextRefused | ArtifactRefused):
-        return refused(explain(taken), _mark(None))
+        return refusal_result(explain(taken), _checkpoint_call(None))
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     if token:
         outcome = checkpoint(app, token, taken)
@@ -257,13 +259,17 @@ def _checkpoint(app: App, arguments: CheckpointArguments) -> ToolResult:
             request_id=arguments.request_id,
         )
     if isinstance(outcome, RenderedAnswer):
-        return _answered(outcome)
+        return _answer_result(outcome)
     if isinstance(outcome, NoSuchSession):
-        return unknown_caller(outcome, CHECKPOINT, {"notesMarkdown": arguments.notes_markdown})
-    return refused(explain(outcome), _mark(token if _is_usable(outcome) else None))
+        return refuse_unknown_caller(
+            outcome, CHECKPOINT_WORKFLOW, {"notesMarkdown": arguments.notes_markdown}
+        )
+    return refusal_result(
+        explain(outcome), _checkpoint_call(token if _is_token_usable(outcome) else None)
+    )
 
 
-CHECKPOINT = Tool(
+CHECKPOINT_WORKFLOW = Tool(
     name="checkpoint_workflow",
     title="Set a checkpoint",
     purpose=(
@@ -276,38 +282,38 @@ CHECKPOINT = Tool(
     cue="keep notes without handing in {continueToken?, notesMarkdown}",
     is_read_only=False,
     is_idempotent=False,
-    call=_checkpoint,
+    call=_checkpoint_workflow,
     aliases={**TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
 )
 
 
-def _answered(answered: RenderedAnswer) -> ToolResult:
+def _answer_result(answered: RenderedAnswer) -> ToolResult:
     return ToolResult(answered.answer, answered.text)
 
 
-def _hand_in(token: str) -> Call:
-    return CONTINUE.corrected(
+def _hand_in_call(token: str) -> SuggestedCall:
+    return CONTINUE_WORKFLOW.corrected_call(
         {"continueToken": token, "output": {"notesMarkdown": NOTES_PLACEHOLDER}}
     )
 
 
-def _mark(token: str | None) -> Call:
+def _checkpoint_call(token: str | None) -> SuggestedCall:
     given: dict[str, Json] = {"notesMarkdown": NOTES_PLACEHOLDER}
-    return CHECKPOINT.corrected({**given, "continueToken": token} if token else given)
+    return CHECKPOINT_WORKFLOW.corrected_call({**given, "continueToken": token} if token else given)
 
 
-def _is_usable(refusal: Refusal) -> bool:
+def _is_token_usable(refusal: Refusal) -> bool:
     """Whether the token was not what was wrong."""
     return explain(refusal).code in ("notes_not_written", "notes_too_long", "invalid_arguments")
 
 
-def _way_on(refusal: Refusal, token: str) -> Call:
+def _suggest_call(refusal: Refusal, token: str) -> SuggestedCall:
     match explain(refusal).code:
         case "notes_not_written" | "notes_too_long" | "invalid_arguments":
-            return _hand_in(token)
+            return _hand_in_call(token)
         case "nothing_pending" | "run_waits" | "approval_pending":
-            return CONTINUE.corrected({"continueToken": token, "intent": "rehydrate"})
+            return CONTINUE_WORKFLOW.corrected_call({"continueToken": token, "intent": "rehydrate"})
         case "token_mangled" | "token_forged":
-            return CONTINUE.example()
+            return CONTINUE_WORKFLOW.example_call()
         case _:
-            return RESUME.example()
+            return RESUME_SESSION.example_call()

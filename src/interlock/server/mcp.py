@@ -15,7 +15,14 @@ from starlette.responses import Response
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.mcp.protocol import NOT_JSON, Protocol, Reply, RpcError, failure, undone
+from interlock.mcp.protocol import (
+    NOT_JSON_REPLY,
+    McpProtocol,
+    Reply,
+    RpcError,
+    error_reply,
+    store_failure_reply,
+)
 from interlock.mcp.tools import TOOLS
 from interlock.server import mcp_headers
 from interlock.server.worker import Worker
@@ -27,7 +34,7 @@ _READS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # neither be done while everybody else waits nor before it is certain.
 _APPENDS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
-OURS = partial(Protocol, tools=TOOLS)
+OURS = partial(McpProtocol, tools=TOOLS)
 
 
 class Mcp:
@@ -36,7 +43,7 @@ class Mcp:
         writer: Worker,
         reader: Worker,
         entropy: Callable[[int], bytes],
-        protocol: Callable[[App], Protocol] = OURS,
+        protocol: Callable[[App], McpProtocol] = OURS,
     ) -> None:
         self._writer, self._reader = writer, reader
         self._entropy, self._protocol = entropy, protocol
@@ -48,11 +55,11 @@ class Mcp:
         try:
             message: object = msgspec.json.decode(await request.body())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _told(NOT_JSON, request.headers)
+            return _told(NOT_JSON_REPLY, request.headers)
         try:
             mcp_headers.check(message, request.headers)
         except RpcError as error:
-            return _told(failure(_id(message), error), request.headers)
+            return _told(error_reply(_id(message), error), request.headers)
         reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""))
         if reply is None:
             return Response(status_code=202)
@@ -71,7 +78,7 @@ class Mcp:
             try:
                 return await self._writer.run_together(answer)
             except StoreFailure as why:
-                return undone(message, why)
+                return store_failure_reply(message, why)
         if tool is None or tool in _READS:
             return await self._reader.run(answer)
         return await self._writer.run(answer)

@@ -21,7 +21,7 @@ from interlock.core.workflow.interpret import Destination, Position
 from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
 from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import Doc, compiled, library, loop, routine, step, workflow
 from tests.mcp.agent import Agent
@@ -311,7 +311,7 @@ def test_a_sample_is_played_through_the_tools(
     directory.mkdir(parents=True)
     (directory / f"{name}.json").write_bytes(content(f"{name}.json"))
     monkeypatch.chdir(tmp_path)
-    agent = Agent(Protocol(app, TOOLS))
+    agent = Agent(McpProtocol(app, TOOLS))
     control = {"kind": "wr.loop_control", "loopId": "test-iteration"}
     assessed = {"kind": "wr.assessment", "dimensions": {"confidence": "HIGH"}}
     answer, seen = agent.ok("start_workflow", workflowId=name, goal="Try it"), list[str]()

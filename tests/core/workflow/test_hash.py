@@ -20,7 +20,7 @@ from interlock.core.workflow.compiled import COMPILER_VERSION, decode_workflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
-from interlock.mcp.protocol import Protocol
+from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.generated import (
     EVERYTHING,
@@ -187,7 +187,7 @@ def test_it_is_the_same_whoever_tells_it(
     for document in (EVERYTHING, ROUTINE):
         installed(workspace, document)
     monkeypatch.chdir(tmp_path)
-    agent, where = Agent(Protocol(app, TOOLS)), {"workspacePath": str(workspace)}
+    agent, where = Agent(McpProtocol(app, TOOLS)), {"workspacePath": str(workspace)}
     name = EVERYTHING["id"]
 
     begun = agent.ok(

@@ -74,7 +74,7 @@ the mode itself: acknowledge it in one sentence and go on with the work within i
 """Slash commands by file name. A hook does the work: the files make the commands known."""
 
 
-class Places(NamedTuple):
+class ClientFiles(NamedTuple):
     """The files in which Claude Code looks."""
 
     settings: Path
@@ -82,10 +82,10 @@ class Places(NamedTuple):
     commands: Path
 
 
-def places(scope: Scope, root: Path) -> Places:
+def client_files(scope: Scope, root: Path) -> ClientFiles:
     """`root` is the project, or the user's home directory."""
     servers = root / (".mcp.json" if scope == "project" else ".claude.json")
-    return Places(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
+    return ClientFiles(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
 
 
 def hook_command(program: Program, hook: Hook) -> str:
@@ -142,20 +142,20 @@ def plugin(program: Program, version: str) -> dict[str, str]:
     }
     told: dict[str, Json] = {"description": "Interlock's gate and session", **settings(program)}
     return {
-        ".claude-plugin/plugin.json": _written(about),
-        "hooks/hooks.json": _written(told),
-        ".mcp.json": _written(servers(program)),
+        ".claude-plugin/plugin.json": _format_json(about),
+        "hooks/hooks.json": _format_json(told),
+        ".mcp.json": _format_json(servers(program)),
         **{f"commands/{name}": text for name, text in COMMANDS.items()},
     }
 
 
-class Installed(NamedTuple):
+class InstalledHook(NamedTuple):
     """A hook of ours that was found in settings."""
 
     event: str
     group: JsonPath
     handler: JsonPath
-    among: int
+    group_size: int
     """How many hooks the group has."""
     command: str
     words: tuple[str, ...]
@@ -208,9 +208,9 @@ def _is_fast(words: tuple[str, ...]) -> bool:
     return is_whole and words[1:3] == ("-I", "-S") and words[3].endswith(f"/{FAST}")
 
 
-def installed(found: Mapping[str, Json]) -> list[Installed]:
+def installed_hooks(found: Mapping[str, Json]) -> list[InstalledHook]:
     """Every hook of ours in the settings, whatever else they hold."""
-    ours: list[Installed] = []
+    ours: list[InstalledHook] = []
     for event, groups in _dict(found.get("hooks")).items():
         for index, group in enumerate(_list(groups)):
             handlers = _list(_dict(group).get("hooks"))
@@ -220,15 +220,15 @@ def installed(found: Mapping[str, Json]) -> list[Installed]:
                 if isinstance(command, str) and words:
                     path = ("hooks", event, index)
                     inner = (*path, "hooks", place)
-                    ours.append(Installed(event, path, inner, len(handlers), command, words))
+                    ours.append(InstalledHook(event, path, inner, len(handlers), command, words))
     return ours
 
 
 def hooks_in(found: Mapping[str, Json]) -> list[JsonPath]:
     """What to take out of settings: groups where all hooks are ours, else single hooks."""
-    ours = installed(found)
+    ours = installed_hooks(found)
     groups = Counter(hook.group for hook in ours)
-    whole = {hook.group for hook in ours if groups[hook.group] == hook.among}
+    whole = {hook.group for hook in ours if groups[hook.group] == hook.group_size}
     return list(dict.fromkeys(x.group if x.group in whole else x.handler for x in ours))
 
 
@@ -244,7 +244,7 @@ def has_hooks(found: Mapping[str, Json], program: Program) -> bool:
     """Whether exactly our hooks are there, as they should be."""
     there = _dict(found.get("hooks"))
     wanted = hooks(program)
-    return len(installed(found)) == len(wanted) and all(
+    return len(installed_hooks(found)) == len(wanted) and all(
         group in _list(there.get(event)) for event, made in wanted.items() for group in _list(made)
     )
 
@@ -271,7 +271,7 @@ def start_of(entry: Mapping[str, Json]) -> tuple[list[str], dict[str, str]] | No
     return [str(word) for word in words], {name: str(value) for name, value in variables.items()}
 
 
-def weakness(found: Mapping[str, Json], hook: Installed) -> str:
+def weakness(found: Mapping[str, Json], hook: InstalledHook) -> str:
     """Why a hook that is there would still let something pass; nothing if it would not."""
     _, event, index, _, place = hook.handler
     group = _dict(_list(_dict(found.get("hooks")).get(str(event)))[int(index)])
@@ -291,5 +291,5 @@ def _dict(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def _written(value: dict[str, Json]) -> str:
+def _format_json(value: dict[str, Json]) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"

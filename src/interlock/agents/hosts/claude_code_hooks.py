@@ -6,7 +6,7 @@ from interlock.core.canonical import Json
 from interlock.core.gate.decide import ADVISORY, GateDecision
 
 
-class Payload(msgspec.Struct, frozen=True):
+class HookPayload(msgspec.Struct, frozen=True):
     """What every hook is sent, as far as it is read. Fields beyond these may come and go."""
 
     session_id: str = ""
@@ -20,15 +20,15 @@ class Payload(msgspec.Struct, frozen=True):
     stop_hook_active: bool = False
 
 
-def decided(decision: GateDecision, name: str, notice: str = "") -> bytes:
+def encode_decision(decision: GateDecision, gate_id: str, notice: str = "") -> bytes:
     """The answer to a tool call; nothing where it is allowed: others may still say no."""
     if decision.opened == ADVISORY:
         text = f"Allowed, but a rule here advises against it: {decision.reason}."
-        return told("PreToolUse", f"{text} ({decision.rule}, {name})")
+        return encode_context("PreToolUse", f"{text} ({decision.rule}, {gate_id})")
     if decision.answer == "allow":
         return b""
-    reason = f"{decision.reason}. {decision.remedy} ({decision.rule}, {name})"
-    return _nested(
+    reason = f"{decision.reason}. {decision.remedy} ({decision.rule}, {gate_id})"
+    return _encode_hook_output(
         "PreToolUse",
         {
             "permissionDecision": decision.answer,
@@ -37,16 +37,16 @@ def decided(decision: GateDecision, name: str, notice: str = "") -> bytes:
     )
 
 
-def told(event: str, text: str, to_user: str = "") -> bytes:
+def encode_context(event: str, text: str, to_user: str = "") -> bytes:
     """Something that the model should know, and perhaps something for the user's eyes."""
-    return _nested(event, {"additionalContext": text}, to_user) if text else b""
+    return _encode_hook_output(event, {"additionalContext": text}, to_user) if text else b""
 
 
-def held(reason: str) -> bytes:
+def encode_stop_block(reason: str) -> bytes:
     """Do not stop yet."""
     return msgspec.json.encode({"decision": "block", "reason": reason})
 
 
-def _nested(event: str, fields: dict[str, str], to_user: str = "") -> bytes:
+def _encode_hook_output(event: str, fields: dict[str, str], to_user: str = "") -> bytes:
     answer: dict[str, Json] = {"hookSpecificOutput": {"hookEventName": event, **fields}}
     return msgspec.json.encode(answer | ({"systemMessage": to_user} if to_user else {}))

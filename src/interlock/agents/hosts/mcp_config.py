@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.gate.tools import Host
 
-SECRET = "INTERLOCK_SECRET"
+SECRET_VARIABLE = "INTERLOCK_SECRET"
 """The environment variable that clients read the secret from, where they can."""
 _UNTRIED = " (from documentation, not tried)"
 
@@ -61,34 +61,35 @@ def config(host: Host, server: list[str]) -> str:
 def http_config(host: Host, url: str, secret: Path) -> str:
     """The same for the server that runs at `url`. The secret itself is never written down."""
     address = f"{url}/mcp"
-    export = f'# First, in the shell that starts the client:\nexport {SECRET}="{cat(secret)}"\n'
+    export = f'# First, in the shell that starts the client:\nexport {SECRET_VARIABLE}="{cat_expression(secret)}"\n'
     match host:
         case "claude-code":
-            entry = _remote(address, f"${{{SECRET}}}", type="http", alwaysLoad=True)
+            entry = _remote_entry(address, f"${{{SECRET_VARIABLE}}}", type="http", alwaysLoad=True)
             return (
                 f"# Run:\n{claude_command(url, secret)}\n"
                 "# or put into .mcp.json of the project (alwaysLoad shows the tools at once), and"
-                f" set {SECRET}\n# in the shell that starts the client:"
-                f' export {SECRET}="{cat(secret)}"\n' + _json({"mcpServers": {"interlock": entry}})
+                f" set {SECRET_VARIABLE}\n# in the shell that starts the client:"
+                f' export {SECRET_VARIABLE}="{cat_expression(secret)}"\n'
+                + _json({"mcpServers": {"interlock": entry}})
             )
         case "codex":
             return (
                 f"{export}# Add to ~/.codex/config.toml{_UNTRIED}:\n[mcp_servers.interlock]\n"
-                f"url = {_compact(address)}\nbearer_token_env_var = {_compact(SECRET)}"
+                f"url = {_compact(address)}\nbearer_token_env_var = {_compact(SECRET_VARIABLE)}"
             )
         case "gemini":
-            entry = {"httpUrl": address, "headers": _bearer(f"${SECRET}")}
+            entry = {"httpUrl": address, "headers": _bearer_header(f"${SECRET_VARIABLE}")}
             return f"{export}# Put into ~/.gemini/settings.json{_UNTRIED}:\n" + _json(
                 {"mcpServers": {"interlock": entry}}
             )
         case "opencode":
             # It reads files by itself.
-            entry = _remote(address, f"{{file:{secret}}}", type="remote", enabled=True)
+            entry = _remote_entry(address, f"{{file:{secret}}}", type="remote", enabled=True)
             return f"# Put into opencode.json of the project{_UNTRIED}:\n" + _json(
                 {"mcp": {"interlock": entry}}
             )
         case "cursor":
-            entry = _remote(address, f"${{env:{SECRET}}}")
+            entry = _remote_entry(address, f"${{env:{SECRET_VARIABLE}}}")
             where = f"# Put into ~/.cursor/mcp.json{_UNTRIED}:\n"
             return f"{export}{where}" + _json({"mcpServers": {"interlock": entry}})
         case "copilot":
@@ -98,7 +99,7 @@ def http_config(host: Host, url: str, secret: Path) -> str:
                 "description": f"The content of {secret}",
                 "password": True,
             }
-            entry = _remote(address, "${input:interlock}", type="http")
+            entry = _remote_entry(address, "${input:interlock}", type="http")
             where = "# Put into .vscode/mcp.json; it asks for the content of"
             return f"{where}\n# {secret}{_UNTRIED}:\n" + _json(
                 {"inputs": [asked], "servers": {"interlock": entry}}
@@ -106,20 +107,20 @@ def http_config(host: Host, url: str, secret: Path) -> str:
 
 
 def claude_command(url: str, secret: Path) -> str:
-    header = f'"Authorization: Bearer {cat(secret)}"'
+    header = f'"Authorization: Bearer {cat_expression(secret)}"'
     return f"claude mcp add --transport http interlock {url}/mcp --header {header}"
 
 
-def cat(secret: Path) -> str:
+def cat_expression(secret: Path) -> str:
     """The content of the file, where a shell reads this."""
     return f"$(cat {shlex.quote(str(secret))})"
 
 
-def _remote(address: str, secret: str, **more: object) -> dict[str, object]:
-    return {**more, "url": address, "headers": _bearer(secret)}
+def _remote_entry(address: str, secret: str, **more: object) -> dict[str, object]:
+    return {**more, "url": address, "headers": _bearer_header(secret)}
 
 
-def _bearer(secret: str) -> dict[str, str]:
+def _bearer_header(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Installed
+from interlock.agents.hosts.claude_code import InstalledHook
 from interlock.app.context import Clock, has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import policy, tool_calls
@@ -63,7 +63,7 @@ def examine(
         elif found is not None:
             files.append(_Settings(path, found))
             checks.append(_switches(path, found))
-    hooks = [(file, hook) for file in files for hook in claude_code.installed(file.found)]
+    hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.found)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
     checks += _check_fast_hook([hook for _, hook in hooks], around, environment)
@@ -106,9 +106,9 @@ def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
 
 
 def _settings_files(around: Path) -> tuple[Path, ...]:
-    shared = claude_code.places("project", around).settings
+    shared = claude_code.client_files("project", around).settings
     return (
-        claude_code.places("user", Path.home()).settings,
+        claude_code.client_files("user", Path.home()).settings,
         shared,
         shared.with_name("settings.local.json"),
     )
@@ -142,7 +142,7 @@ def _switches(path: Path, found: Mapping[str, Json]) -> Check:
     return Check("settings", f"`{path}` can be read")
 
 
-def _hooks(hooks: Sequence[tuple[_Settings, Installed]]) -> Check:
+def _hooks(hooks: Sequence[tuple[_Settings, InstalledHook]]) -> Check:
     if not hooks:
         return Check("hooks", "No hook of Interlock is in Claude Code's settings", _INSTALL)
     there = {hook.event for _, hook in hooks}
@@ -156,7 +156,7 @@ def _hooks(hooks: Sequence[tuple[_Settings, Installed]]) -> Check:
 
 
 def _programs(
-    hooks: Sequence[Installed], home: Path, around: Path, environment: Mapping[str, str]
+    hooks: Sequence[InstalledHook], home: Path, around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     for program in dict.fromkeys(hook.program for hook in hooks):
         ran = run_with_timeout([*program, "--version"], b"", around, environment, HOOK_SECONDS)
@@ -186,7 +186,7 @@ with open(cache_from_source(sys.argv[1]), "rb") as file:
 
 
 def _check_fast_hook(
-    hooks: Sequence[Installed], around: Path, environment: Mapping[str, str]
+    hooks: Sequence[InstalledHook], around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     """Whether the interpreter of the hooks finds bytecode that fits it and the source."""
     for interpreter, file in dict.fromkeys((x.words[0], x.fast) for x in hooks if x.fast):
@@ -209,8 +209,8 @@ def _check_fast_hook(
 def _server(around: Path, environment: Mapping[str, str]) -> Check:
     entry = None
     for path in (
-        claude_code.places("project", around).servers,
-        claude_code.places("user", Path.home()).servers,
+        claude_code.client_files("project", around).servers,
+        claude_code.client_files("user", Path.home()).servers,
     ):
         found = _read(path)
         if isinstance(found, Check):
@@ -273,7 +273,7 @@ def _tools_in(out: bytes) -> int:
 
 
 def _proofs(
-    hooks: Sequence[Installed], root: Path, environment: Mapping[str, str], *, is_off: bool
+    hooks: Sequence[InstalledHook], root: Path, environment: Mapping[str, str], *, is_off: bool
 ) -> Iterator[Check]:
     """Run the gate as the client would: a writing call must be denied, a reading one passed."""
     asked = {**environment, "CLAUDE_PROJECT_DIR": str(root)}

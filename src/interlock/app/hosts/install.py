@@ -202,7 +202,7 @@ def _compile_fast_hook(done: InstallReport, program: Program) -> InstallReport:
 def _plan_install(
     home: Path, scope: Scope, root: Path, program: Program
 ) -> tuple[InstallReport | InstallRefusal, tuple[InstalledFile, ...]]:
-    places = claude_code.places(scope, root)
+    places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
         put_hooks(Job(places.settings, claude_code.hooks_in), program, old),
@@ -221,7 +221,7 @@ def _plan_install(
 
 
 def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
-    places = claude_code.places(scope, root)
+    places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
         take_json(Job(places.settings, claude_code.hooks_in), old),
