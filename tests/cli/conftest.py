@@ -19,7 +19,7 @@ class Terminal:
         self._capsys = capsys
 
     def __call__(self, *arguments: str) -> Said:
-        code = commands.run(list(arguments))
+        code = commands.run_cli(list(arguments))
         captured = self._capsys.readouterr()
         return Said(code, captured.out, captured.err)
 

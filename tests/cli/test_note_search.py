@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlock.app.notes.neighbourhood import UNWRITTEN_MAX
-from interlock.cli.note import PROGRESS_FROM
+from interlock.cli.note import PROGRESS_FILES_MIN
 from tests.cli.conftest import Terminal
 from tests.cli.noting import INTERLOCK, put, run
 
@@ -148,7 +148,7 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
 
 
 def test_how_far_reading_is_shows_on_a_terminal_only(folder: Path, home: Path) -> None:
-    for number in range(PROGRESS_FROM):
+    for number in range(PROGRESS_FILES_MIN):
         put(folder, f"{number}.md", f"note {number}")
 
     piped = run("note", "search", "note", "--limit", "1")

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.both_stores
 
 def attended_session(app: App, project: Path) -> SessionView:
     """A session under a gate, through a hook and the command line."""
-    assert commands.run(["init"]) == 0
+    assert commands.run_cli(["init"]) == 0
     payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
     run_hook("claude-code", "session-start", app.home, msgspec.json.encode(payload))
-    assert commands.run(["session", "set-state", "--task", "T-1"]) == 0
-    assert commands.run(["session", "pause"]) == 0
+    assert commands.run_cli(["session", "set-state", "--task", "T-1"]) == 0
+    assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found)
     assert isinstance(view, SessionView)
@@ -61,8 +61,8 @@ def test_every_kind_of_event_comes_through_a_surface(
     for _ in range(10):
         answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
         assert answer["kind"] == "blocked"
-    assert commands.run(["run", "unblock", run]) == 0
-    assert commands.run(["preferences", "set", run, "--risk-policy", "balanced"]) == 0
+    assert commands.run_cli(["run", "unblock", run]) == 0
+    assert commands.run_cli(["preferences", "set", run, "--risk-policy", "balanced"]) == 0
     artifacts = [
         {"kind": "user_only", "resolution": "answered", "detail": "blue"},
         {
@@ -89,10 +89,10 @@ def test_every_kind_of_event_comes_through_a_surface(
         output={"notesMarkdown": "done", "artifacts": [closing, assessed]},
     )
     assert answer["kind"] == "approval"
-    assert commands.run(["approvals", "grant", answer["approval"]["id"]]) == 0
+    assert commands.run_cli(["approvals", "grant", answer["approval"]["id"]]) == 0
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
     assert answer["isComplete"]
-    assert commands.run(["session", "archive", session]) == 0
+    assert commands.run_cli(["session", "archive", session]) == 0
     attended = attended_session(app, tmp_path)
     capsys.readouterr()
 

@@ -58,7 +58,7 @@ def test_where_nobody_opted_in_there_is_no_session(
 def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_leads_on(
     attended: Agent, before: str, arguments: dict[str, Any], why: str
 ) -> None:
-    assert commands.run(["mode", before]) == 0
+    assert commands.run_cli(["mode", before]) == 0
 
     problem = attended.refused("session", arguments)
 
@@ -92,7 +92,7 @@ def test_what_is_not_trusted_is_in_the_summary(attended: Agent, tmp_path: Path) 
 
 def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: Agent) -> None:
     session = attended.ok("session")["session"]
-    assert commands.run(["session", "end"]) == 0
+    assert commands.run_cli(["session", "end"]) == 0
 
     for arguments in ({}, {"sessionId": session, "task": "T"}, {"sessionId": "ses_none"}):
         problem = attended.refused("session", arguments)
@@ -100,7 +100,7 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
         assert problem["code"] == "unknown_session"
         better, given = mend(problem, {})
         assert attended.ok(better, **given)["status"] == "active"
-        assert commands.run(["session", "end"]) == 0
+        assert commands.run_cli(["session", "end"]) == 0
 
 
 def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(
@@ -129,7 +129,7 @@ def test_answers_to_approvals_that_do_not_wait_are_refused_in_the_terminal(
     assert answer.approval is not None
 
     def refused(*words: str) -> dict[str, Any]:
-        assert commands.run(["approvals", *words, "--json"]) == 1
+        assert commands.run_cli(["approvals", *words, "--json"]) == 1
         return json.loads(capsys.readouterr().out)
 
     assert refused("grant", "apr_none")["code"] == "unknown_approval"

@@ -10,7 +10,7 @@ from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
-from interlock.cli.session_state import only_user
+from interlock.cli.session_state import require_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
@@ -52,7 +52,7 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def grant(approval_id: str, reason: str, *, as_json: bool) -> None:
     """Let the run go on"""
-    _answer(approval_id, ApprovalVerdict("granted", "user", reason), as_json=as_json)
+    _answer_approval(approval_id, ApprovalVerdict("granted", "user", reason), as_json=as_json)
 
 
 @approvals.command()
@@ -61,11 +61,11 @@ def grant(approval_id: str, reason: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
     """Send the run back to the step, saying why"""
-    _answer(approval_id, ApprovalVerdict("denied", "user", reason), as_json=as_json)
+    _answer_approval(approval_id, ApprovalVerdict("denied", "user", reason), as_json=as_json)
 
 
-def _answer(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
-    only_user("Answering an approval")
+def _answer_approval(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
+    require_user("Answering an approval")
     done = use.answer(open_app(data_home()), approval_id, verdict)
     if isinstance(done, NoSuchApproval | ApprovalAnswered):
         refuse(explain(done), as_json=as_json)

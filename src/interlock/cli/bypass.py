@@ -12,11 +12,11 @@ from interlock.app.explain import explain
 from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
 
 @click.group()
@@ -33,10 +33,10 @@ def bypass() -> None:
     help="Only in the project there; default: in every one",
 )
 @click.option("--days", type=click.IntRange(1, 3650), help="For so long; default: until removed")
-@_json
+@_json_option
 def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_json: bool) -> None:
     """Let pass what RULE denies; each time is kept in `interlock gate log`"""
-    only_user("Opening a rule")
+    require_user("Opening a rule")
     root = root_of(project) if project else None
     if project and root is None:
         refuse(explain(ProjectNotOptedIn(str(project.absolute()))), as_json=as_json)
@@ -48,15 +48,15 @@ def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_js
     if as_json:
         print_json(made)
         return
-    print(f"{made.id} opens {made.rule} {_where(made)}, {_until(made, now_ms)}.")
+    print(f"{made.id} opens {made.rule} {_scope_text(made)}, {_expiry_text(made, now_ms)}.")
     print(f"To close it: interlock gate bypass remove {made.id}")
 
 
 @bypass.command("list")
-@_json
+@_json_option
 def list_command(*, as_json: bool) -> None:
     """List the rules that were opened"""
-    only_user("Looking at what was opened")
+    require_user("Looking at what was opened")
     found = use.all_bypasses(data_home())
     if as_json:
         print_json(found)
@@ -64,15 +64,15 @@ def list_command(*, as_json: bool) -> None:
     if not found:
         print("No rule is open.")
     now_ms = SystemClock().now_ms()
-    print_table([(x.id, x.rule, _until(x, now_ms), _where(x), x.reason) for x in found])
+    print_table([(x.id, x.rule, _expiry_text(x, now_ms), _scope_text(x), x.reason) for x in found])
 
 
 @bypass.command()
 @click.argument("bypass_id")
-@_json
+@_json_option
 def remove(bypass_id: str, *, as_json: bool) -> None:
     """Close a rule again"""
-    only_user("Closing a rule")
+    require_user("Closing a rule")
     gone = use.remove(data_home(), bypass_id)
     if not isinstance(gone, Bypass):
         _refuse(gone, as_json=as_json)
@@ -82,11 +82,11 @@ def remove(bypass_id: str, *, as_json: bool) -> None:
         print(f"{gone.id} is gone: {gone.rule} holds again.")
 
 
-def _where(found: Bypass) -> str:
+def _scope_text(found: Bypass) -> str:
     return f"in {found.project}" if found.project else "in every project"
 
 
-def _until(found: Bypass, now_ms: int) -> str:
+def _expiry_text(found: Bypass, now_ms: int) -> str:
     if found.until_ms is None:
         return "until it is removed"
     day = datetime.fromtimestamp(found.until_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -98,5 +98,5 @@ def _refuse(refusal: use.BypassRefusal, *, as_json: bool) -> NoReturn:
     if as_json:
         print_json({"code": "not_bypassed", "error": error, "hint": hint})
     else:
-        complain(error, hint)
-    raise Stop(REFUSED)
+        print_error(error, hint)
+    raise Stop(EXIT_REFUSED)

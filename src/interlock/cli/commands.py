@@ -11,7 +11,15 @@ from interlock import __version__
 from interlock.app.data_home import data_home
 from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
-from interlock.cli.terminal import BUG, DONE, INTERRUPTED, MISUSE, REFUSED, Stop, tell
+from interlock.cli.terminal import (
+    EXIT_BUG,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_MISUSE,
+    EXIT_REFUSED,
+    Stop,
+    print_refusal,
+)
 
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
@@ -43,7 +51,7 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
+class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return sorted(_COMMANDS)
 
@@ -54,13 +62,13 @@ class _Lazy(click.Group):
         return getattr(import_module(module), name)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="interlock", message="%(prog)s %(version)s")
 def interlock() -> None:
     """Make the work of coding agents durable, rewind-safe and safe to run side by side."""
 
 
-def run(arguments: list[str]) -> int:
+def run_cli(arguments: list[str]) -> int:
     try:
         # Not `main`, which would turn a closed pipe into exit code 1.
         with interlock.make_context("interlock", list(arguments), obj=arguments) as context:
@@ -71,40 +79,42 @@ def run(arguments: list[str]) -> int:
         return stop.code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        return MISUSE
+        return EXIT_MISUSE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "interlock"
         hint = f"`{command} --help` shows how it is called."
-        _tell(arguments, Explanation("invalid_arguments", error.format_message().rstrip("."), hint))
-        return MISUSE
+        _print_refusal(
+            arguments, Explanation("invalid_arguments", error.format_message().rstrip("."), hint)
+        )
+        return EXIT_MISUSE
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except StoreFailure as failure:
         code = "store_busy" if isinstance(failure, StoreBusy) else "store_failed"
-        _tell(arguments, Explanation(code, str(failure), failure.hint))
-        return REFUSED
+        _print_refusal(arguments, Explanation(code, str(failure), failure.hint))
+        return EXIT_REFUSED
     except SettingsBroken as broken:
         hint = "Correct the file, or move it away."
-        _tell(arguments, Explanation("settings_broken", str(broken), hint))
-        return REFUSED
+        _print_refusal(arguments, Explanation("settings_broken", str(broken), hint))
+        return EXIT_REFUSED
     except BrokenPipeError:
         # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return EXIT_DONE
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes words)
-        if isinstance(error, FileNotFoundError) and (gone := _gone()):
-            _tell(arguments, gone)
-            return REFUSED
-        return _report(error)
-    return code if isinstance(code, int) else DONE
+        if isinstance(error, FileNotFoundError) and (gone := _missing_directory()):
+            _print_refusal(arguments, gone)
+            return EXIT_REFUSED
+        return _report_bug(error)
+    return code if isinstance(code, int) else EXIT_DONE
 
 
-def _tell(arguments: list[str], explanation: Explanation) -> None:
+def _print_refusal(arguments: list[str], explanation: Explanation) -> None:
     """In the form that was asked for, though the command did not come to hear of that."""
-    tell(explanation, as_json="--json" in arguments)
+    print_refusal(explanation, as_json="--json" in arguments)
 
 
-def _gone() -> Explanation | None:
+def _missing_directory() -> Explanation | None:
     """The directory in which we are was removed under us; most commands ask where they are."""
     try:
         os.getcwd()
@@ -115,7 +125,7 @@ def _gone() -> Explanation | None:
     return None
 
 
-def _report(error: Exception) -> int:
+def _report_bug(error: Exception) -> int:
     import platform  # noqa: PLC0415 (this path need not be fast)
     import traceback  # noqa: PLC0415
 
@@ -133,4 +143,4 @@ def _report(error: Exception) -> int:
         print(f"\nhint: This is a bug in Interlock. Report it with `{path}`.", file=sys.stderr)
     except OSError:
         print(f"\n{text}\nhint: This is a bug in Interlock. Report the above.", file=sys.stderr)
-    return BUG
+    return EXIT_BUG

@@ -15,11 +15,13 @@ from interlock.core.ids import RunId
 from interlock.core.views.text_tree import draw_tree
 from interlock.mcp.client import StdioClient
 
-LOOKED = "It is a small command-line tool; its tests are in `tests/`."
-HASTY = "The README does not say how to run the tests."
-PICKED = "The README does not say how to run the tests. One line would do. Left out: the logo."
-OTHER = "The error for a missing file is a traceback. Left out: the README."
-PROVED = "`grep -c 'make test' README.md` says 0 before and 1 after."
+STEP_1_NOTES = "It is a small command-line tool; its tests are in `tests/`."
+HASTY_NOTES = "The README does not say how to run the tests."
+STEP_2_NOTES = (
+    "The README does not say how to run the tests. One line would do. Left out: the logo."
+)
+OTHER_IDEA_NOTES = "The error for a missing file is a traceback. Left out: the README."
+STEP_3_NOTES = "`grep -c 'make test' README.md` says 0 before and 1 after."
 
 Say = Callable[[str], None]
 
@@ -28,13 +30,13 @@ Say = Callable[[str], None]
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as JSON")
 def demo(*, as_json: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
-    say: Say = _quiet if as_json else print
+    say: Say = _print_nothing if as_json else print
     # Its store goes with its directory, wherever the user keeps theirs.
     os.environ.pop("INTERLOCK_STORE", None)
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
         say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.\n")
-        end = _play(home, say)
+        end = _play_workflow(home, say)
         app = open_app(home)
         view = show_session(app, end["session"])
         graph = load_run_graph(app, RunId(end["run"]))
@@ -51,73 +53,80 @@ def demo(*, as_json: bool) -> None:
     print("Connect your own agent: interlock mcp --print-config claude-code")
 
 
-def _quiet(_: str) -> None:
+def _print_nothing(_: str) -> None:
     pass
 
 
-def _play(home: Path, say: Say) -> dict[str, Any]:
-    server = _server(home)
+def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
+    server = _start_server(home)
     say("agent:  start_workflow hello, goal: find one small improvement")
-    first = _answer(
+    first = _structured_answer(
         server.call("start_workflow", workflowId="hello", goal="Find one small improvement")
     )
-    say(_shown(first))
+    say(_step_line(first))
     say("agent:  continue_workflow with its notes on step 1")
-    second = _hand_in(server, first, LOOKED)
-    say(_shown(second))
+    second = _hand_in(server, first, STEP_1_NOTES)
+    say(_step_line(second))
 
     say("agent:  hands in step 2 in haste")
-    blocked = _hand_in(server, second, HASTY)
+    blocked = _hand_in(server, second, HASTY_NOTES)
     say(f"server: not accepted: {blocked['blocked']['blockers'][0]['message']}")
     say("agent:  mends its notes and sends them ... and the server is killed (kill -9)")
-    server.post("tools/call", {"name": "continue_workflow", "arguments": _call(blocked, PICKED)})
+    server.post(
+        "tools/call",
+        {"name": "continue_workflow", "arguments": _continue_arguments(blocked, STEP_2_NOTES)},
+    )
     server.kill()
 
-    server = _server(home)
+    server = _start_server(home)
     say("agent:  never got an answer. It repeats its call to a new server:")
-    third = _hand_in(server, blocked, PICKED)
-    say(_shown(third))
-    assert _hand_in(server, blocked, PICKED) == third, "a repeated call has the same answer"
+    third = _hand_in(server, blocked, STEP_2_NOTES)
+    say(_step_line(third))
+    assert _hand_in(server, blocked, STEP_2_NOTES) == third, "a repeated call has the same answer"
     say("agent:  repeats it once more: the same answer, nothing recorded twice.")
 
     say("user:   rewinds the conversation; the agent hands in step 2 again, with another idea")
-    branch = _hand_in(server, second, OTHER)
-    say(f"{_shown(branch)}, on a new branch; the first one is kept")
+    branch = _hand_in(server, second, OTHER_IDEA_NOTES)
+    say(f"{_step_line(branch)}, on a new branch; the first one is kept")
     say("user:   starts a new conversation: where were we? The agent calls resume_session")
-    found = _answer(server.call("resume_session", query="small improvement"))["candidates"][0]
+    found = _structured_answer(server.call("resume_session", query="small improvement"))[
+        "candidates"
+    ][0]
     say(f"server: {found['title']}: {found['stepsDone']} of {found['stepCount']} steps done")
     call = found["nextCall"]
-    resumed = _answer(server.call(call["tool"], **call["params"]))
+    resumed = _structured_answer(server.call(call["tool"], **call["params"]))
     assert resumed["pending"] == branch["pending"], "the run goes on where it was left"
-    assert OTHER in resumed["recap"], "the newest notes are in the recap"
-    say(f"{_shown(resumed)}, with a recap of the notes so far")
+    assert OTHER_IDEA_NOTES in resumed["recap"], "the newest notes are in the recap"
+    say(f"{_step_line(resumed)}, with a recap of the notes so far")
     say("agent:  continue_workflow with its notes on step 3")
-    end = _hand_in(server, resumed, PROVED)
-    say(_shown(end))
+    end = _hand_in(server, resumed, STEP_3_NOTES)
+    say(_step_line(end))
     server.close()
     return end
 
 
-def _server(home: Path) -> StdioClient:
+def _start_server(home: Path) -> StdioClient:
     server = StdioClient(home)
     server.initialize()
     return server
 
 
-def _answer(result: dict[str, Any]) -> dict[str, Any]:
+def _structured_answer(result: dict[str, Any]) -> dict[str, Any]:
     assert not result["isError"], result["content"][0]["text"]
     return result["structuredContent"]
 
 
-def _call(before: dict[str, Any], notes: str) -> dict[str, Any]:
+def _continue_arguments(before: dict[str, Any], notes: str) -> dict[str, Any]:
     return {"continueToken": before["continueToken"], "output": {"notesMarkdown": notes}}
 
 
 def _hand_in(server: StdioClient, before: dict[str, Any], notes: str) -> dict[str, Any]:
-    return _answer(server.call("continue_workflow", **_call(before, notes)))
+    return _structured_answer(
+        server.call("continue_workflow", **_continue_arguments(before, notes))
+    )
 
 
-def _shown(answer: dict[str, Any]) -> str:
+def _step_line(answer: dict[str, Any]) -> str:
     pending = answer["pending"]
     if pending is None:
         return "server: the workflow is complete"

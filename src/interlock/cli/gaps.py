@@ -8,7 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions
-from interlock.cli.session_state import only_user
+from interlock.cli.session_state import require_user
 from interlock.cli.terminal import print_json, print_table, refuse
 from interlock.core.ids import GapId, SessionId
 
@@ -26,7 +26,11 @@ def gaps() -> None:
 def list_command(session_id: str | None, *, as_json: bool) -> None:
     """List the open gaps of a session, or of the newest hundred"""
     app = open_app(data_home())
-    sessions = [_session(app, session_id, as_json=as_json)] if session_id else _newest(app)
+    sessions = (
+        [_require_session(app, session_id, as_json=as_json)]
+        if session_id
+        else _newest_sessions(app)
+    )
     found = [gap for session in sessions for gap in user_actions.open_gaps(app, session)]
     if as_json:
         print_json(found)
@@ -45,9 +49,9 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     """Close a gap, saying how"""
-    only_user("Closing a gap by hand")
+    require_user("Closing a gap by hand")
     app = open_app(data_home())
-    session = _session(app, session_id, as_json=as_json)
+    session = _require_session(app, session_id, as_json=as_json)
     closed = user_actions.resolve_gap(app, session, GapId(gap_id), how)
     if isinstance(closed, NoSuchGap):
         refuse(explain(closed), as_json=as_json)
@@ -57,12 +61,12 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
         print(f"Closed {closed.gap}: {closed.summary}")
 
 
-def _session(app: App, asked: str, *, as_json: bool) -> SessionId:
-    found = find_session(app.reader, asked)
+def _require_session(app: App, session_id: str, *, as_json: bool) -> SessionId:
+    found = find_session(app.reader, session_id)
     if isinstance(found, NoSuchSession):
         refuse(explain(found), as_json=as_json)
     return found
 
 
-def _newest(app: App) -> list[SessionId]:
+def _newest_sessions(app: App) -> list[SessionId]:
     return [row.session for row in list_sessions(app, limit=SESSIONS_MAX)]

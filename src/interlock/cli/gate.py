@@ -13,7 +13,7 @@ from interlock.app.gate import tool_calls as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import policy_remarks
 from interlock.cli.bypass import bypass
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import HOSTS
 
@@ -52,8 +52,10 @@ def explain(gate_id: str, *, as_json: bool) -> None:
     """Say why a call was denied or let through; GATE_ID stands in the denial and in the log"""
     found = [line for line in use.journal_lines(data_home()) if line.id.startswith(gate_id)]
     if not found:
-        complain(f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were.")
-        raise Stop(REFUSED)
+        print_error(
+            f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were."
+        )
+        raise Stop(EXIT_REFUSED)
     line = found[-1]
     if as_json:
         print_json(line)

@@ -20,44 +20,46 @@ from interlock.app.hosts.install import (
     InstallReport,
     Scope,
 )
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
 
 HOSTS = (use.HOST,)
 
-_host = click.argument("host", type=click.Choice(HOSTS))
-_scope = click.option(
+_host_argument = click.argument("host", type=click.Choice(HOSTS))
+_scope_option = click.option(
     "--scope",
     type=click.Choice(("user", "project")),
     default="project",
     help="Whose files; default: the project's",
 )
-_dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON")
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would change, and write nothing"
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 
 
 @click.command()
-@_host
-@_scope
+@_host_argument
+@_scope_option
 @click.option("--plugin", type=click.Path(path_type=Path), help="Write a plugin directory instead")
-@_dry_run
-@_json
+@_dry_run_option
+@_json_option
 def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_json: bool) -> None:
     """Tell an agent client of Interlock: hooks, MCP server, slash commands
 
     What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
     the project's scope the project is opted in too.
     """
-    only_user("Installing")
+    require_user("Installing")
     program, note = use.find_program(data_home())
-    with _failing(as_json=as_json):
+    with _stop_on_install_failure(as_json=as_json):
         if plugin is not None:
             done = use.write_plugin(plugin.absolute(), program, is_dry=dry_run)
         else:
             root = use.root_for(scope, Path.cwd())
             at_ms = SystemClock().now_ms()
             done = use.install(data_home(), scope, root, program, at_ms=at_ms, is_dry=dry_run)
-    done = _told(done, note, is_dry=dry_run, as_json=as_json)
+    done = _print_changes(done, note, is_dry=dry_run, as_json=as_json)
     if done is None:
         return
     if plugin is not None:
@@ -68,29 +70,29 @@ def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_j
 
 
 @click.command()
-@_host
-@_scope
-@_dry_run
-@_json
+@_host_argument
+@_scope_option
+@_dry_run_option
+@_json_option
 def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
     """Take Interlock out of an agent client's files
 
     They are left as they were before, with what was changed in them since. A project stays opted
     in: remove `.interlock/config.toml` to end that.
     """
-    only_user("Uninstalling")
-    with _failing(as_json=as_json):
+    require_user("Uninstalling")
+    with _stop_on_install_failure(as_json=as_json):
         root = use.root_for(scope, Path.cwd())
         done = use.uninstall(data_home(), scope, root, is_dry=dry_run)
     if isinstance(done, InstallReport) and not done.changes and not done.notes and not as_json:
         print(f"Nothing of Interlock is in {host}'s files of {root}.")
         return
-    _told(done, "", is_dry=dry_run, as_json=as_json)
+    _print_changes(done, "", is_dry=dry_run, as_json=as_json)
 
 
 @click.command()
-@_host
-@_json
+@_host_argument
+@_json_option
 def doctor(host: str, *, as_json: bool) -> None:
     """Check that an agent client and Interlock work together, and prove that the gate blocks
 
@@ -108,15 +110,15 @@ def doctor(host: str, *, as_json: bool) -> None:
             rows += [] if check.is_ok else [("", "", f"-> {check.hint}")]
         print_table(rows)
     if not is_ok:
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
-def _told(
+def _print_changes(
     done: InstallReport | InstallRefusal, note: str, *, is_dry: bool, as_json: bool
 ) -> InstallReport | None:
     """Say what was done; gives it if something was and more can be said."""
     if isinstance(done, InstallRefusal):
-        _end(done.what, done.hint, as_json=as_json)
+        _stop_with_error(done.what, done.hint, as_json=as_json)
     notes = [*done.notes, *([note] if note and done.changes else [])]
     if as_json:
         changes = [
@@ -136,7 +138,9 @@ def _told(
     if is_dry:
         print("".join(_diff(change) for change in done.changes), end="")
     else:
-        print_table([(_shown(change.path, done.root), change.what) for change in done.changes])
+        print_table(
+            [(_display_path(change.path, done.root), change.what) for change in done.changes]
+        )
     if done.opts_in:
         would = "The project would be opted in" if is_dry else "The project was opted in"
         print(f"{would} (.interlock/config.toml), as by `interlock init`.")
@@ -148,12 +152,12 @@ def _told(
     return None if is_dry else done
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_path(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def _diff(change: FileChange) -> str:
-    before, after = _lines(change.before), _lines(change.after)
+    before, after = _split_lines(change.before), _split_lines(change.after)
     old = "/dev/null" if change.before is None else str(change.path)
     new = "/dev/null" if change.after is None else str(change.path)
     lines = difflib.unified_diff(before, after, old, new)
@@ -162,23 +166,23 @@ def _diff(change: FileChange) -> str:
     )
 
 
-def _lines(content: bytes | None) -> list[str]:
+def _split_lines(content: bytes | None) -> list[str]:
     """Lines as an editor shows them; `splitlines` would also end some at rarer characters."""
     *whole, last = (content or b"").decode("utf-8", "replace").split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 @contextmanager
-def _failing(*, as_json: bool) -> Generator[None]:
+def _stop_on_install_failure(*, as_json: bool) -> Generator[None]:
     try:
         yield
     except InstallFailed as failure:
-        _end(str(failure), failure.hint, as_json=as_json)
+        _stop_with_error(str(failure), failure.hint, as_json=as_json)
 
 
-def _end(error: str, hint: str, *, as_json: bool) -> NoReturn:
+def _stop_with_error(error: str, hint: str, *, as_json: bool) -> NoReturn:
     if as_json:
         print_json({"code": "not_installed", "error": error, "hint": hint})
     else:
-        complain(error, hint)
-    raise Stop(REFUSED)
+        print_error(error, hint)
+    raise Stop(EXIT_REFUSED)

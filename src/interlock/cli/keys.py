@@ -4,8 +4,8 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
 
 
 @click.group()
@@ -28,7 +28,7 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def rotate(*, as_json: bool) -> None:
     """Sign with a new key from now on; tokens of the old one keep working"""
-    only_user("Changing keys")
+    require_user("Changing keys")
     fresh = open_app(data_home()).keyring.rotate()
     if as_json:
         print_json({"current": fresh.id})
@@ -41,13 +41,13 @@ def rotate(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def revoke(key_id: int, *, as_json: bool) -> None:
     """Refuse the tokens of a retired key from now on"""
-    only_user("Changing keys")
+    require_user("Changing keys")
     if not open_app(data_home()).keyring.revoke(key_id):
-        complain(
+        print_error(
             f"No retired key `{key_id}`",
             "`interlock keys list` shows them; the current one must be rotated first.",
         )
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
     if as_json:
         print_json({"revoked": key_id})
     else:

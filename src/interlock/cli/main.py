@@ -10,6 +10,6 @@ def main() -> NoReturn:
         from interlock.cli.mcp import serve  # noqa: PLC0415
 
         sys.exit(serve(*sys.argv[3:]))
-    from interlock.cli.commands import run  # noqa: PLC0415
+    from interlock.cli.commands import run_cli  # noqa: PLC0415
 
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run_cli(sys.argv[1:]))

@@ -7,7 +7,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.toolsets import configured_toolsets
-from interlock.cli.terminal import DONE, MISUSE, REFUSED, complain
+from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
 from interlock.mcp.stdio import serve as serve_stdio
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
 
@@ -21,31 +21,33 @@ def serve(toolsets: str | None = None) -> int:
         signal.signal(number, signal.SIG_DFL)  # die at once: an append is whole or not at all
     home = data_home()
     try:
-        tools = tools_named(named(toolsets) if toolsets is not None else configured_toolsets(home))
+        tools = resolve_tools(
+            split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
+        )
         if tools is None:
-            return MISUSE
+            return EXIT_MISUSE
         app = open_app(home)
     except SettingsBroken as broken:
-        complain(str(broken), "Correct the file, or move it away.")
-        return REFUSED
+        print_error(str(broken), "Correct the file, or move it away.")
+        return EXIT_REFUSED
     except StoreFailure as failure:
-        complain(str(failure), failure.hint)
-        return REFUSED
+        print_error(str(failure), failure.hint)
+        return EXIT_REFUSED
     serve_stdio(app, tools)
     app.close()
-    return DONE
+    return EXIT_DONE
 
 
-def named(toolsets: str) -> list[str]:
+def split_toolsets(toolsets: str) -> list[str]:
     return [name.strip() for name in toolsets.split(",")]
 
 
-def tools_named(names: Sequence[str] | None) -> Tools | None:
+def resolve_tools(names: Sequence[str] | None) -> Tools | None:
     """The tools of these toolsets, or of all; None where one does not exist, and it was said so."""
     tools = tools_of(tuple(TOOLSETS) if names is None else names)
     if not isinstance(tools, NoSuchToolset):
         return tools
     known = ", ".join(TOOLSETS)
     hint = f"There are: {known}. Write commas between them; without any, all are served."
-    complain(f"There is no toolset `{tools.name}`", hint)
+    print_error(f"There is no toolset `{tools.name}`", hint)
     return None

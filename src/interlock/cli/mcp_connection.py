@@ -6,8 +6,15 @@ from interlock.agents.hosts import mcp_config
 from interlock.app.admin.access import agent_secret_file
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.data_home import data_home
-from interlock.cli.mcp import named, serve, tools_named
-from interlock.cli.terminal import DONE, MISUSE, REFUSED, Stop, complain, print_json
+from interlock.cli.mcp import resolve_tools, serve, split_toolsets
+from interlock.cli.terminal import (
+    EXIT_DONE,
+    EXIT_MISUSE,
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+)
 from interlock.core.gate.tools import HOSTS, Host
 
 
@@ -29,26 +36,26 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
         )
     if host is None:
         return serve(toolsets)
-    if toolsets is not None and tools_named(named(toolsets)) is None:
-        return MISUSE
+    if toolsets is not None and resolve_tools(split_toolsets(toolsets)) is None:
+        return EXIT_MISUSE
     if http:
-        _print_http(host, as_json=as_json)
-        return DONE
+        _print_http_config(host, as_json=as_json)
+        return EXIT_DONE
     command = mcp_config.command(toolsets)
     config = mcp_config.config(host, command)
     if as_json:
         print_json({"host": host, "command": command, "config": config})
     else:
         print(config)
-    return DONE
+    return EXIT_DONE
 
 
-def _print_http(host: Host, *, as_json: bool) -> None:
+def _print_http_config(host: Host, *, as_json: bool) -> None:
     home = data_home()
     found = find_server(home)
     if not isinstance(found, RunningServer):
-        complain("No server runs, so there is none to connect to", "`interlock up` starts one.")
-        raise Stop(REFUSED)
+        print_error("No server runs, so there is none to connect to", "`interlock up` starts one.")
+        raise Stop(EXIT_REFUSED)
     config = mcp_config.http_config(host, found.url, agent_secret_file(home))
     if as_json:
         print_json({"host": host, "url": f"{found.url}/mcp", "config": config})

@@ -7,11 +7,11 @@ import click
 
 from interlock.app.handoff.migrate import MigrationReport
 from interlock.app.handoff.migrate import migrate_handoff as take_over
-from interlock.cli.note import as_json_option, done_or_stop, opened
+from interlock.cli.note import as_json_option, open_project_notes, result_or_stop
 from interlock.cli.terminal import print_json
 
-_DONE = {"created": "created", "unchanged": "already there", "kept": "kept"}
-_FORESEEN = {**_DONE, "created": "would create"}
+_RESULT_WORDS = {"created": "created", "unchanged": "already there", "kept": "kept"}
+_DRY_RUN_WORDS = {**_RESULT_WORDS, "created": "would create"}
 
 
 @click.group()
@@ -28,16 +28,16 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
 
     The file is not changed. Doing it again writes nothing twice.
     """
-    app, notes = opened(as_json=as_json)
-    done = done_or_stop(take_over(app, notes, path, is_dry_run=dry_run), as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    done = result_or_stop(take_over(app, notes, path, is_dry_run=dry_run), as_json=as_json)
     if as_json:
         print_json(done)
     else:
-        _say(done)
+        _print_report(done)
 
 
-def _say(done: MigrationReport) -> None:
-    words = _FORESEEN if done.is_dry_run else _DONE
+def _print_report(done: MigrationReport) -> None:
+    words = _DRY_RUN_WORDS if done.is_dry_run else _RESULT_WORDS
     for one in done.notes:
         print(f"{words[one.result]}: {one.path}")
     if not done.notes:

@@ -20,12 +20,12 @@ from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.wording import COMMAND_WORDING
 from interlock.app.notes.write import NoteDraft, write_draft
-from interlock.cli.note_refusals import stop, typed
-from interlock.cli.terminal import MISUSE, print_json, refuse
+from interlock.cli.note_refusals import stop_with_refusal, typed_command
+from interlock.cli.terminal import EXIT_MISUSE, print_json, refuse
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
 
 Outcome = TypeVar("Outcome")
-PROGRESS_FROM = 500  # fewer files are read before anybody could read that
+PROGRESS_FILES_MIN = 500  # fewer files are read before anybody could read that
 
 _OPERATIONS: Final[dict[str, EditOperation]] = {
     COMMAND_WORDING.operation(name): name for name in OPERATION_ARGUMENTS
@@ -50,19 +50,21 @@ def note() -> None:
 @as_json_option
 def write_command(title: str, content: str | None, *, as_json: bool, **options: Any) -> None:
     """Write a note"""
-    app, notes = opened(as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
     draft = NoteDraft(
         title,
-        _content(content),
+        _content_or_stdin(content),
         options["folder"],
         options["type_name"],
         options["tags"],
-        _values(options["values"]),
+        _parse_values(options["values"]),
         overwrite=options["overwrite"] is not None,
         version=options["overwrite"],
         is_separate=options["separate"],
     )
-    _say(done_or_stop(write_draft(app, notes, draft, Path.cwd()), as_json=as_json), as_json)
+    _print_change(
+        result_or_stop(write_draft(app, notes, draft, Path.cwd()), as_json=as_json), as_json
+    )
 
 
 @note.command("read")
@@ -70,9 +72,9 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
 @as_json_option
 def read_command(name: str, *, as_json: bool) -> None:
     """Print a note, by its path, permalink or title"""
-    app, notes = opened(as_json=as_json)
-    name = named(notes, name)
-    found = done_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    name = resolve_note_name(notes, name)
+    found = result_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -100,8 +102,8 @@ def read_command(name: str, *, as_json: bool) -> None:
 @as_json_option
 def edit_command(name: str, operation: str | None, *, as_json: bool, **options: Any) -> None:
     """Change a part of a note, or its frontmatter"""
-    app, notes = opened(as_json=as_json)
-    metadata = {**_values(options["values"]), **dict.fromkeys(options["keys"])}
+    app, notes = open_project_notes(as_json=as_json)
+    metadata = {**_parse_values(options["values"]), **dict.fromkeys(options["keys"])}
     asked = EditRequest(
         _OPERATIONS[operation] if operation else None,
         options["content"] or "",
@@ -110,14 +112,16 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
         options["expected"],
         options["subsections"],
     )
-    wanted = done_or_stop(resolve_edit(asked), as_json=as_json)
+    wanted = result_or_stop(resolve_edit(asked), as_json=as_json)
     if operation and options["content"] is None:
         # Only now: nobody types a text for what is refused anyhow.
-        asked = structs.replace(asked, content=_content(None))
-        wanted = done_or_stop(resolve_edit(asked), as_json=as_json)
+        asked = structs.replace(asked, content=_content_or_stdin(None))
+        wanted = result_or_stop(resolve_edit(asked), as_json=as_json)
     change = NoteChange(wanted, metadata, options["version"])
-    _say(
-        done_or_stop(apply_note_edit(app, notes, named(notes, name), change), as_json=as_json),
+    _print_change(
+        result_or_stop(
+            apply_note_edit(app, notes, resolve_note_name(notes, name), change), as_json=as_json
+        ),
         as_json,
     )
 
@@ -128,8 +132,13 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
 @as_json_option
 def move_command(name: str, to: str, *, as_json: bool) -> None:
     """Move a note to a path, or to a folder if that ends with a slash"""
-    app, notes = opened(as_json=as_json)
-    _say(done_or_stop(rename_note(app, notes, named(notes, name), to), as_json=as_json), as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    _print_change(
+        result_or_stop(
+            rename_note(app, notes, resolve_note_name(notes, name), to), as_json=as_json
+        ),
+        as_json,
+    )
 
 
 @note.command("delete")
@@ -138,37 +147,37 @@ def move_command(name: str, to: str, *, as_json: bool) -> None:
 @as_json_option
 def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
     """Delete a note"""
-    app, notes = opened(as_json=as_json)
-    name = named(notes, name)
+    app, notes = open_project_notes(as_json=as_json)
+    name = resolve_note_name(notes, name)
     if version is None:
-        found = done_or_stop(read_note_text(app, notes, name), as_json=as_json)
+        found = result_or_stop(read_note_text(app, notes, name), as_json=as_json)
         if as_json or not sys.stdin.isatty():
             hint = f"--version {found.version} deletes it."
             why = Explanation("invalid_arguments", "Deleting needs the version", hint)
-            again = typed("--version", found.version)
-            refuse(why, as_json=as_json, commands=[again], code=MISUSE)
+            again = typed_command("--version", found.version)
+            refuse(why, as_json=as_json, commands=[again], code=EXIT_MISUSE)
         click.confirm(f"Delete {found.path} ({len(found.text)} characters)?", abort=True, err=True)
         version = found.version
-    _say(done_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
+    _print_change(result_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
 
 
-def opened(*, as_json: bool) -> tuple[App, OpenedNotes]:
+def open_project_notes(*, as_json: bool) -> tuple[App, OpenedNotes]:
     """The notes of the project here, read to the end, however long that takes."""
     app = open_app(data_home())
     notes = open_notes(app, Path.cwd())
     if not isinstance(notes, OpenedNotes):
-        stop(notes, as_json=as_json)
-    notes.refresh(app, seconds_max=None, progress=_progress if sys.stderr.isatty() else None)
+        stop_with_refusal(notes, as_json=as_json)
+    notes.refresh(app, seconds_max=None, progress=_print_progress if sys.stderr.isatty() else None)
     return app, notes
 
 
-def done_or_stop(outcome: Outcome | NoteRefusal, *, as_json: bool) -> Outcome:
+def result_or_stop(outcome: Outcome | NoteRefusal, *, as_json: bool) -> Outcome:
     if isinstance(outcome, NoteRefusal):
-        stop(outcome, as_json=as_json)
+        stop_with_refusal(outcome, as_json=as_json)
     return outcome
 
 
-def named(notes: OpenedNotes, name: str) -> str:
+def resolve_note_name(notes: OpenedNotes, name: str) -> str:
     """A path as a shell completes it, from the notes folder on; any other name as it is."""
     if not name.endswith(".md") or "\0" in name or notes.index.by_path(name):
         return name
@@ -181,7 +190,7 @@ def named(notes: OpenedNotes, name: str) -> str:
     return name
 
 
-def _say(done: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
+def _print_change(done: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
     if as_json:
         print_json(done)
         return
@@ -191,7 +200,7 @@ def _say(done: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (said l
         print(f"hint: {hint}", file=sys.stderr)
 
 
-def _content(given: str | None) -> str:
+def _content_or_stdin(given: str | None) -> str:
     if given is not None:
         return given
     if sys.stdin.isatty():
@@ -199,15 +208,15 @@ def _content(given: str | None) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
-def _values(pairs: tuple[str, ...]) -> dict[str, Any]:
+def _parse_values(pairs: tuple[str, ...]) -> dict[str, Any]:
     for pair in pairs:
         if "=" not in pair:
             raise click.BadParameter(f"`{pair}` is not KEY=VALUE")
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _progress(done: int, total: int) -> None:
+def _print_progress(done: int, total: int) -> None:
     """One line that is written over, where somebody looks and it takes a while."""
-    if total >= PROGRESS_FROM:
+    if total >= PROGRESS_FILES_MIN:
         end = "\r\033[K" if done == total else ""
         print(f"\rReading notes: {done} of {total}{end}", end="", file=sys.stderr, flush=True)

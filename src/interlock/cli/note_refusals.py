@@ -21,48 +21,50 @@ from interlock.cli.terminal import refuse
 from interlock.core.notes.edits import NoSuchSection
 
 
-def stop(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
+def stop_with_refusal(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
     is_write = click.get_current_context().info_name == "write"
     explanation = explain_note_refusal(
         refusal, WRITE_COMMAND_WORDING if is_write else COMMAND_WORDING
     )
-    refuse(explanation, as_json=as_json, commands=_commands(refusal))
+    refuse(explanation, as_json=as_json, commands=_suggested_commands(refusal))
 
 
-def typed(*more: str) -> str:
+def typed_command(*more: str) -> str:
     """The command as it was typed, and more."""
-    return _command(*click.get_current_context().obj, *more)
+    return _shell_command(*click.get_current_context().obj, *more)
 
 
-def _commands(refusal: NoteRefusal) -> list[str]:
+def _suggested_commands(refusal: NoteRefusal) -> list[str]:
     match refusal:
         case SeveralNotes():
-            return [_with_name(refusal.identifier, path) for path in refusal.paths]
+            return [_command_for_path(refusal.identifier, path) for path in refusal.paths]
         case NoSuchNote():
             words = (
                 ("--", refusal.identifier)
                 if refusal.identifier.startswith("-")
                 else (refusal.identifier,)
             )
-            close = [_with_name(refusal.identifier, path) for path in refusal.similar]
-            return [*close, _command("note", "search", *words)]
+            close = [_command_for_path(refusal.identifier, path) for path in refusal.similar]
+            return [*close, _shell_command("note", "search", *words)]
         case NoSuchSection(section, _, closest):
             arguments = click.get_current_context().obj
-            return [_command(*_replaced(arguments, section, closest))] if closest else []
+            return (
+                [_shell_command(*_replace_argument(arguments, section, closest))] if closest else []
+            )
         case NoteExists() | SimilarNoteExists() | VersionRequired():
-            return [_command("note", "read", refusal.path)]
+            return [_shell_command("note", "read", refusal.path)]
         case NoteChanged(path, version):
-            return [_command("note", "read", path)] if version else []
+            return [_shell_command("note", "read", path)] if version else []
         case _:
             return []
 
 
-def _with_name(asked: str, path: str) -> str:
+def _command_for_path(identifier: str, path: str) -> str:
     """The same for the note at this path. A version that was given is of no other note."""
     arguments: list[str] = click.get_current_context().obj
-    if asked not in arguments:
-        return _command("note", "read", path)
-    return _command(*_replaced(_without_version(arguments), asked, path))
+    if identifier not in arguments:
+        return _shell_command("note", "read", path)
+    return _shell_command(*_replace_argument(_without_version(arguments), identifier, path))
 
 
 def _without_version(arguments: Sequence[str]) -> list[str]:
@@ -73,7 +75,7 @@ def _without_version(arguments: Sequence[str]) -> list[str]:
     return left
 
 
-def _replaced(arguments: Sequence[str], before: str, after: str) -> list[str]:
+def _replace_argument(arguments: Sequence[str], before: str, after: str) -> list[str]:
     """The first of them that is so, on its own or after an option's name."""
     for at, argument in enumerate(arguments):
         option, is_option, value = argument.partition("=")
@@ -84,5 +86,5 @@ def _replaced(arguments: Sequence[str], before: str, after: str) -> list[str]:
     return list(arguments)
 
 
-def _command(*arguments: str) -> str:
+def _shell_command(*arguments: str) -> str:
     return shlex.join(("interlock", *arguments))

@@ -14,8 +14,14 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import NoteFinding, NoteGraph
 from interlock.app.notes.search import LIMIT_MAX, NoteFilter, NoteQuery, recent_notes, search
 from interlock.app.notes.timeframes import parse_since
-from interlock.cli.note import as_json_option, done_or_stop, named, note, opened
-from interlock.cli.terminal import REFUSED, Stop, print_json, print_table
+from interlock.cli.note import (
+    as_json_option,
+    note,
+    open_project_notes,
+    resolve_note_name,
+    result_or_stop,
+)
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_json, print_table
 from interlock.core.notes.note import NoteStatus
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
@@ -50,12 +56,12 @@ def search_command(
     words: tuple[str, ...], *, limit: int, explain: bool, as_json: bool, **narrowed: Any
 ) -> None:
     """Search the notes"""
-    app, notes = opened(as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
     folder, since = narrowed.pop("folder").strip("/"), narrowed.pop("since")
     prefix = f"{folder}/" if folder else ""
-    wanted = NoteFilter(**narrowed, since_ms=_since(app, since), prefix=prefix)
+    wanted = NoteFilter(**narrowed, since_ms=_since_ms(app, since), prefix=prefix)
     query = NoteQuery(" ".join(words), wanted, limit, is_explained=explain)
-    found = done_or_stop(search(app, notes, query), as_json=as_json)
+    found = result_or_stop(search(app, notes, query), as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -83,11 +89,11 @@ def search_command(
 @as_json_option
 def context_command(name: str, *, depth: int, since: str, limit: int, as_json: bool) -> None:
     """Show what a note says and what lies around it. NAME may be a pattern: 'specs/*'"""
-    app, notes = opened(as_json=as_json)
-    from_ms = _since(app, since)
-    name = named(notes, name)
+    app, notes = open_project_notes(as_json=as_json)
+    from_ms = _since_ms(app, since)
+    name = resolve_note_name(notes, name)
     around = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
-    found = done_or_stop(around, as_json=as_json)
+    found = result_or_stop(around, as_json=as_json)
     if as_json:
         print_json(found)
         return
@@ -113,13 +119,13 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
 @as_json_option
 def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: bool) -> None:
     """List the notes that were changed last"""
-    app, notes = opened(as_json=as_json)
-    wanted = NoteFilter(types=types, since_ms=_since(app, since))
-    found = done_or_stop(recent_notes(app, notes, wanted, limit=limit), as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    wanted = NoteFilter(types=types, since_ms=_since_ms(app, since))
+    found = result_or_stop(recent_notes(app, notes, wanted, limit=limit), as_json=as_json)
     if as_json:
         print_json(found)
         return
-    if not found.notes and not _is_empty(notes):
+    if not found.notes and not _report_if_empty(notes):
         narrowed = f"was changed in that time ({since}); --since looks further back"
         print(f"No note {narrowed if since else 'fits'}.")
     now_ms = app.clock.now_ms()
@@ -133,15 +139,17 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
 @as_json_option
 def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
     """Draw how notes are linked: around one of them, or the newest"""
-    app, notes = opened(as_json=as_json)
-    found = done_or_stop(note_graph(app, notes, named(notes, name), depth=depth), as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    found = result_or_stop(
+        note_graph(app, notes, resolve_note_name(notes, name), depth=depth), as_json=as_json
+    )
     if as_json:
         print_json(found)
         return
     if as_mermaid:
-        print("\n".join(_mermaid(found)))
+        print("\n".join(_mermaid_lines(found)))
     elif not found.edges:
-        if not _is_empty(notes):
+        if not _report_if_empty(notes):
             print("No note links to another.")
     else:
         print_table([(edge.source, edge.kind, edge.target) for edge in found.edges])
@@ -161,8 +169,8 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
 @as_json_option
 def check_command(*, shows_all: bool, as_json: bool) -> None:
     """Check names, numbers, statuses, links and frontmatter of all notes"""
-    app, notes = opened(as_json=as_json)
-    found = done_or_stop(check_notes(app, notes), as_json=as_json)
+    app, notes = open_project_notes(as_json=as_json)
+    found = result_or_stop(check_notes(app, notes), as_json=as_json)
     grave = [finding for finding in found.findings if finding.severity != "hint"]
     if as_json:
         print_json(found)
@@ -173,16 +181,16 @@ def check_command(*, shows_all: bool, as_json: bool) -> None:
             print(f"{place}: {finding.severity}: {finding.what}; {finding.instead}")
         for path in found.unreadable:
             print(f"{path or notes.folder.root}: error: cannot be looked at")
-        for line in _quality([] if shows_all else found.findings):
+        for line in _quality_summary([] if shows_all else found.findings):
             print(line)
         hints = len(found.findings) - len(grave)
         said = (pluralise(found.notes, "note"), f"{len(grave)} to mend", pluralise(hints, "hint"))
         print(", ".join(said), file=sys.stderr)
     if grave or found.unreadable:
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
-def _is_empty(notes: OpenedNotes) -> bool:
+def _report_if_empty(notes: OpenedNotes) -> bool:
     """Whether there is no note at all; then that is said."""
     is_empty = not notes.index.counts().notes
     if is_empty:
@@ -194,7 +202,7 @@ def _how_to_see_more(limit: int) -> str:
     return "--limit shows more" if limit < LIMIT_MAX else "ask for less to see the rest"
 
 
-def _quality(findings: Sequence[NoteFinding]) -> Iterator[str]:
+def _quality_summary(findings: Sequence[NoteFinding]) -> Iterator[str]:
     """One line instead of three for nearly every note, in which a dead link would not be seen."""
     counts = Counter(one.rule for one in findings if one.is_about_quality)
     if counts:
@@ -202,7 +210,7 @@ def _quality(findings: Sequence[NoteFinding]) -> Iterator[str]:
         yield f"hint: too few or too many {kinds} notes; --all lists them"
 
 
-def _since(app: App, text: str) -> int:
+def _since_ms(app: App, text: str) -> int:
     if not text:
         return 0
     found = parse_since(text, app.clock.now_ms())
@@ -215,7 +223,7 @@ def _since(app: App, text: str) -> int:
 _UNQUOTED = str.maketrans({'"': "'", "|": "/"})
 
 
-def _mermaid(found: NoteGraph) -> Iterator[str]:
+def _mermaid_lines(found: NoteGraph) -> Iterator[str]:
     names = [*(one.path for one in found.notes), *found.unwritten]
     numbers = {name: f"n{number}" for number, name in enumerate(names)}
     titles = {one.path: one.title for one in found.notes}

@@ -10,7 +10,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
-from interlock.cli.session_state import only_user
+from interlock.cli.session_state import require_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
 
@@ -44,7 +44,7 @@ def set_command(
     run_id: str, autonomy: Autonomy | None, risk_policy: RiskPolicy | None, *, as_json: bool
 ) -> None:
     """Change a run's preferences, from its next step on"""
-    only_user("Changing preferences")
+    require_user("Changing preferences")
     done = user_actions.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy))
     if isinstance(done, NoSuchRun):
         refuse(explain(done), as_json=as_json)

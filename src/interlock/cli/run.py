@@ -8,7 +8,7 @@ from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import load_run_graph
-from interlock.cli.session_state import only_user
+from interlock.cli.session_state import require_user
 from interlock.cli.terminal import print_json, refuse
 from interlock.core.session.head import RunHead
 from interlock.core.views.text_tree import draw_tree
@@ -25,7 +25,7 @@ def run() -> None:
 def show(run_id: str, *, as_json: bool) -> None:
     """Draw the graph of a run: steps, branches, blocked attempts, checkpoints"""
     app = open_app(data_home())
-    print_run(app, _found(app, run_id, as_json=as_json), as_json=as_json)
+    print_run(app, _require_run(app, run_id, as_json=as_json), as_json=as_json)
 
 
 @run.command()
@@ -33,7 +33,7 @@ def show(run_id: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
-    only_user("Letting a run go on")
+    require_user("Letting a run go on")
     done = user_actions.unblock(open_app(data_home()), run_id)
     if isinstance(done, NoSuchRun | NothingToUnblock):
         refuse(explain(done), as_json=as_json)
@@ -59,7 +59,7 @@ def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
         print(line)
 
 
-def _found(app: App, run_id: str, *, as_json: bool) -> RunHead:
+def _require_run(app: App, run_id: str, *, as_json: bool) -> RunHead:
     found = user_actions.find_run(app.reader, run_id)
     if isinstance(found, NoSuchRun):
         refuse(explain(found), as_json=as_json)

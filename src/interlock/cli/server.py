@@ -22,13 +22,13 @@ from interlock.app.admin.server_process import (
 )
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json
 from interlock.core.views.ages import time_ago
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
-_UP = "`interlock up` starts one."
+_START_HINT = "`interlock up` starts one."
 
 
 @click.command()
@@ -40,35 +40,35 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
     home = data_home()
     if background:
         if other := find_server(home):
-            _is_there(other)
-        _ready(_in_background(home, port), home, as_json=as_json)
+            _refuse_second_server(other)
+        _print_ready(_start_in_background(home, port), home, as_json=as_json)
         return
     from interlock.server.serve import PortTaken, serve  # noqa: PLC0415 (200 ms)
 
-    outcome = serve(home, port=port, on_ready=lambda r: _ready(r, home, as_json=as_json))
+    outcome = serve(home, port=port, on_ready=lambda r: _print_ready(r, home, as_json=as_json))
     match outcome:
         case RunningServer() | StartingServer():
-            _is_there(outcome)
+            _refuse_second_server(outcome)
         case PortTaken():
-            complain(
-                f"Port {port} cannot be used: {outcome.reason}{_holder(port)}",
+            print_error(
+                f"Port {port} cannot be used: {outcome.reason}{_port_holder(port)}",
                 f"Choose another: `interlock up --port {port + 1}`, or 0 for any that is free.",
             )
-            raise Stop(REFUSED)
+            raise Stop(EXIT_REFUSED)
         case None:
             return
 
 
-def _is_there(other: RunningServer | StartingServer) -> NoReturn:
+def _refuse_second_server(other: RunningServer | StartingServer) -> NoReturn:
     """There is one server for a home."""
     if isinstance(other, RunningServer):
-        complain(
+        print_error(
             f"A server runs already at {other.url} (process {other.pid})",
             "`interlock console` opens it; `interlock stop` ends it.",
         )
     else:
-        complain("Another server is just starting", "`interlock status` shows it in a moment.")
-    raise Stop(REFUSED)
+        print_error("Another server is just starting", "`interlock status` shows it in a moment.")
+    raise Stop(EXIT_REFUSED)
 
 
 @click.command()
@@ -86,7 +86,7 @@ def status(*, as_json: bool) -> None:
     else:
         print("A server is just starting.")
     if not isinstance(found, RunningServer):
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
 @click.command()
@@ -95,14 +95,16 @@ def stop(*, as_json: bool) -> None:
     """End the server. What was recorded stays; agents over stdio go on"""
     found = find_server(data_home())
     if not isinstance(found, RunningServer):
-        complain("No server runs", _UP)
-        raise Stop(REFUSED)
+        print_error("No server runs", _START_HINT)
+        raise Stop(EXIT_REFUSED)
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
     while find_server(data_home()) is not None:
         if time.monotonic() > deadline:
-            complain(f"Process {found.pid} does not end", f"`kill -9 {found.pid}` loses nothing.")
-            raise Stop(REFUSED)
+            print_error(
+                f"Process {found.pid} does not end", f"`kill -9 {found.pid}` loses nothing."
+            )
+            raise Stop(EXIT_REFUSED)
         time.sleep(0.05)
     if as_json:
         print_json({"stopped": found.pid})
@@ -115,13 +117,13 @@ def stop(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON")
 def console(*, is_printed: bool, as_json: bool) -> None:
     """Open the console in the browser, signed in"""
-    only_user("Signing in to the console")
+    require_user("Signing in to the console")
     home = data_home()
     found = find_server(home)
     if found is None:
-        found = _in_background(home, DEFAULT_PORT)
+        found = _start_in_background(home, DEFAULT_PORT)
     elif not isinstance(found, RunningServer):
-        found = _expect(home)
+        found = _wait_until_ready(home)
     # The code is in the fragment, which no browser sends and no log has.
     code = load_secret(home).login_code(now_ms=SystemClock().now_ms())
     address = f"{found.url}/auth#code={code}"
@@ -131,7 +133,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
         print(address)
 
 
-def _in_background(home: Path, port: int) -> RunningServer:
+def _start_in_background(home: Path, port: int) -> RunningServer:
     logs = home / "logs"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents of `logs` would be for everybody
     logs.mkdir(mode=0o700, exist_ok=True)
@@ -140,28 +142,30 @@ def _in_background(home: Path, port: int) -> RunningServer:
         started = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    return _expect(home, started)
+    return _wait_until_ready(home, started)
 
 
-def _expect(home: Path, started: "subprocess.Popen[bytes] | None" = None) -> RunningServer:
+def _wait_until_ready(
+    home: Path, started: "subprocess.Popen[bytes] | None" = None
+) -> RunningServer:
     """The server, as soon as it is ready; `started`, if we did so, is given up when it ends."""
     logs = home / "logs"
     deadline = time.monotonic() + START_SECONDS
     while not isinstance(found := find_server(home), RunningServer):
         if started and started.poll() is not None:
-            complain(
+            print_error(
                 f"The server did not start (exit code {started.returncode})",
                 f"`{logs / 'server.log'}` says why.",
             )
-            raise Stop(REFUSED)
+            raise Stop(EXIT_REFUSED)
         if time.monotonic() > deadline:
-            complain("The server does not become ready", f"`{logs}` may say why.")
-            raise Stop(REFUSED)
+            print_error("The server does not become ready", f"`{logs}` may say why.")
+            raise Stop(EXIT_REFUSED)
         time.sleep(0.05)
     return found
 
 
-def _ready(found: RunningServer, home: Path, *, as_json: bool) -> None:
+def _print_ready(found: RunningServer, home: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         sys.stdout.flush()
@@ -177,7 +181,7 @@ def _ready(found: RunningServer, home: Path, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _holder(port: int) -> str:
+def _port_holder(port: int) -> str:
     """Who has the port, where the system tells."""
     try:
         listed = subprocess.run(

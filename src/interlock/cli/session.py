@@ -16,11 +16,11 @@ from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
-from interlock.cli.session_state import COMMANDS, refuse_caller
+from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
 from interlock.cli.terminal import (
-    REFUSED,
+    EXIT_REFUSED,
     Stop,
-    complain,
+    print_error,
     print_json,
     print_table,
     refuse,
@@ -84,18 +84,18 @@ def show(session_id: str | None, *, as_json: bool) -> None:
 
     The start of an id will do. Without one: the only session that is open in this directory.
     """
-    view = _view(session_id, as_json=as_json)
+    view = _session_view(session_id, as_json=as_json)
     if as_json:
         print_json(view)
     else:
-        print_view(view)
+        print_session_view(view)
 
 
 @session.command()
 @click.argument("session_id", required=False)
 def log(session_id: str | None) -> None:
     """Print a session's events as they are recorded, one JSON document a line"""
-    for event in _view(session_id, as_json=True).events:
+    for event in _session_view(session_id, as_json=True).events:
         print(canonical.encode(event).decode())
 
 
@@ -125,10 +125,10 @@ def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(document)
     except OSError as error:
-        complain(
+        print_error(
             f"`{path}` cannot be written: {error.strerror}", f"Choose another with `{option} FILE`."
         )
-        raise Stop(REFUSED) from error
+        raise Stop(EXIT_REFUSED) from error
 
 
 @session.command("import")
@@ -210,7 +210,7 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     from interlock.app.protocol.publish import publish_session, published_file  # noqa: PLC0415
 
     app = open_app(data_home())
-    found = _found(app, session_id, as_json=as_json)
+    found = _resolve_session(app, session_id, as_json=as_json)
     done = publish_session(app, found)
     if not isinstance(done, NoteChangeResult):
         refuse(explain_note_refusal(done), as_json=as_json)
@@ -228,7 +228,7 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
 def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -> None:
     """Print where a session stands as a HANDOFF.md"""
     app = open_app(data_home())
-    found = _found(app, session_id, as_json=as_json)
+    found = _resolve_session(app, session_id, as_json=as_json)
     handoff = session_handoff(app, found)
     text = handoff_page(handoff)
     if to is not None:
@@ -242,22 +242,22 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
         sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
-def _found(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = session_to_show(app, CallerClues(Path.cwd(), session=asked))
+def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+    found = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(found, str):
         refuse_caller(found, as_json=as_json, option="")
     return found
 
 
-def _view(session_id: str | None, *, as_json: bool) -> SessionView:
+def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     app = open_app(data_home())
-    view = show_session(app, _found(app, session_id, as_json=as_json))
+    view = show_session(app, _resolve_session(app, session_id, as_json=as_json))
     if isinstance(view, NoSuchSession):
         refuse(explain(view), as_json=as_json)
     return view
 
 
-def print_view(view: SessionView) -> None:
+def print_session_view(view: SessionView) -> None:
     print(f"{view.session}  {view.head.workspace}")
     if view.health.state != "healthy":
         print(f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound")
@@ -272,5 +272,5 @@ def print_view(view: SessionView) -> None:
     )
 
 
-for _command in COMMANDS:
+for _command in SESSION_COMMANDS:
     session.add_command(_command)

@@ -19,7 +19,7 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, refuse
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import (
@@ -34,16 +34,16 @@ from interlock.core.session.state import SessionState
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
 
-def caller() -> Actor:
+def caller_kind() -> Actor:
     """Whether the user runs this command, or an agent does."""
     return "agent" if evidence_of_agent(os.environ, os.getpid()) else "user"
 
 
-def only_user(what: str) -> None:
+def require_user(action: str) -> None:
     """Stop here if an agent runs this command."""
     if why := evidence_of_agent(os.environ, os.getpid()):
-        complain(f"{what} is the user's, and {why}", "Ask the user to run it in a terminal.")
-        raise Stop(REFUSED)
+        print_error(f"{action} is the user's, and {why}", "Ask the user to run it in a terminal.")
+        raise Stop(EXIT_REFUSED)
 
 
 @click.command()
@@ -51,7 +51,7 @@ def only_user(what: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def init(profile: str, *, as_json: bool) -> None:
     """Opt this project in: agents in it get a session and a gate"""
-    only_user("Opting a project in")
+    require_user("Opting a project in")
     made = opt_in.opt_in(Path.cwd(), profile)
     if made.is_new:
         # The user has just chosen it; a config that came with the project is another matter.
@@ -79,28 +79,30 @@ def mode(
 ) -> None:
     """Show or change what the agent may do here"""
     if force:
-        only_user("Switching the gate off")
+        require_user("Switching the gate off")
         tool_calls.start_override(data_home())
         print("The gate is off for an hour, in every project.", file=sys.stderr)
         if wanted is None:
             return
     try:
-        _mode(wanted, task, session_id, as_json=as_json)
+        _show_or_change_mode(wanted, task, session_id, as_json=as_json)
     except StoreFailure:
         if not force:
             raise
 
 
-def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_json: bool) -> None:
+def _show_or_change_mode(
+    wanted: str | None, task: str | None, session_id: str | None, *, as_json: bool
+) -> None:
     app = open_app(data_home())
-    session = _session(app, session_id, as_json=as_json)
+    session = _resolve_session(app, session_id, as_json=as_json)
     if wanted is None:
         found = gated_sessions.state_of(app, session)
     else:
         chosen = mode_named(wanted)
         assert chosen is not None, "click has checked it"
-        found = gated_sessions.change_mode(app, session, chosen, by=caller(), task=task)
-    _show(found, as_json=as_json)
+        found = gated_sessions.change_mode(app, session, chosen, by=caller_kind(), task=task)
+    _print_state(found, as_json=as_json)
 
 
 @click.command("get-state")
@@ -108,7 +110,7 @@ def _mode(wanted: str | None, task: str | None, session_id: str | None, *, as_js
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    found = gated_sessions.state_of(app, _session(app, session_id, as_json=True))
+    found = gated_sessions.state_of(app, _resolve_session(app, session_id, as_json=True))
     if not isinstance(found, SessionState):
         refuse(explain(found), as_json=True)
     print_json(found)
@@ -132,14 +134,14 @@ def set_state(
 ) -> None:
     """Change mode, task, feature or phase of a session"""
     app = open_app(data_home())
-    session = _session(app, session_id, as_json=as_json)
+    session = _resolve_session(app, session_id, as_json=as_json)
     chosen: Phase | None = next((known for known in PHASES if known == phase), None)
     found = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen))
     if wanted is not None and isinstance(found, SessionState):
         chosen_mode = mode_named(wanted)
         assert chosen_mode is not None, "click has checked it"
-        found = gated_sessions.change_mode(app, session, chosen_mode, by=caller())
-    _show(found, as_json=as_json)
+        found = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind())
+    _print_state(found, as_json=as_json)
 
 
 @click.command("start")
@@ -147,14 +149,14 @@ def set_state(
 def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
-    root = _root(as_json=as_json)
+    root = _project_root(as_json=as_json)
     begun = gated_sessions.start(app, root)
     if not isinstance(begun, gated_sessions.StartedSession):
         refuse_caller(begun, as_json=as_json)
-    _show(begun.state, as_json=as_json)
+    _print_state(begun.state, as_json=as_json)
 
 
-def _status(name: str, status: str, help_text: str) -> click.Command:
+def _status_command(name: str, status: str, help_text: str) -> click.Command:
     @click.command(name, help=help_text)
     @click.option(
         "--session", "session_id", help="Which session; default: yours, or the only one here"
@@ -162,24 +164,24 @@ def _status(name: str, status: str, help_text: str) -> click.Command:
     @click.option("--json", "as_json", is_flag=True, help="Print JSON")
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
-        session = _session(app, session_id, as_json=as_json)
+        session = _resolve_session(app, session_id, as_json=as_json)
         found = gated_sessions.change_status(app, session, status, f"by `interlock session {name}`")  # pyright: ignore[reportArgumentType]
-        _show(found, as_json=as_json)
+        _print_state(found, as_json=as_json)
 
     return command
 
 
-COMMANDS = (
+SESSION_COMMANDS = (
     start,
     get_state,
     set_state,
-    _status("end", "ended", "End a session: nothing more is allowed in it"),
-    _status("pause", "paused", "Put a session aside"),
-    _status("resume", "active", "Go on with a session that was put aside"),
+    _status_command("end", "ended", "End a session: nothing more is allowed in it"),
+    _status_command("pause", "paused", "Put a session aside"),
+    _status_command("resume", "active", "Go on with a session that was put aside"),
 )
 
 
-def _show(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
+def _print_state(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
     if not isinstance(found, SessionState):
         refuse(explain(found), as_json=as_json)
     if as_json:
@@ -189,8 +191,8 @@ def _show(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
     print(f"feature {found.active_feature or '-'}, task {found.active_task or '-'}")
 
 
-def _session(app: App, asked: str | None, *, as_json: bool) -> SessionId:
-    found = resolve_caller(app, CallerClues(_root(as_json=as_json), session=asked))
+def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+    found = resolve_caller(app, CallerClues(_project_root(as_json=as_json), session=session_id))
     if not isinstance(found, str):
         refuse_caller(found, as_json=as_json)
     return found
@@ -206,7 +208,7 @@ def refuse_caller(
     refuse(explain(refusal), as_json=as_json, commands=commands)
 
 
-def _root(*, as_json: bool) -> Path:
+def _project_root(*, as_json: bool) -> Path:
     root = opt_in.root_of(Path.cwd())
     if root is None:
         refuse(explain(ProjectNotOptedIn(str(Path.cwd()))), as_json=as_json)

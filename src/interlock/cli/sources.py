@@ -20,8 +20,8 @@ from interlock.app.catalogue.sources import (
 )
 from interlock.app.context import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
 from interlock.core.views.ages import time_ago
 
 COMMIT_SHOWN = 12
@@ -43,7 +43,7 @@ def list_command(*, as_json: bool) -> None:
     if not rows:
         print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
     now_ms = SystemClock().now_ms()
-    print_table([_cells(row, now_ms) for row in rows])
+    print_table([_table_row(row, now_ms) for row in rows])
 
 
 @sources.command()
@@ -60,8 +60,8 @@ def add(
     A directory is read where it lies. With --ref, or if it is a bare repository, it is fetched
     like one from elsewhere.
     """
-    only_user("Adding a source")
-    with _failing(as_json=as_json):
+    require_user("Adding a source")
+    with _stop_on_source_failure(as_json=as_json):
         added = add_source(
             data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
         )
@@ -86,8 +86,8 @@ def sync(name: str | None, *, as_json: bool) -> None:
 
     What cannot be fetched stays as it was, and the exit code is 1.
     """
-    only_user("Fetching a source")
-    with _failing(as_json=as_json):
+    require_user("Fetching a source")
+    with _stop_on_source_failure(as_json=as_json):
         outcomes = sync_sources(data_home(), name, SystemClock())
     if isinstance(outcomes, NoSuchSource):
         _refuse(outcomes, as_json=as_json)
@@ -97,9 +97,9 @@ def sync(name: str | None, *, as_json: bool) -> None:
         print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
     else:
         for outcome in outcomes:
-            _tell(outcome)
+            _print_outcome(outcome)
     if any(outcome.error for outcome in outcomes):
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
 @sources.command()
@@ -107,8 +107,8 @@ def sync(name: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def remove(name: str, *, as_json: bool) -> None:
     """Read nothing from a source any more; a directory itself stays"""
-    only_user("Removing a source")
-    with _failing(as_json=as_json):
+    require_user("Removing a source")
+    with _stop_on_source_failure(as_json=as_json):
         removed = remove_source(data_home(), name)
     if isinstance(removed, NoSuchSource):
         _refuse(removed, as_json=as_json)
@@ -118,7 +118,7 @@ def remove(name: str, *, as_json: bool) -> None:
         print(f"Removed {removed.name}: {removed.location}")
 
 
-def _cells(row: SourceRow, now_ms: int) -> tuple[str, ...]:
+def _table_row(row: SourceRow, now_ms: int) -> tuple[str, ...]:
     return (
         row.name,
         row.kind,
@@ -130,10 +130,10 @@ def _cells(row: SourceRow, now_ms: int) -> tuple[str, ...]:
     )
 
 
-def _tell(outcome: SyncOutcome) -> None:
+def _print_outcome(outcome: SyncOutcome) -> None:
     if outcome.error:
         kept = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
-        complain(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{kept}")
+        print_error(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{kept}")
     elif outcome.commit is None or outcome.before is None:
         print(f"{outcome.name}: a directory, read where it lies; {outcome.files} workflow files")
     else:
@@ -144,21 +144,21 @@ def _tell(outcome: SyncOutcome) -> None:
 
 
 @contextmanager
-def _failing(*, as_json: bool) -> Generator[None]:
+def _stop_on_source_failure(*, as_json: bool) -> Generator[None]:
     try:
         yield
     except SourceFailure as failure:
-        _end("source_failed", str(failure), failure.hint, as_json=as_json)
+        _stop_with_error("source_failed", str(failure), failure.hint, as_json=as_json)
 
 
 def _refuse(refusal: SourceRefusal, *, as_json: bool) -> NoReturn:
     words = explain_source_refusal(refusal)
-    _end(words.code, words.error, words.hint, as_json=as_json)
+    _stop_with_error(words.code, words.error, words.hint, as_json=as_json)
 
 
-def _end(code: str, error: str, hint: str, *, as_json: bool) -> NoReturn:
+def _stop_with_error(code: str, error: str, hint: str, *, as_json: bool) -> NoReturn:
     if as_json:
         print_json({"code": code, "error": error, "hint": hint})
     else:
-        complain(error, hint)
-    raise Stop(REFUSED)
+        print_error(error, hint)
+    raise Stop(EXIT_REFUSED)

@@ -12,10 +12,17 @@ from interlock.app.admin.store_copy_refusals import explain_copy
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.sessions.lookup import verify_all
-from interlock.cli.session_state import only_user
-from interlock.cli.terminal import INTERRUPTED, REFUSED, Stop, complain, print_json, refuse
+from interlock.cli.session_state import require_user
+from interlock.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    refuse,
+)
 
-_BAR = 24
+_BAR_WIDTH = 24
 
 
 @click.group()
@@ -65,7 +72,7 @@ def verify(*, as_json: bool) -> None:
     else:
         print(f"{checked} sessions with {events} sound events, {len(unsound)} damaged")
     if unsound:
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
 @store.command()
@@ -77,20 +84,20 @@ def copy(to: str, *, as_json: bool) -> None:
     Agents may go on working meanwhile. A copy that was interrupted goes on where it stopped, and
     one that was made before is brought up to date. Your config is not changed.
     """
-    only_user("Copying the store")
+    require_user("Copying the store")
     home = data_home()
     app = open_app(home)
     try:
-        copied = copy_store(app, to, _progress)
+        copied = copy_store(app, to, _print_progress)
     except KeyboardInterrupt:
-        _wipe()
-        complain(
+        _clear_line()
+        print_error(
             "Stopped before the end: what was begun is marked as unfinished",
             "The same command again goes on from there.",
         )
-        raise Stop(INTERRUPTED) from None
+        raise Stop(EXIT_INTERRUPTED) from None
     finally:
-        _wipe()
+        _clear_line()
         app.close()
     if not isinstance(copied, CopyReport):
         refuse(explain_copy(copied), as_json=as_json)
@@ -105,11 +112,11 @@ def copy(to: str, *, as_json: bool) -> None:
     print("verified  every chain was walked in the target, and every blob hashed\n")
     print(
         "Nothing was changed over. To do so, stop agents and servers, run this once more for what"
-        f" they wrote meanwhile, then {_way(copied, to, home)}"
+        f" they wrote meanwhile, then {_switch_over_hint(copied, to, home)}"
     )
 
 
-def _way(copied: CopyReport, to: str, home: Path) -> str:
+def _switch_over_hint(copied: CopyReport, to: str, home: Path) -> str:
     """What makes the target the store in use. Never with a password."""
     is_set = bool(os.environ.get("INTERLOCK_STORE"))
     if copied.target.startswith("postgresql://"):
@@ -124,14 +131,14 @@ def _way(copied: CopyReport, to: str, home: Path) -> str:
     return f"set INTERLOCK_HOME to `{directory}`{', and remove INTERLOCK_STORE' if is_set else ''}."
 
 
-def _progress(what: str, done: int, total: int) -> None:
+def _print_progress(what: str, done: int, total: int) -> None:
     """One line that is written over, where somebody looks."""
     if sys.stderr.isatty():
-        full = _BAR * done // total
-        bar = f"[{'#' * full}{'.' * (_BAR - full)}] {done} of {total} sessions"
+        full = _BAR_WIDTH * done // total
+        bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {total} sessions"
         print(f"\r{what:<9} {bar}\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _wipe() -> None:
+def _clear_line() -> None:
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)

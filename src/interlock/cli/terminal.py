@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # `interlock --version` need not know any of this
 
     from interlock.app.explanation import Explanation
 
-DONE, REFUSED, MISUSE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_DONE, EXIT_REFUSED, EXIT_MISUSE, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Stop(Exception):
@@ -19,7 +19,7 @@ class Stop(Exception):
         self.code = code
 
 
-def complain(error: str, hint: str) -> None:
+def print_error(error: str, hint: str) -> None:
     print(f"error: {error}\n\nhint: {hint}", file=sys.stderr)
 
 
@@ -28,19 +28,21 @@ def refuse(
     *,
     as_json: bool,
     commands: "Sequence[str]" = (),
-    code: int = REFUSED,
+    code: int = EXIT_REFUSED,
 ) -> NoReturn:
     """Stop here; `commands` are those that may have been meant."""
-    tell(explanation, as_json=as_json, commands=commands)
+    print_refusal(explanation, as_json=as_json, commands=commands)
     raise Stop(code)
 
 
-def tell(explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()) -> None:
+def print_refusal(
+    explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()
+) -> None:
     if as_json:
         said = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
         print_json({**said, "commands": commands} if commands else said)
     else:
-        complain(explanation.error, "\n".join((explanation.hint, *(f"  {x}" for x in commands))))
+        print_error(explanation.error, "\n".join((explanation.hint, *(f"  {x}" for x in commands))))
 
 
 def print_json(value: object) -> None:

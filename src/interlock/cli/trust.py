@@ -10,7 +10,7 @@ from interlock.app.explain import explain
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.cli.session_state import only_user
+from interlock.cli.session_state import require_user
 from interlock.cli.terminal import print_json, print_table, refuse
 
 
@@ -26,7 +26,7 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
     is now: any change of the file asks again. Trust is for one directory: another worktree or clone
     of the repository has its own.
     """
-    only_user("Trusting a project")
+    require_user("Trusting a project")
     if show and revoke:
         raise click.UsageError("--show and --revoke do not go together.")
     root = root_of(Path.cwd())

@@ -19,7 +19,7 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.cli.terminal import REFUSED, Stop, complain, print_json, print_table, refuse
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
 from interlock.core.workflow import outline
@@ -41,9 +41,10 @@ def list_command(*, as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "workflows": [_described(entry) for entry in listing.entries],
+                "workflows": [_entry_json(entry) for entry in listing.entries],
                 "broken": [
-                    {**_placed(file.place), "problems": file.problems} for file in listing.broken
+                    {**_place_json(file.place), "problems": file.problems}
+                    for file in listing.broken
                 ],
             }
         )
@@ -74,10 +75,10 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def show(workflow_id: str, *, as_json: bool) -> None:
     """Show what a workflow is for and which steps it has"""
-    entry = _found(open_app(data_home()), workflow_id, as_json=as_json)
+    entry = _require_workflow(open_app(data_home()), workflow_id, as_json=as_json)
     found = entry.workflow
     if as_json:
-        print_json({**_described(entry), "compiled": entry.pinned.workflow})
+        print_json({**_entry_json(entry), "compiled": entry.pinned.workflow})
         return
     print(f"{found.id} {found.version}: {found.name}\n{found.description}")
     print(f"{entry.place.path}\n{entry.pinned.hash}")
@@ -96,7 +97,7 @@ def show(workflow_id: str, *, as_json: bool) -> None:
 def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Check workflow files; without any, everything that could be started here"""
     app = open_app(data_home())
-    checked = _checked(app, files)
+    checked = _check_files(app, files)
     wrong = [path for path, _, problems in checked if _has_errors(problems)]
     if as_json:
         print_json(
@@ -113,7 +114,7 @@ def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
             _print_problems(problems)
         print(f"{len(checked) - len(wrong)} of {len(checked)} files are valid.")
     if wrong:
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
 
 
 @workflow.command()
@@ -126,7 +127,7 @@ def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json: bool) -> None:
     """Show what an agent will see, step by step. WORKFLOW_ID is an id or a file"""
-    pinned = _pinned(open_app(data_home()), workflow_id, as_json=as_json)
+    pinned = _pinned_workflow(open_app(data_home()), workflow_id, as_json=as_json)
     try:
         known = msgspec.json.decode(context, type=dict[str, Any])
     except msgspec.MsgspecError as error:
@@ -151,7 +152,7 @@ def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the compiled workflow")
 def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
     """Draw the shape of a workflow. WORKFLOW_ID is an id or a file"""
-    pinned = _pinned(open_app(data_home()), workflow_id, as_json=as_json)
+    pinned = _pinned_workflow(open_app(data_home()), workflow_id, as_json=as_json)
     if as_json:
         print_json({"hash": pinned.hash, "compiled": pinned.workflow})
     elif as_mermaid:
@@ -173,8 +174,8 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
         if as_json:
             print_json({"error": made.reason, "hint": made.hint})
         else:
-            complain(made.reason, made.hint)
-        raise Stop(REFUSED)
+            print_error(made.reason, made.hint)
+        raise Stop(EXIT_REFUSED)
     if as_json:
         print_json({"path": str(made)})
         return
@@ -182,27 +183,27 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
     print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
 
 
-def _found(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
+def _require_workflow(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
     entry = find_workflow(app, Path.cwd(), WorkflowId(workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         refuse(explain(entry), as_json=as_json)
     return entry
 
 
-def _pinned(app: App, asked: str, *, as_json: bool) -> PinnedWorkflow:
+def _pinned_workflow(app: App, id_or_file: str, *, as_json: bool) -> PinnedWorkflow:
     """The workflow of that id, or in that file."""
-    if not asked.endswith(".json"):
-        return _found(app, asked, as_json=as_json).pinned
-    path = Path(asked)
-    found = _read(app, path)
+    if not id_or_file.endswith(".json"):
+        return _require_workflow(app, id_or_file, as_json=as_json).pinned
+    path = Path(id_or_file)
+    found = _check_workflow_file(app, path)
     if isinstance(found, tuple):
-        complain(f"`{path}` is not a valid workflow", f"`interlock workflow validate {path}`")
+        print_error(f"`{path}` is not a valid workflow", f"`interlock workflow validate {path}`")
         _print_problems(found)
-        raise Stop(REFUSED)
+        raise Stop(EXIT_REFUSED)
     return found
 
 
-def _read(app: App, path: Path) -> PinnedWorkflow | tuple[Problem, ...]:
+def _check_workflow_file(app: App, path: Path) -> PinnedWorkflow | tuple[Problem, ...]:
     try:
         found = check_file(app, Path.cwd(), path)
     except OSError as error:
@@ -210,7 +211,7 @@ def _read(app: App, path: Path) -> PinnedWorkflow | tuple[Problem, ...]:
     return found.problems if isinstance(found, InvalidWorkflow) else found.pinned
 
 
-def _checked(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
+def _check_files(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
     """Each file with its hash, if it has one, and its problems."""
     if not files:
         listing = list_workflows(app, Path.cwd())
@@ -240,7 +241,7 @@ def _print_problems(problems: tuple[Problem, ...]) -> None:
         print(f"  {found.severity} ({found.rule}): {found}")
 
 
-def _described(entry: CatalogueEntry) -> dict[str, object]:
+def _entry_json(entry: CatalogueEntry) -> dict[str, object]:
     found = entry.workflow
     return {
         "id": found.id,
@@ -249,13 +250,13 @@ def _described(entry: CatalogueEntry) -> dict[str, object]:
         "version": found.version,
         "kind": found.kind,
         "hash": entry.pinned.hash,
-        **_placed(entry.place),
+        **_place_json(entry.place),
         "steps": entry.pinned.workflow.step_count,
         "tags": found.tags,
         "warnings": entry.warnings,
-        "shadows": [_placed(hidden) for hidden in entry.shadows],
+        "shadows": [_place_json(hidden) for hidden in entry.shadows],
     }
 
 
-def _placed(place: CatalogueLocation) -> dict[str, str]:
+def _place_json(place: CatalogueLocation) -> dict[str, str]:
     return {"origin": place.origin, "path": str(place.path)}
