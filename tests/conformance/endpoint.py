@@ -21,8 +21,8 @@ from interlock.app.admin.access import load_secret
 from interlock.app.context import App, SystemClock, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError
 from interlock.server.guard import Guard
-from interlock.server.mcp import Mcp
-from interlock.server.site import site
+from interlock.server.mcp import McpEndpoint
+from interlock.server.site import build_site
 from interlock.server.worker import Worker
 
 NAMES = ("127.0.0.1", "localhost")
@@ -107,8 +107,10 @@ def product(home: Path) -> Generator[str]:
     with _listening() as listening:
         port = listening.getsockname()[1]
         secret, clock = load_secret(home), SystemClock()
-        built = site(home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom)
-        with _serving(_signed_in(built.answer, secret.bearer), listening) as url:
+        built = build_site(
+            home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom
+        )
+        with _serving(_signed_in(built.asgi_app, secret.bearer), listening) as url:
             yield url
 
 
@@ -118,7 +120,7 @@ def fixture(home: Path) -> Generator[str]:
     worker = Worker("fixture", partial(open_app, home))
     with _listening() as listening:
         secret = load_secret(home)
-        mcp = Mcp(worker, worker, os.urandom, Fixture)
+        mcp = McpEndpoint(worker, worker, os.urandom, Fixture)
         guard = Guard(
             Starlette(routes=[Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"])]),
             names=NAMES,

@@ -17,7 +17,7 @@ from interlock.app.admin.access import Secret
 from interlock.app.context import SystemClock, open_app
 from interlock.server import site
 from interlock.server.console import Console, Download
-from interlock.server.guard import BODY_BYTES_MAX, Caller, Guard
+from interlock.server.guard import BODY_BYTES_MAX, Guard, HttpCaller
 from interlock.server.listeners import LISTENERS_MAX
 from interlock.server.worker import Worker
 from tests.server.process import Process, line, until, wired
@@ -300,11 +300,11 @@ def test_a_file_has_a_name_and_nothing_else(home: Path) -> None:
     """Names may come from what somebody typed."""
     secret = Secret(bytes(32))
     reader = Worker("reader", lambda: open_app(home))
-    console = Console(reader, reader, secret, (), errands=reader)
+    console = Console(reader, reader, secret, (), background_worker=reader)
     name = 'a b"; filename=/etc/passwd\r\nset-cookie: a=b;é.json'
     route = console.page("/file", lambda _: Download(name, b"{}"))
     scope: Any = {"type": "http", "method": "GET", "path": "/file", "headers": []}
-    scope |= {"query_string": b"", "caller": Caller("program"), "server": ("localhost", 1)}
+    scope |= {"query_string": b"", "caller": HttpCaller("program"), "server": ("localhost", 1)}
     response = asyncio.run(route.endpoint(Request(scope)))
     reader.stop()
 

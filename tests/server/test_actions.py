@@ -22,9 +22,9 @@ from interlock.core.ids import RunId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
-from interlock.server.formatting import short
+from interlock.server.formatting import short_id
 from interlock.server.guard import Guard
-from interlock.server.site import site
+from interlock.server.site import build_site
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
 from tests.server.serving import Server
@@ -81,7 +81,7 @@ def csrf(visitor: SignedIn) -> str:
 
 def changing_routes(home: Path) -> list[str]:
     """Every path of the site that takes a POST."""
-    built = site(
+    built = build_site(
         home,
         names=("localhost",),
         port=1,
@@ -89,8 +89,8 @@ def changing_routes(home: Path) -> list[str]:
         clock=SystemClock(),
         entropy=os.urandom,
     )
-    assert isinstance(built.answer, Guard)
-    starlette = cast("Starlette", built.answer._inner)  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(built.asgi_app, Guard)
+    starlette = cast("Starlette", built.asgi_app._inner)  # pyright: ignore[reportPrivateUsage]
     return [
         route.path
         for route in starlette.routes
@@ -135,7 +135,7 @@ def test_deleting_says_what_goes_and_wants_the_name_typed(signed_in: SignedIn, h
     assert wrong.status == 400
     assert "Nothing was deleted" in wrong.text
     assert here.view(session)
-    done = signed_in.send(form, confirm=short(session))
+    done = signed_in.send(form, confirm=short_id(session))
 
     assert "1 run, 6 events" in page.text
     assert "There is no way back" in page.text

@@ -18,7 +18,7 @@ from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope, OutputAppended, blob_refs_of, decode_envelope
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode
-from interlock.server.pages.bundles import KEPT_BYTES_MAX, KEPT_MAX, KEPT_MS, Shelf
+from interlock.server.pages.bundles import SHELF_BUNDLES_MAX, SHELF_BYTES_MAX, SHELF_MS, BundleShelf
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
 from tests.server.serving import Answer, Server
@@ -251,15 +251,15 @@ def test_what_is_not_there_cannot_be_exported(signed_in: SignedIn, path: str) ->
 
 
 def test_what_was_looked_at_is_kept_for_a_while_and_within_bounds() -> None:
-    shelf = Shelf()
-    names = [shelf.put(bytes([number]), now_ms=0) for number in range(KEPT_MAX + 1)]
-    large = Shelf()
-    first = large.put(b"a" * (KEPT_BYTES_MAX - 1), now_ms=0)
+    shelf = BundleShelf()
+    names = [shelf.put(bytes([number]), now_ms=0) for number in range(SHELF_BUNDLES_MAX + 1)]
+    large = BundleShelf()
+    first = large.put(b"a" * (SHELF_BYTES_MAX - 1), now_ms=0)
     second = large.put(b"bb", now_ms=0)
 
     assert shelf.take(names[0], now_ms=0) is None
-    assert shelf.take(names[1], now_ms=KEPT_MS - 1) == b"\x01"
-    assert shelf.take(names[1], now_ms=KEPT_MS - 1) is None
-    assert shelf.take(names[2], now_ms=KEPT_MS) is None
+    assert shelf.take(names[1], now_ms=SHELF_MS - 1) == b"\x01"
+    assert shelf.take(names[1], now_ms=SHELF_MS - 1) is None
+    assert shelf.take(names[2], now_ms=SHELF_MS) is None
     assert large.take(first, now_ms=0) is None
     assert large.take(second, now_ms=0) == b"bb"

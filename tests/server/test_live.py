@@ -22,10 +22,10 @@ from interlock.app.context import App, open_app
 from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
 from interlock.core.session.plan import Plan
 from interlock.mcp.client import StdioClient
-from interlock.server.console import Asked, Console, Shown
-from interlock.server.guard import Caller
-from interlock.server.listeners import BETWEEN_SECONDS, LISTENERS_MAX
-from interlock.server.live_changes import LOOK_SECONDS, Live, _Listener
+from interlock.server.console import Console, Page, PageRequest
+from interlock.server.guard import HttpCaller
+from interlock.server.listeners import LISTENERS_MAX, MESSAGE_INTERVAL_SECONDS
+from interlock.server.live_changes import POLL_SECONDS, LiveChanges, _SessionListener
 from interlock.server.worker import Worker
 from tests.scenes import after, noting, opening, random_session
 from tests.server.calling import Up
@@ -61,7 +61,7 @@ def grown(app: App, plan: Plan, number: int) -> Plan:
 
 
 def test_a_change_is_told_within_a_second() -> None:
-    assert LOOK_SECONDS + BETWEEN_SECONDS < 0.9
+    assert POLL_SECONDS + MESSAGE_INTERVAL_SECONDS < 0.9
 
 
 @pytest.mark.slow
@@ -237,25 +237,25 @@ def test_the_oldest_listener_makes_room_for_one_too_many(up: Up) -> None:
 def test_what_somebody_knows_already_is_no_news_to_them() -> None:
     """The server looks a little later than those who come: it may find what they have seen."""
     mine, other = random_session(), random_session()
-    listener = _Listener(mine)
-    listener.seen = StoreCursor(marker=7, position=13)
+    listener = _SessionListener(mine)
+    listener.cursor = StoreCursor(marker=7, position=13)
 
-    listener.hear(StoreChanges(StoreCursor(7, 13), has_changes=True))
-    assert not listener.woken.is_set(), "it came when that was gone already"
-    listener.hear(
+    listener.notify(StoreChanges(StoreCursor(7, 13), has_changes=True))
+    assert not listener.wake_event.is_set(), "it came when that was gone already"
+    listener.notify(
         StoreChanges(StoreCursor(8, 14), has_changes=True, sessions={mine: 11, other: 14})
     )
-    assert not listener.woken.is_set()
-    listener.hear(StoreChanges(StoreCursor(9, 15), has_changes=True, sessions={mine: 15}))
-    assert listener.woken.is_set()
+    assert not listener.wake_event.is_set()
+    listener.notify(StoreChanges(StoreCursor(9, 15), has_changes=True, sessions={mine: 15}))
+    assert listener.wake_event.is_set()
 
 
 def test_there_is_one_look_however_many_come_at_once(home: Path) -> None:
     reader = Worker("reader", partial(open_app, home))
 
     async def come() -> int:
-        live = Live(reader)
-        streams = [live._told(_Listener(""), None) for _ in range(50)]
+        live = LiveChanges(reader)
+        streams = [live._messages(_SessionListener(""), None) for _ in range(50)]
         await asyncio.gather(*(anext(stream) for stream in streams))
         looking = [task for task in asyncio.all_tasks() if "Live._look" in repr(task)]
         live.end()
@@ -272,11 +272,11 @@ def test_what_changes_while_a_page_is_made_is_told_to_it(home: Path) -> None:
         app.log.append(opening(random_session()))
         before = app.reader.position()
     worker = Worker("reader", partial(open_app, home))
-    console = Console(worker, worker, load_secret(home), (), errands=worker)
+    console = Console(worker, worker, load_secret(home), (), background_worker=worker)
 
-    def view(asked: Asked) -> Shown:
+    def view(asked: PageRequest) -> Page:
         asked.app.log.append(opening(random_session()))
-        return Shown("error.html", "Slow", {"error": "", "hint": ""}, live="")
+        return Page("error.html", "Slow", {"error": "", "hint": ""}, live="")
 
     scope = {
         "type": "http",
@@ -284,7 +284,7 @@ def test_what_changes_while_a_page_is_made_is_told_to_it(home: Path) -> None:
         "path": "/slow",
         "query_string": b"",
         "headers": [(b"host", b"localhost")],
-        "caller": Caller("program"),
+        "caller": HttpCaller("program"),
     }
     route = console.page("/slow", view)
     shown: Response = asyncio.run(route.endpoint(Request(scope)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from interlock.server.markdown import in_line, markdown, note_markdown
+from interlock.server.markdown import inline_markdown, markdown, note_markdown
 from interlock.server.markdown_rules import COMMENT_CHARS_MAX
 
 OPEN = '<input type="checkbox" disabled aria-label="not done">'
@@ -56,7 +56,7 @@ def test_a_box_at_the_start_of_an_item_is_shown(text: str, expected: str) -> Non
 )
 def test_what_is_no_box_stays_what_it_is(text: str) -> None:
     assert "<input" not in laid_out(text)
-    assert "<input" not in in_line(text)
+    assert "<input" not in inline_markdown(text)
 
 
 @pytest.mark.parametrize(

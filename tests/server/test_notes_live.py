@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from interlock.app.context import App, open_app
 from interlock.app.notes import polling
 from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
-from interlock.server.live_note_changes import FILES_SECONDS_MIN, NotesLive
+from interlock.server.live_note_changes import FILE_SCAN_SECONDS_MIN, LiveNoteChanges
 from interlock.server.worker import Worker
 from tests.server.serving import Server
 from tests.server.stage import Stage
@@ -108,7 +108,7 @@ def test_what_was_missed_is_told_to_whoever_comes_back(server: Server, vault: Va
     server.get(vault.at())  # which brings the index up to date
 
     with Page(server, vault, seen=seen) as page:
-        assert page.is_told(FILES_SECONDS_MIN), "it is known already when the page comes back"
+        assert page.is_told(FILE_SCAN_SECONDS_MIN), "it is known already when the page comes back"
 
 
 def test_a_change_of_the_settings_is_told(server: Server, vault: Vault) -> None:
@@ -148,7 +148,7 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
 
     async def heard() -> bytes:
         worker = Worker("reader", lambda: open_app(vault.home))
-        live = NotesLive(worker)
+        live = LiveNoteChanges(worker)
         query = urlencode({"in": str(vault.shop), "since": "what was before"}).encode()
         asked = Request({"type": "http", "method": "GET", "query_string": query, "headers": []})
         try:

@@ -9,17 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from interlock.server.assets import STATIC
+from interlock.server.assets import STATIC_DIRECTORY
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_vendored_files_are_what_was_published() -> None:
-    told = tomllib.loads((STATIC / "VENDORED.toml").read_text())
-    hashes = {name: hashlib.sha256((STATIC / name).read_bytes()).hexdigest() for name in told}
+    told = tomllib.loads((STATIC_DIRECTORY / "VENDORED.toml").read_text())
+    hashes = {
+        name: hashlib.sha256((STATIC_DIRECTORY / name).read_bytes()).hexdigest() for name in told
+    }
 
     assert hashes == {name: about["sha256"] for name, about in told.items()}
-    assert {path.name for path in STATIC.glob("*.min.js")} == set(told)
+    assert {path.name for path in STATIC_DIRECTORY.glob("*.min.js")} == set(told)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
-from interlock.server.pages.absent import ABSENT, Absent
+from interlock.server.pages.absent import ABSENT_FEATURES, AbsentFeature
 from tests.scenes import started
 from tests.server.forms import SignedIn
 from tests.server.serving import Server
@@ -204,9 +204,9 @@ def test_a_home_that_a_server_in_the_background_makes_is_the_users_alone(home: P
         subprocess.run([*command, "stop"], check=True, capture_output=True, env=os.environ)
 
 
-@pytest.mark.parametrize("absent", ABSENT, ids=lambda absent: absent.name)
+@pytest.mark.parametrize("absent", ABSENT_FEATURES, ids=lambda absent: absent.name)
 def test_a_page_for_what_is_not_there_says_what_is_so_and_promises_nothing(
-    server: Server, absent: Absent
+    server: Server, absent: AbsentFeature
 ) -> None:
     page = SignedIn(server).get(absent.path)
     said = page.text.partition('<section class="empty">')[2].partition("</section>")[0]

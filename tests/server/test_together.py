@@ -19,9 +19,9 @@ from interlock.core.ids import RunId, SessionId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended
 from interlock.mcp.protocol import Reply
-from interlock.server.mcp import Mcp
-from interlock.server.site import writing
-from interlock.server.worker import TOGETHER_MAX, Worker
+from interlock.server.mcp import McpEndpoint
+from interlock.server.site import open_writer_app
+from interlock.server.worker import GROUP_COMMIT_MAX, Worker
 from interlock.store.sqlite.writer import SqliteLog
 from tests.crash.disks import Change, Fault, FaultyDisk, RecordingDisk
 from tests.scenes import started
@@ -108,14 +108,14 @@ class Desk:
 
     def __init__(self, home: Path, disk: FaultyDisk | RecordingDisk, setting: str = "") -> None:
         def opened() -> App:
-            app = writing(home)
+            app = open_writer_app(home)
             assert isinstance(app.log, SqliteLog)
             app.log._db.run(setting)
             return app
 
         with disk:
             self.writer = Worker("writer", opened)
-        self.mcp = Mcp(self.writer, self.writer, bytes)
+        self.mcp = McpEndpoint(self.writer, self.writer, bytes)
 
     def ask(self, messages: list[dict[str, Any]], told: Callable[[], None] = lambda: None) -> Any:
         """The answers to messages of which all have come before the first is looked at."""
@@ -148,7 +148,7 @@ def messages_for(begun: list[RenderedAnswer], notes: str = "done") -> list[dict[
 
 @pytest.mark.sqlite
 def test_what_waits_at_the_same_time_is_written_with_one_sync(home: Path, tmp_path: Path) -> None:
-    begun = runs(home, tmp_path, TOGETHER_MAX)
+    begun = runs(home, tmp_path, GROUP_COMMIT_MAX)
     disk = RecordingDisk()
     desk = Desk(home, disk)
     desk.ask(messages_for(begun[:1], "the first one writes the head of the log"))
@@ -162,9 +162,9 @@ def test_what_waits_at_the_same_time_is_written_with_one_sync(home: Path, tmp_pa
     written = disk.journal[before:]
     desk.writer.stop()
 
-    assert [answer["isError"] for answer in answers] == [False] * TOGETHER_MAX
+    assert [answer["isError"] for answer in answers] == [False] * GROUP_COMMIT_MAX
     assert written.count(Change("sync", "interlock.db-wal")) == 1
-    assert synced == [True] * TOGETHER_MAX, "nobody is told before it is certain"
+    assert synced == [True] * GROUP_COMMIT_MAX, "nobody is told before it is certain"
 
 
 @pytest.mark.sqlite

@@ -11,8 +11,8 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.core.ids import SessionId
-from interlock.server.site import writing
-from interlock.server.worker import TOGETHER_MAX, Worker
+from interlock.server.site import open_writer_app
+from interlock.server.worker import GROUP_COMMIT_MAX, Worker
 from interlock.store.failures import StoreUnusable
 from tests.scenes import opening, random_session
 
@@ -27,7 +27,7 @@ def test_what_cannot_be_opened_is_told_to_who_wanted_it(home: Path) -> None:
 
 
 def test_what_was_handed_in_is_finished_before_it_ends(home: Path) -> None:
-    worker = Worker("writer", partial(writing, home))
+    worker = Worker("writer", partial(open_writer_app, home))
     done: list[int] = []
 
     async def hand_in() -> None:
@@ -56,7 +56,7 @@ class _Batches:
         await asyncio.sleep(0)
         worker = self._worker
         tasks = [
-            asyncio.create_task((worker.run_together if is_together else worker.run)(work))
+            asyncio.create_task((worker.run_grouped if is_together else worker.run)(work))
             for is_together, work in jobs
         ]
         await asyncio.sleep(0)
@@ -66,7 +66,7 @@ class _Batches:
 
 
 def test_those_who_wait_are_written_together_up_to_a_bound(home: Path) -> None:
-    worker = Worker("writer", partial(writing, home))
+    worker = Worker("writer", partial(open_writer_app, home))
     other = open_app(home)
     visible: list[int] = []
 
@@ -76,14 +76,14 @@ def test_those_who_wait_are_written_together_up_to_a_bound(home: Path) -> None:
         app.log.append(opening(session))
         return session
 
-    jobs: list[tuple[bool, Callable[[App], object]]] = [(True, begin)] * (TOGETHER_MAX + 5)
+    jobs: list[tuple[bool, Callable[[App], object]]] = [(True, begin)] * (GROUP_COMMIT_MAX + 5)
     jobs += [(False, begin)]
     jobs += [(True, begin)] * 3
     sessions = asyncio.run(_Batches(worker).all_at_once(jobs))
     worker.stop()
 
     # What another connection sees grows with every transaction, and within none.
-    whole, rest = TOGETHER_MAX, 5
+    whole, rest = GROUP_COMMIT_MAX, 5
     assert visible == [0] * whole + [whole] * rest + [whole + 5] + [whole + 6] * 3
     assert len(set(sessions)) == whole + rest + 4
     assert other.reader.stats().sessions == whole + rest + 4
@@ -91,7 +91,7 @@ def test_those_who_wait_are_written_together_up_to_a_bound(home: Path) -> None:
 
 
 def test_whoever_fails_among_them_is_told_and_nobody_else(home: Path) -> None:
-    worker = Worker("writer", partial(writing, home))
+    worker = Worker("writer", partial(open_writer_app, home))
 
     def begin(app: App) -> object:
         return app.log.append(opening(random_session()))

@@ -8,33 +8,36 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from interlock.server.grid import GRID
+from interlock.server.grid import GRID_CSS
 
-STATIC = Path(__file__).parent / "static"
-FOR_EVER = "public, max-age=31536000, immutable"
+STATIC_DIRECTORY = Path(__file__).parent / "static"
+CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
-def _digest() -> str:
-    digest = hashlib.sha256(GRID.encode())
-    for path in sorted(STATIC.iterdir()):
+def _assets_digest() -> str:
+    digest = hashlib.sha256(GRID_CSS.encode())
+    for path in sorted(STATIC_DIRECTORY.iterdir()):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-DIGEST = _digest()
+ASSETS_DIGEST = _assets_digest()
 """Of all of them. Pages put it behind each address, so that nobody sees old and new together."""
 
 
 def routes() -> list[BaseRoute]:
-    return [Route("/static/grid.css", _grid), Mount("/static", _Cached(directory=STATIC))]
+    return [
+        Route("/static/grid.css", _serve_grid_css),
+        Mount("/static", _CachedStaticFiles(directory=STATIC_DIRECTORY)),
+    ]
 
 
-async def _grid(_: Request) -> Response:
-    return Response(GRID, media_type="text/css", headers={"cache-control": FOR_EVER})
+async def _serve_grid_css(_: Request) -> Response:
+    return Response(GRID_CSS, media_type="text/css", headers={"cache-control": CACHE_FOREVER})
 
 
-class _Cached(StaticFiles):
+class _CachedStaticFiles(StaticFiles):
     def file_response(self, *args: object, **named: object) -> Response:
         response = super().file_response(*args, **named)  # pyright: ignore[reportArgumentType]
-        response.headers["cache-control"] = FOR_EVER
+        response.headers["cache-control"] = CACHE_FOREVER
         return response

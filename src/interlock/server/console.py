@@ -20,16 +20,16 @@ from interlock.app.admin.access import Secret
 from interlock.app.context import App
 from interlock.app.explanation import Explanation
 from interlock.server import formatting
-from interlock.server.assets import DIGEST
-from interlock.server.guard import Caller
+from interlock.server.assets import ASSETS_DIGEST
+from interlock.server.guard import HttpCaller
 from interlock.server.http_refusals import status_of
-from interlock.server.markdown import in_line, markdown
+from interlock.server.markdown import inline_markdown, markdown
 from interlock.server.worker import Worker
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """A request for a page, or for a change."""
 
     app: App
@@ -53,7 +53,7 @@ class Asked(msgspec.Struct, frozen=True):
         return f"{self.path}?{urlencode(whole)}" if whole else self.path
 
 
-class Shown(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True):
     template: str
     title: str
     facts: dict[str, Any]
@@ -64,11 +64,11 @@ class Shown(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-class GoTo(msgspec.Struct, frozen=True):
+class PageRedirect(msgspec.Struct, frozen=True):
     """A change is done; this is where it can be seen."""
 
     path: str
-    said: str = ""
+    message_key: str = ""
     """A key of `words.SAID`: never text, which anybody could put into a link."""
 
 
@@ -78,17 +78,17 @@ class Download(msgspec.Struct, frozen=True):
     media_type: str = "application/json"
 
 
-View: TypeAlias = Callable[[Asked], Shown | Explanation | Download]
-Change: TypeAlias = Callable[[Asked], GoTo | Shown | Explanation]
+PageHandler: TypeAlias = Callable[[PageRequest], Page | Explanation | Download]
+ActionHandler: TypeAlias = Callable[[PageRequest], PageRedirect | Page | Explanation]
 
 
-class Nav(msgspec.Struct, frozen=True):
+class NavItem(msgspec.Struct, frozen=True):
     name: str
     path: str
     key: str
     """`g` and this goes there."""
     icon: str
-    waiting: Callable[[App], int] | None = None
+    count_waiting: Callable[[App], int] | None = None
     """How many things wait for the user there."""
 
 
@@ -100,72 +100,77 @@ class Console:
         reader: Worker,
         writer: Worker,
         secret: Secret,
-        nav: tuple[Nav, ...],
+        nav: tuple[NavItem, ...],
         *,
-        errands: Worker,
+        background_worker: Worker,
     ) -> None:
         self._reader, self._writer, self._secret, self._nav = reader, writer, secret, nav
-        self._errands = errands
+        self._background_worker = background_worker
         self._templates = Environment(
             loader=PackageLoader("interlock.server"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-            finalize=_finalized,
+            finalize=_finalize_value,
         )
-        self._templates.filters |= formatting.FILTERS | {"markdown": markdown, "in_line": in_line}
+        self._templates.filters |= formatting.FILTERS | {
+            "markdown": markdown,
+            "in_line": inline_markdown,
+        }
 
-    def page(self, path: str, view: View) -> Route:
+    def page(self, path: str, handler: PageHandler) -> Route:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
 
             def shown(app: App) -> Response:
                 with app.reader.snapshot():  # what is deleted meanwhile stays for this page
-                    return self._answer(view, self._asked(app, request), request, csrf)
+                    return self._respond(handler, self._page_request(app, request), request, csrf)
 
             return await self._reader.run(shown)
 
         return Route(path, endpoint, methods=["GET"])
 
-    def action(self, path: str, change: Change) -> Route:
+    def action(self, path: str, handler: ActionHandler) -> Route:
         """A POST that changes something. It must come from a page of ours."""
-        return self._changing(path, change, self._writer)
+        return self._action_route(path, handler, self._writer)
 
-    def errand(self, path: str, change: Change) -> Route:
+    def background_action(self, path: str, handler: ActionHandler) -> Route:
         """One that may take long, and that writes no events: nobody else waits for it."""
-        return self._changing(path, change, self._errands)
+        return self._action_route(path, handler, self._background_worker)
 
-    def _changing(self, path: str, change: Change, worker: Worker) -> Route:
+    def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
             form = await request.form()
-            caller: Caller = request.scope["caller"]
+            caller: HttpCaller = request.scope["caller"]
             given = form.get("csrf")
             if caller.kind == "browser" and not (
                 isinstance(given, str) and self._secret.is_csrf(given, caller.cookie)
             ):
                 hint = "Reload the page and try again."
-                return self.lost(request, "The page's token is missing", hint, 403)
-            fields = await _fields(form)
+                return self.error_page(request, "The page's token is missing", hint, 403)
+            fields = await _form_fields(form)
             csrf = self._csrf(request)
 
             def changed(app: App) -> Response:
-                return self._answer(change, self._asked(app, request, fields), request, csrf)
+                return self._respond(
+                    handler, self._page_request(app, request, fields), request, csrf
+                )
 
             return await worker.run(changed)
 
         return Route(path, endpoint, methods=["POST"])
 
-    def plain(self, template: str, **facts: Any) -> str:
+    def render_plain(self, template: str, **facts: Any) -> str:
         """A page outside the frame, for somebody who is not signed in."""
-        return self._templates.get_template(template).render(assets=DIGEST, **facts)
+        return self._templates.get_template(template).render(assets=ASSETS_DIGEST, **facts)
 
-    def lost(
+    def error_page(
         self, request: Request, error: str, hint: str, status: int, app: App | None = None
     ) -> Response:
         """Without an `App`, where nobody may look into the store, nothing is counted."""
         html = self._templates.get_template("error.html").render(
-            **self._frame(request, self._csrf(request), app),
+            **self._frame_facts(request, self._csrf(request), app),
             title=error,
             stream="",
             error=error,
@@ -173,50 +178,68 @@ class Console:
         )
         return HTMLResponse(html, status_code=status)
 
-    def _answer(self, find: View | Change, asked: Asked, request: Request, csrf: str) -> Response:
+    def _respond(
+        self,
+        handler: PageHandler | ActionHandler,
+        page_request: PageRequest,
+        request: Request,
+        csrf: str,
+    ) -> Response:
         # Before anything is looked at: what changes meanwhile is told to the page.
-        position = asked.app.reader.position()
-        match found := find(asked):
+        position = page_request.app.reader.position()
+        match found := handler(page_request):
             case Explanation():
-                return self.lost(request, found.error, found.hint, status_of(found.code), asked.app)
-            case GoTo():
-                said = f"{'&' if '?' in found.path else '?'}said={found.said}" if found.said else ""
+                return self.error_page(
+                    request, found.error, found.hint, status_of(found.code), page_request.app
+                )
+            case PageRedirect():
+                said = (
+                    f"{'&' if '?' in found.path else '?'}said={found.message_key}"
+                    if found.message_key
+                    else ""
+                )
                 return RedirectResponse(found.path + said, status_code=303)
             case Download():
                 name = _NOT_IN_NAMES.sub("_", found.name)
                 headers = {"content-disposition": f'attachment; filename="{name}"'}
                 return Response(found.content, media_type=found.media_type, headers=headers)
-            case Shown():
-                html = self._whole(found, asked.app, request, csrf, position=position)
+            case Page():
+                html = self._render_page(found, page_request.app, request, csrf, position=position)
                 return HTMLResponse(html, found.status)
 
-    def _whole(self, shown: Shown, app: App, request: Request, csrf: str, *, position: int) -> str:
-        return self._templates.get_template(shown.template).render(
-            **self._frame(request, csrf, app),
-            title=shown.title,
-            stream=shown.stream or _stream(shown.live, position),
+    def _render_page(
+        self, page: Page, app: App, request: Request, csrf: str, *, position: int
+    ) -> str:
+        return self._templates.get_template(page.template).render(
+            **self._frame_facts(request, csrf, app),
+            title=page.title,
+            stream=page.stream or _stream_url(page.live, position),
             now_ms=app.clock.now_ms(),
-            **shown.facts,
+            **page.facts,
         )
 
-    def _frame(self, request: Request, csrf: str, app: App | None) -> dict[str, Any]:
+    def _frame_facts(self, request: Request, csrf: str, app: App | None) -> dict[str, Any]:
         return {
             "nav": self._nav,
-            "badges": {i.path: i.waiting(app) for i in self._nav if i.waiting} if app else {},
+            "badges": {i.path: i.count_waiting(app) for i in self._nav if i.count_waiting}
+            if app
+            else {},
             "path": request.url.path,
             "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
             "said_key": request.query_params.get("said", ""),
-            "said": formatting.SAID,
+            "said": formatting.CHANGE_MESSAGES,
             "csrf": csrf,
-            "assets": DIGEST,
+            "assets": ASSETS_DIGEST,
         }
 
     def _csrf(self, request: Request) -> str:
-        caller: Caller = request.scope["caller"]
+        caller: HttpCaller = request.scope["caller"]
         return self._secret.csrf(caller.cookie) if caller.cookie else ""
 
-    def _asked(self, app: App, request: Request, form: Mapping[str, Any] | None = None) -> Asked:
-        return Asked(
+    def _page_request(
+        self, app: App, request: Request, form: Mapping[str, Any] | None = None
+    ) -> PageRequest:
+        return PageRequest(
             app,
             request.url.path,
             dict(request.path_params),
@@ -226,18 +249,18 @@ class Console:
         )
 
 
-def _stream(live: str | None, position: int) -> str:
+def _stream_url(live: str | None, position: int) -> str:
     if live is None:
         return ""
     return f"/live?since={position}" + (f"&session={quote(live)}" if live else "")
 
 
-def _finalized(value: object) -> object:
+def _finalize_value(value: object) -> object:
     """Every text on every page: what would hide or turn it is made visible."""
-    return formatting.visible(value) if type(value) is str else value
+    return formatting.make_visible(value) if type(value) is str else value
 
 
-async def _fields(form: FormData) -> dict[str, str | bytes]:
+async def _form_fields(form: FormData) -> dict[str, str | bytes]:
     """What was typed as text, and files as bytes."""
     fields: dict[str, str | bytes] = {}
     for name, value in form.items():

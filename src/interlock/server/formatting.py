@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.core.views.ages import time_ago
 
-SAID = {
+CHANGE_MESSAGES = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
     "unarchived": "The session is back in the list.",
     "deleted": "The session and everything that only it held are deleted.",
@@ -37,12 +37,12 @@ _INVISIBLE = re.compile(
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """Without colours for terminals, and with what turns or hides text made visible."""
     return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", _ANSI.sub("", text))
 
 
-def until(then_ms: int, now_ms: int) -> str:
+def time_until(then_ms: int, now_ms: int) -> str:
     """The other way round: how long something is away."""
     minutes = -(-max(0, then_ms - now_ms) // 60_000)
     for unit, size in (("d", 1_440), ("h", 60)):
@@ -56,7 +56,7 @@ def moment(at_ms: int) -> str:
     return _time(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def iso(at_ms: int) -> str:
+def iso_time(at_ms: int) -> str:
     return _time(at_ms).isoformat(timespec="milliseconds")
 
 
@@ -65,13 +65,13 @@ def _time(at_ms: int) -> datetime:
     return datetime.fromtimestamp(min(max(0, at_ms), TIME_MAX_MS) / 1000, UTC)
 
 
-def short(name: str) -> str:
+def short_id(name: str) -> str:
     """An id that is told apart by its start."""
     kind, _, rest = name.partition("_")
     return f"{kind}_{rest[:8]}" if rest else name[:12]
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     amount = float(count)
     for unit in ("bytes", "KB", "MB"):
         if amount < 1000:  # noqa: PLR2004
@@ -80,29 +80,29 @@ def size(count: int) -> str:
     return f"{amount:.1f} GB"
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def tail(path: str) -> str:
+def path_tail(path: str) -> str:
     """The last part of a path: enough where the whole is in the title."""
     return path.rstrip("/").rpartition("/")[2] or path
 
 
-def pretty(value: object) -> str:
+def pretty_json(value: object) -> str:
     """A struct as JSON that people can read."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "visible": visible,
+    "visible": make_visible,
     "ago": time_ago,
-    "until": until,
+    "until": time_until,
     "moment": moment,
-    "iso": iso,
-    "short": short,
-    "size": size,
-    "count": count,
-    "tail": tail,
-    "pretty": pretty,
+    "iso": iso_time,
+    "short": short_id,
+    "size": format_size,
+    "count": format_count,
+    "tail": path_tail,
+    "pretty": pretty_json,
 }

@@ -17,13 +17,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.app.admin.access import Secret
 from interlock.app.context import Clock
-from interlock.server.http_refusals import Refused, told
+from interlock.server.http_refusals import HttpRefusal, refusal_response
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
 OPEN_PATHS = ("/healthz", "/readyz", "/auth")
 OPEN_PREFIXES = ("/static/",)
-FOR_PROGRAMS = ("/mcp", "/live")
-_SAFE = ("GET", "HEAD")
+PROGRAM_PATHS = ("/mcp", "/live")
+_SAFE_METHODS = ("GET", "HEAD")
 _HTTP_PORT = 80
 _DIGITS_MAX = 19
 
@@ -32,7 +32,7 @@ CONTENT_POLICY = (
     " connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none';"
     " frame-ancestors 'none'"
 )
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
     # Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
@@ -43,42 +43,42 @@ HEADERS = {
 }
 
 
-WRONG_HOST = Refused(
+WRONG_HOST = HttpRefusal(
     "wrong_host",
     "This server answers only under its own name",
     "Use the address that `interlock status` shows.",
 )
-WRONG_ORIGIN = Refused(
+WRONG_ORIGIN = HttpRefusal(
     "wrong_origin",
     "Another site may not ask this server",
     "Open the console by itself: `interlock console`.",
 )
-NO_ORIGIN = Refused(
+NO_ORIGIN = HttpRefusal(
     "wrong_origin",
     "A browser names the origin of a change, and this request has none",
     "Programs send `Authorization: Bearer` instead of a cookie.",
 )
-NO_CSRF = Refused("no_csrf", "The page's token is missing", "Reload the page and try again.")
-NOT_SIGNED_IN = Refused(
+NO_CSRF = HttpRefusal("no_csrf", "The page's token is missing", "Reload the page and try again.")
+NOT_SIGNED_IN = HttpRefusal(
     "not_signed_in",
     "Nobody is signed in",
     "Send `Authorization: Bearer` and the content of the file `secret` in the data home. For a"
     " browser: `interlock console`.",
 )
-USERS_ALONE = Refused(
+USER_ONLY = HttpRefusal(
     "not_allowed",
     "An agent's secret opens `/mcp` and nothing else",
     "What is here is for the user, whose secret is the file `secret` in the data home.",
 )
-WRONG_CHARSET = Refused("wrong_media_type", "Only UTF-8 is read here", "Send it as UTF-8.")
-TOO_LARGE = Refused(
+WRONG_CHARSET = HttpRefusal("wrong_media_type", "Only UTF-8 is read here", "Send it as UTF-8.")
+TOO_LARGE = HttpRefusal(
     "too_large",
     f"The body has more than {BODY_BYTES_MAX} bytes",
     "Send less. `interlock session import` takes bundles of any size.",
 )
 
 
-class Caller(msgspec.Struct, frozen=True):
+class HttpCaller(msgspec.Struct, frozen=True):
     """Who asks: a program with the user's secret or an agent's, or a browser that was let in."""
 
     kind: Literal["program", "agent", "browser", "nobody"]
@@ -115,59 +115,59 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, sender)
             return
-        await self._inner(scope, _bounded(receive), sender)
+        await self._inner(scope, _limit_body(receive), sender)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         path, method = str(scope["path"]), str(scope["method"])
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return told(WRONG_HOST)
+            return refusal_response(WRONG_HOST)
         if not self._origins.issuperset(origins):
-            return told(WRONG_ORIGIN)
+            return refusal_response(WRONG_ORIGIN)
         if not {"none", "same-origin"}.issuperset(headers.getlist("sec-fetch-site")):
             is_visit = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
             if not (path == "/" and is_visit):
-                return told(WRONG_ORIGIN)
+                return refusal_response(WRONG_ORIGIN)
         caller = self._caller(headers)
         scope["caller"] = caller
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         if caller.kind == "nobody" and not is_open:
-            return self._stranger(path, headers)
+            return self._sign_in_response(path, headers)
         if caller.kind == "agent" and path != "/mcp" and not is_open:
-            return told(USERS_ALONE, status=403)
-        if caller.kind == "browser" and method not in _SAFE and not is_open:
+            return refusal_response(USER_ONLY, status=403)
+        if caller.kind == "browser" and method not in _SAFE_METHODS and not is_open:
             if not origins:
-                return told(NO_ORIGIN)
+                return refusal_response(NO_ORIGIN)
             given = headers.get("x-csrf-token", "")
             if is_for_programs(path) and not self._secret.is_csrf(given, caller.cookie):
-                return told(NO_CSRF)
+                return refusal_response(NO_CSRF)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length[:_DIGITS_MAX]) > BODY_BYTES_MAX:
-            return told(TOO_LARGE)
+            return refusal_response(TOO_LARGE)
         # Forms would be decoded as the sender says, and some codecs take minutes.
         charset = parse_options_header(headers.get("content-type", ""))[1].get(b"charset", b"")
         if charset.lower() not in (b"", b"utf-8"):
-            return told(WRONG_CHARSET)
+            return refusal_response(WRONG_CHARSET)
         return None
 
-    def _caller(self, headers: Headers) -> Caller:
+    def _caller(self, headers: Headers) -> HttpCaller:
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.casefold() == "bearer":
-            return Caller(self._kind(given.strip()))
+            return HttpCaller(self._bearer_kind(given.strip()))
         # Not `SimpleCookie`, which knows none of them if one that another server set is odd.
         found = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
         if self._secret.is_cookie(found, now_ms=self._clock.now_ms()):
-            return Caller("browser", found)
-        return Caller("nobody")
+            return HttpCaller("browser", found)
+        return HttpCaller("nobody")
 
-    def _kind(self, bearer: str) -> Literal["program", "agent", "nobody"]:
+    def _bearer_kind(self, bearer: str) -> Literal["program", "agent", "nobody"]:
         if self._secret.is_bearer(bearer):
             return "program"
         return "agent" if self._secret.is_agent_bearer(bearer) else "nobody"
 
-    def _stranger(self, path: str, headers: Headers) -> Response:
+    def _sign_in_response(self, path: str, headers: Headers) -> Response:
         if is_for_programs(path) or "text/html" not in headers.get("accept", ""):
-            refusal = told(NOT_SIGNED_IN)
+            refusal = refusal_response(NOT_SIGNED_IN)
             refusal.headers["www-authenticate"] = "Bearer"
             return refusal
         return Response(self._login_page(), status_code=401, media_type="text/html")
@@ -175,7 +175,7 @@ class Guard:
 
 def is_for_programs(path: str) -> bool:
     """Whether the answer is JSON whoever asks, and a browser needs the token of a page."""
-    return path.startswith("/api/") or path in FOR_PROGRAMS
+    return path.startswith("/api/") or path in PROGRAM_PATHS
 
 
 def cookie_name(port: int) -> str:
@@ -183,7 +183,7 @@ def cookie_name(port: int) -> str:
     return f"interlock_{port}"
 
 
-def _bounded(receive: Receive) -> Receive:
+def _limit_body(receive: Receive) -> Receive:
     size = 0
 
     async def bounded() -> Message:
@@ -202,7 +202,7 @@ def _with_headers(send: Send, path: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             assert not any(b"\r" in v or b"\n" in v for _, v in headers.raw), "a header is a line"
-            for name, value in HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             if not path.startswith(OPEN_PREFIXES):
                 headers.setdefault("cache-control", "no-store")

@@ -22,7 +22,7 @@ ServerCode = Literal[
 AnyCode: TypeAlias = Code | ServerCode
 
 
-class Refused(msgspec.Struct, frozen=True):
+class HttpRefusal(msgspec.Struct, frozen=True):
     code: AnyCode
     error: str
     """What is true."""
@@ -30,7 +30,7 @@ class Refused(msgspec.Struct, frozen=True):
     """What to do next."""
 
 
-STATUS: dict[AnyCode, int] = {
+STATUS_BY_CODE: dict[AnyCode, int] = {
     "invalid_arguments": 400,
     "bundle_broken": 400,
     "context_unset": 400,
@@ -64,7 +64,7 @@ CONFLICT = 409
 
 
 def status_of(code: AnyCode) -> int:
-    return STATUS.get(code, CONFLICT)
+    return STATUS_BY_CODE.get(code, CONFLICT)
 
 
 def code_of(status: int) -> AnyCode:
@@ -73,9 +73,9 @@ def code_of(status: int) -> AnyCode:
     return known.get(status, "refused")
 
 
-def told(refused: Refused, *, status: int | None = None) -> Response:
+def refusal_response(refusal: HttpRefusal, *, status: int | None = None) -> Response:
     return Response(
-        msgspec.json.encode(refused),
-        status_code=status or status_of(refused.code),
+        msgspec.json.encode(refusal),
+        status_code=status or status_of(refusal.code),
         media_type="application/json",
     )

@@ -5,16 +5,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Generic, TypeVar
 
-BETWEEN_SECONDS = 0.55
+MESSAGE_INTERVAL_SECONDS = 0.55
 """A listener is told no more often than that. With a look before it, within a second."""
-QUIET_SECONDS = 20.0
+KEEPALIVE_SECONDS = 20.0
 """After so long a comment shows that both ends are there."""
 LISTENERS_MAX = 512
 
 
 class Listener:
     def __init__(self) -> None:
-        self.woken = asyncio.Event()
+        self.wake_event = asyncio.Event()
 
 
 L = TypeVar("L", bound=Listener)
@@ -22,54 +22,56 @@ L = TypeVar("L", bound=Listener)
 
 class Listeners(Generic[L]):
     def __init__(self) -> None:
-        self._all: dict[L, None] = {}
-        self.is_over = False
+        self._listeners: dict[L, None] = {}
+        self.is_closed = False
 
     def __iter__(self) -> Iterator[L]:
-        return iter(tuple(self._all))
+        return iter(tuple(self._listeners))
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._listeners)
 
-    def has(self, listener: L) -> bool:
+    def is_active(self, listener: L) -> bool:
         """Not so once others took its place, or all of them were let go."""
-        return not self.is_over and listener in self._all
+        return not self.is_closed and listener in self._listeners
 
     def end(self) -> None:
         """Every stream ends, so that the server can."""
-        self.is_over = True
-        for listener in self._all:
-            listener.woken.set()
+        self.is_closed = True
+        for listener in self._listeners:
+            listener.wake_event.set()
 
     @contextlib.contextmanager
-    def joined(self, listener: L) -> Generator[None]:
+    def subscribe(self, listener: L) -> Generator[None]:
         """The oldest make room for one too many."""
-        while len(self._all) >= LISTENERS_MAX:
-            oldest = next(iter(self._all))
-            del self._all[oldest]
-            oldest.woken.set()
-        self._all[listener] = None
+        while len(self._listeners) >= LISTENERS_MAX:
+            oldest = next(iter(self._listeners))
+            del self._listeners[oldest]
+            oldest.wake_event.set()
+        self._listeners[listener] = None
         try:
             yield
         finally:
-            self._all.pop(listener, None)
+            self._listeners.pop(listener, None)
 
-    async def told(self, listener: L, message: Callable[[], bytes]) -> AsyncIterator[bytes]:
+    async def messages(
+        self, listener: L, make_message: Callable[[], bytes]
+    ) -> AsyncIterator[bytes]:
         """A message whenever it was woken, for as long as it is wanted."""
-        while await self._is_wanted(listener):
-            if listener.woken.is_set():
-                listener.woken.clear()
-                yield message()
-                await asyncio.sleep(BETWEEN_SECONDS)
+        while await self._wait_for_news(listener):
+            if listener.wake_event.is_set():
+                listener.wake_event.clear()
+                yield make_message()
+                await asyncio.sleep(MESSAGE_INTERVAL_SECONDS)
             else:
                 yield b": quiet\n\n"
 
-    async def _is_wanted(self, listener: L) -> bool:
+    async def _wait_for_news(self, listener: L) -> bool:
         """Wait for news, or for a while."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(listener.woken.wait(), QUIET_SECONDS)
-        return self.has(listener)
+            await asyncio.wait_for(listener.wake_event.wait(), KEEPALIVE_SECONDS)
+        return self.is_active(listener)
 
 
-def message(id_: str) -> bytes:
+def changed_message(id_: str) -> bytes:
     return b"event: changed\nid: %b\ndata: %b\n\n" % (id_.encode(), id_.encode())

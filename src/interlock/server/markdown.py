@@ -15,8 +15,8 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from interlock.core.notes.inline_markup import TARGET_CHARS_MAX, target_of
-from interlock.server.formatting import visible
-from interlock.server.markdown_rules import boxes, comment, comment_block
+from interlock.server.formatting import make_visible
+from interlock.server.markdown_rules import block_comment, inline_comment, task_boxes
 
 CHARS_MAX = 100_000
 BRACKETS_MAX = 5_000  # each looks for its end in all that follows
@@ -26,10 +26,10 @@ _SCHEMES = ("http://", "https://", "mailto:")
 
 def markdown(text: str) -> Markup:
     """What is too long is shown as it was typed."""
-    text = visible(text)
+    text = make_visible(text)
     if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
-    return Markup(_MARKDOWN.render(text))
+    return Markup(_PARSER.render(text))
 
 
 def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
@@ -41,17 +41,21 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
         links: For each name the address of its note, empty where there is none yet. What is not
             among them stays as it is.
     """
-    text = visible(text)
+    text = make_visible(text)
     if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
-    env = {"links": {visible(name): address for name, address in links.items()}}
-    tokens = _NOTES.parse(text, env)
-    if len(tokens) > 1 and tokens[0].type == "heading_open" and tokens[1].content == visible(title):
+    env = {"links": {make_visible(name): address for name, address in links.items()}}
+    tokens = _NOTE_PARSER.parse(text, env)
+    if (
+        len(tokens) > 1
+        and tokens[0].type == "heading_open"
+        and tokens[1].content == make_visible(title)
+    ):
         del tokens[:3]
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = _LOWER[token.tag]
-    return Markup(_NOTES.renderer.render(tokens, _NOTES.options, env))
+            token.tag = _LOWERED_HEADINGS[token.tag]
+    return Markup(_NOTE_PARSER.renderer.render(tokens, _NOTE_PARSER.options, env))
 
 
 def is_too_long(text: str) -> bool:
@@ -59,10 +63,10 @@ def is_too_long(text: str) -> bool:
     if len(text) > CHARS_MAX or text.count("[") > BRACKETS_MAX:
         return True
     lines = text.split("\n")
-    return any(len(line) > CHARS_MAX // 10 for line in lines) or _cells(lines) > CELLS_MAX
+    return any(len(line) > CHARS_MAX // 10 for line in lines) or _count_cells(lines) > CELLS_MAX
 
 
-def _cells(lines: Iterable[str]) -> int:
+def _count_cells(lines: Iterable[str]) -> int:
     """No fewer than the tables in it come to."""
     cells = widest = 0
     for line in lines:
@@ -71,9 +75,9 @@ def _cells(lines: Iterable[str]) -> int:
     return cells
 
 
-def in_line(text: str) -> Markup:
+def inline_markdown(text: str) -> Markup:
     """An excerpt, within a sentence: without blocks."""
-    return Markup(_MARKDOWN.renderInline(visible(text)))
+    return Markup(_PARSER.renderInline(make_visible(text)))
 
 
 class _Renderer(RendererHTML):
@@ -105,7 +109,7 @@ class _NoteRenderer(_Renderer):
         return f'<span class="unwritten" title="Not written yet">{words}</span>'
 
 
-def _wiki(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is called)
+def _wiki_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is called)
     """`[[Name]]`, `[[Name|words]]`, and the same behind `!`: what it names is not put in here."""
     begin = state.pos + state.src.startswith("![[", state.pos)
     if not state.src.startswith("[[", begin):
@@ -126,19 +130,19 @@ def _wiki(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is c
     return True
 
 
-def _made(renderer: type[_Renderer]) -> MarkdownIt:
+def _build_parser(renderer: type[_Renderer]) -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
-    made.core.ruler.push("boxes", boxes)
+    made.core.ruler.push("boxes", task_boxes)
     return made.enable(["table", "strikethrough"])
 
 
-_MARKDOWN = _made(_Renderer)
-_NOTES = _made(_NoteRenderer)
-_NOTES.inline.ruler.before("link", "wiki", _wiki)
+_PARSER = _build_parser(_Renderer)
+_NOTE_PARSER = _build_parser(_NoteRenderer)
+_NOTE_PARSER.inline.ruler.before("link", "wiki", _wiki_link_rule)
 # Only here: what an agent was told or handed in is shown whole, and a note has its text beside it.
-_NOTES.inline.ruler.before("link", "comment", comment)
-_NOTES.block.ruler.before(
-    "paragraph", "comment", comment_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+_NOTE_PARSER.inline.ruler.before("link", "comment", inline_comment)
+_NOTE_PARSER.block.ruler.before(
+    "paragraph", "comment", block_comment, {"alt": ["paragraph", "reference", "blockquote", "list"]}
 )
-_LOWER = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
+_LOWERED_HEADINGS = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
 """A page has one heading of the first level, and that is its own."""

@@ -29,21 +29,21 @@ from interlock.server.worker import Worker
 
 SESSION_HEADER = "mcp-session-id"
 SESSION_BYTES = 16
-_READS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
+_READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # These only append. The others look through files or publish what they did elsewhere, which must
 # neither be done while everybody else waits nor before it is certain.
-_APPENDS = frozenset({"continue_workflow", "checkpoint_workflow"})
+_APPENDING_TOOLS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
-OURS = partial(McpProtocol, tools=TOOLS)
+DEFAULT_PROTOCOL = partial(McpProtocol, tools=TOOLS)
 
 
-class Mcp:
+class McpEndpoint:
     def __init__(
         self,
         writer: Worker,
         reader: Worker,
         entropy: Callable[[int], bytes],
-        protocol: Callable[[App], McpProtocol] = OURS,
+        protocol: Callable[[App], McpProtocol] = DEFAULT_PROTOCOL,
     ) -> None:
         self._writer, self._reader = writer, reader
         self._entropy, self._protocol = entropy, protocol
@@ -55,16 +55,16 @@ class Mcp:
         try:
             message: object = msgspec.json.decode(await request.body())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _told(NOT_JSON_REPLY, request.headers)
+            return _json_response(NOT_JSON_REPLY, request.headers)
         try:
             mcp_headers.check(message, request.headers)
         except RpcError as error:
-            return _told(error_reply(_id(message), error), request.headers)
+            return _json_response(error_reply(_message_id(message), error), request.headers)
         reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""))
         if reply is None:
             return Response(status_code=202)
-        response = _told(reply, request.headers)
-        if reply.error is None and _method(message) == "initialize":
+        response = _json_response(reply, request.headers)
+        if reply.error is None and _message_method(message) == "initialize":
             response.headers[SESSION_HEADER] = self._entropy(SESSION_BYTES).hex()
         return response
 
@@ -73,36 +73,36 @@ class Mcp:
             as_caller = msgspec.structs.replace(app, caller=f"http:{caller}")
             return self._protocol(as_caller).reply_to(message)
 
-        tool = _tool(message)
-        if tool in _APPENDS:
+        tool = _called_tool(message)
+        if tool in _APPENDING_TOOLS:
             try:
-                return await self._writer.run_together(answer)
+                return await self._writer.run_grouped(answer)
             except StoreFailure as why:
                 return store_failure_reply(message, why)
-        if tool is None or tool in _READS:
+        if tool is None or tool in _READ_ONLY_TOOLS:
             return await self._reader.run(answer)
         return await self._writer.run(answer)
 
 
-def _told(reply: Reply, headers: Headers) -> Response:
+def _json_response(reply: Reply, headers: Headers) -> Response:
     status = mcp_headers.status_of(reply.error, headers)
     return Response(reply.content, status_code=status, media_type="application/json")
 
 
-def _method(message: object) -> str:
+def _message_method(message: object) -> str:
     return cast("dict[str, Any]", message).get("method", "") if isinstance(message, dict) else ""
 
 
-def _id(message: object) -> int | str | None:
+def _message_id(message: object) -> int | str | None:
     found = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
     return found if type(found) in (int, str) else None
 
 
-def _tool(message: object) -> str | None:
+def _called_tool(message: object) -> str | None:
     """The tool that is called; None where none is, and nothing at all where several may be."""
     if isinstance(message, list):
         return ""
-    if _id(message) is None or _method(message) != "tools/call":
+    if _message_id(message) is None or _message_method(message) != "tools/call":
         return None
     params = cast("dict[str, Any]", message).get("params")
     name = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None

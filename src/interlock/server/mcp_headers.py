@@ -24,58 +24,58 @@ from interlock.mcp.protocol import (
     RpcError,
 )
 
-VERSION, METHOD, NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-_ENCODED = ("=?base64?", "?=")
+_BASE64_MARKS = ("=?base64?", "?=")
 
 
 def check(message: object, headers: Headers) -> None:
     """Raises `RpcError` where the headers are not those of the message."""
-    version = headers.get(VERSION)
+    version = headers.get(VERSION_HEADER)
     if not (isinstance(message, dict) and "id" in message):
         # A notification or a batch. Which headers those have was never said.
-        _must_be_known(version)
+        _require_known_version(version)
         return
     request = cast("dict[str, Any]", message)
     meta = _meta(request)
     if VERSION_KEY not in meta and version not in MODERN_VERSIONS:
         if request.get("method") != "initialize":  # which agrees on a version in its body
-            _must_be_known(version)
+            _require_known_version(version)
         return
     for key in (VERSION_KEY, _CAPABILITIES_KEY):
         if key not in meta:
             raise RpcError(INVALID_PARAMS, f"`params._meta` does not say `{key}`")
-    _must_be(headers, VERSION, meta[VERSION_KEY])
-    _must_be(headers, METHOD, request.get("method"))
+    _require_header(headers, VERSION_HEADER, meta[VERSION_KEY])
+    _require_header(headers, METHOD_HEADER, request.get("method"))
     name = cast("dict[str, Any]", request["params"]).get("name")
     if request.get("method") == "tools/call" and name is not None:
-        _must_be(headers, NAME, name)
+        _require_header(headers, NAME_HEADER, name)
 
 
 def status_of(error: int | None, headers: Headers) -> int:
     """An error has a status of its own where clients expect one: older ones take it for a gap."""
     if error in (PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION):
         return 400
-    if error is None or headers.get(VERSION) not in MODERN_VERSIONS:
+    if error is None or headers.get(VERSION_HEADER) not in MODERN_VERSIONS:
         return 200
     return 404 if error == METHOD_NOT_FOUND else 400
 
 
-def _must_be_known(version: str | None) -> None:
+def _require_known_version(version: str | None) -> None:
     if version is not None and version not in HANDSHAKE_VERSIONS + MODERN_VERSIONS:
         supported = {"supported": MODERN_VERSIONS, "requested": version}
         raise RpcError(UNSUPPORTED_VERSION, f"Unsupported protocol version {version}", supported)
 
 
-def _must_be(headers: Headers, name: str, expected: object) -> None:
+def _require_header(headers: Headers, name: str, expected: object) -> None:
     given = headers.getlist(name)
-    if [_decoded(value) for value in given] != [expected]:
+    if [_decode_header(value) for value in given] != [expected]:
         told = f"is {', '.join(given)}" if given else "is missing"
         raise RpcError(HEADER_MISMATCH, f"The header `{name}` {told}; the body says `{expected}`")
 
 
-def _decoded(value: str) -> str | None:
-    prefix, suffix = _ENCODED
+def _decode_header(value: str) -> str | None:
+    prefix, suffix = _BASE64_MARKS
     value = value.strip()
     if not (value.startswith(prefix) and value.endswith(suffix)):
         return value

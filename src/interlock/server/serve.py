@@ -21,11 +21,11 @@ from interlock.app.admin.server_process import (
     become_server,
 )
 from interlock.app.context import SystemClock
-from interlock.server.site import Site, site
+from interlock.server.site import Site, build_site
 
-NAMES = ("127.0.0.1", "localhost", "[::1]")
-CLOSE_SECONDS = 3
-KEEP_SECONDS = 75
+HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
+SHUTDOWN_SECONDS = 3
+KEEP_ALIVE_SECONDS = 75
 """A connection that nobody uses is kept so long: longer than clients keep theirs, so that none
 sends a call just when the server closes."""
 
@@ -48,7 +48,7 @@ def serve(
         return served
     try:
         try:
-            sockets = _listening(port)
+            sockets = _listening_sockets(port)
         except OSError as error:
             return PortTaken(port, error.strerror or str(error))
         uvloop.run(_serve(home, served, sockets, on_ready))
@@ -67,16 +67,18 @@ async def _serve(
     clock = SystemClock()
     secret = load_secret(home)
     publish_agent_bearer(home, secret)
-    built = site(home, names=NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom)
+    built = build_site(
+        home, names=HOST_NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom
+    )
     config = uvicorn.Config(
-        built.answer,
+        built.asgi_app,
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         date_header=True,
-        timeout_graceful_shutdown=CLOSE_SECONDS,
-        timeout_keep_alive=KEEP_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         ws="none",
     )
     running = RunningServer(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
@@ -91,9 +93,11 @@ async def _serve(
 class _Server(uvicorn.Server):
     """Ends the streams first: they would be waited for otherwise."""
 
-    def __init__(self, config: uvicorn.Config, built: Site, on_started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, site_to_end: Site, on_started: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._built, self._on_started = built, on_started
+        self._site, self._on_started = site_to_end, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -101,14 +105,14 @@ class _Server(uvicorn.Server):
             self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        for stream in self._built.streams:
+        for stream in self._site.streams:
             stream.end()
         # Not remembered, as uvicorn would: raised again it would end us before we have tidied up.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
 
-def _listening(port: int) -> list[socket.socket]:
+def _listening_sockets(port: int) -> list[socket.socket]:
     """This machine under both of its addresses, where it has both."""
     first = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

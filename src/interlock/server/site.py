@@ -21,22 +21,24 @@ from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
 from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
-from interlock.server.http_refusals import Refused, code_of, status_of, told
-from interlock.server.live_changes import Live
-from interlock.server.live_note_changes import NotesLive
-from interlock.server.mcp import Mcp
+from interlock.server.http_refusals import HttpRefusal, code_of, refusal_response, status_of
+from interlock.server.live_changes import LiveChanges
+from interlock.server.live_note_changes import LiveNoteChanges
+from interlock.server.mcp import McpEndpoint
 from interlock.server.worker import Worker
 
 LOGIN_BYTES_MAX = 4_096
-ERRAND_SECONDS = 1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
+BACKGROUND_STOP_SECONDS = (
+    1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
+)
 
 
 class Site(msgspec.Struct, frozen=True):
-    answer: ASGIApp
-    streams: tuple[Live, NotesLive]
+    asgi_app: ASGIApp
+    streams: tuple[LiveChanges, LiveNoteChanges]
 
 
-def site(
+def build_site(
     home: Path,
     *,
     names: tuple[str, ...],
@@ -46,12 +48,12 @@ def site(
     entropy: Callable[[int], bytes],
 ) -> Site:
     """Everything under one roof, for requests under these names."""
-    writer = Worker("writer", partial(writing, home))
-    reader = Worker("reader", partial(_reading, home))
-    errands = Worker("errands", partial(_reading, home))
-    console = Console(reader, writer, secret, pages.NAV, errands=errands)
-    live, notes_live = Live(reader), NotesLive(reader)
-    mcp = Mcp(writer, reader, entropy)
+    writer = Worker("writer", partial(open_writer_app, home))
+    reader = Worker("reader", partial(_open_reader_app, home))
+    errands = Worker("errands", partial(_open_reader_app, home))
+    console = Console(reader, writer, secret, pages.NAV, background_worker=errands)
+    live, notes_live = LiveChanges(reader), LiveNoteChanges(reader)
+    mcp = McpEndpoint(writer, reader, entropy)
     login = _Login(secret, clock, port, console)
 
     @asynccontextmanager
@@ -59,7 +61,7 @@ def site(
         yield
         writer.stop()
         reader.stop()
-        errands.stop(seconds=ERRAND_SECONDS)
+        errands.stop(seconds=BACKGROUND_STOP_SECONDS)
 
     async def healthy(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -86,12 +88,12 @@ def site(
             *pages.routes(console),
         ],
         exception_handlers={
-            HTTPException: partial(_lost, console),
-            StoreFailure: partial(_failed, console),
-            msgspec.DecodeError: partial(_unreadable, console),
-            SettingsBroken: partial(_unsettled, console),
-            ClientDisconnect: _left,
-            Exception: partial(_crashed, console),
+            HTTPException: partial(_on_http_error, console),
+            StoreFailure: partial(_on_store_failure, console),
+            msgspec.DecodeError: partial(_on_decode_error, console),
+            SettingsBroken: partial(_on_settings_broken, console),
+            ClientDisconnect: _on_disconnect,
+            Exception: partial(_on_crash, console),
         },
         lifespan=lifespan,
     )
@@ -101,18 +103,18 @@ def site(
         port=port,
         secret=secret,
         clock=clock,
-        login_page=lambda: console.plain("login.html", wrong=False),
+        login_page=lambda: console.render_plain("login.html", wrong=False),
     )
     return Site(guard, (live, notes_live))
 
 
-def _reading(home: Path) -> App:
+def _open_reader_app(home: Path) -> App:
     # Who started the server is not who asks it: its parents and its variables say nothing.
     return msgspec.structs.replace(open_app(home), process=0, environment={})
 
 
-def writing(home: Path) -> App:
-    app = _reading(home)
+def open_writer_app(home: Path) -> App:
+    app = _open_reader_app(home)
     app.reader.close()
     # What is written together is read back before it is certain, through the same connection.
     return msgspec.structs.replace(app, reader=app.log)
@@ -125,20 +127,25 @@ class _Login:
         self._secret, self._clock, self._port, self._console = secret, clock, port, console
         self._since_ms = clock.now_ms()
         """Older codes may have been used with the server before this one."""
-        self._used: set[str] = set()
+        self._used_codes: set[str] = set()
 
     async def show(self, _: Request) -> Response:
-        return Response(self._console.plain("login.html", wrong=False), media_type="text/html")
+        return Response(
+            self._console.render_plain("login.html", wrong=False), media_type="text/html"
+        )
 
     async def enter(self, request: Request) -> Response:
         fields = parse_qs((await request.body())[:LOGIN_BYTES_MAX].decode("ascii", "replace"))
         code = fields.get("code", [""])[0].strip()
         now_ms = self._clock.now_ms()
-        if not self._is_good(code, now_ms) or code in self._used:
-            html = self._console.plain("login.html", wrong=True)
+        if not self._is_valid(code, now_ms) or code in self._used_codes:
+            html = self._console.render_plain("login.html", wrong=True)
             return Response(html, status_code=403, media_type="text/html")
         # Codes live for minutes only: what is remembered stays small.
-        self._used = {code, *(used for used in self._used if self._is_good(used, now_ms))}
+        self._used_codes = {
+            code,
+            *(used for used in self._used_codes if self._is_valid(used, now_ms)),
+        }
         response = RedirectResponse("/sessions", status_code=303)
         response.set_cookie(
             cookie_name(self._port),
@@ -149,7 +156,7 @@ class _Login:
         )
         return response
 
-    def _is_good(self, code: str, now_ms: int) -> bool:
+    def _is_valid(self, code: str, now_ms: int) -> bool:
         return self._secret.is_login_code(code, now_ms=now_ms, since_ms=self._since_ms)
 
 
@@ -160,7 +167,7 @@ async def _home(_: Request) -> Response:
     return Response(page, media_type="text/html")
 
 
-async def _lost(console: Console, request: Request, error: Exception) -> Response:
+async def _on_http_error(console: Console, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "it is registered for these"
     words = {
         404: f"There is nothing at {request.url.path}",
@@ -174,42 +181,46 @@ async def _lost(console: Console, request: Request, error: Exception) -> Respons
     where = "`/api/v2/openapi.json` says what there is."
     if not is_for_programs(request.url.path):
         where = "The pages are in the list at the side."
-    refused = Refused(code_of(status), words.get(status, error.detail), hints.get(status, where))
-    response = _shown(console, request, refused, status)
+    refused = HttpRefusal(
+        code_of(status), words.get(status, error.detail), hints.get(status, where)
+    )
+    response = _error_response(console, request, refused, status)
     response.headers.update(error.headers or {})
     return response
 
 
-async def _failed(console: Console, request: Request, error: Exception) -> Response:
+async def _on_store_failure(console: Console, request: Request, error: Exception) -> Response:
     assert isinstance(error, StoreFailure), "it is registered for these"
     code = "store_busy" if isinstance(error, StoreBusy) else "store_failed"
-    return _shown(console, request, Refused(code, str(error), error.hint))
+    return _error_response(console, request, HttpRefusal(code, str(error), error.hint))
 
 
-async def _unreadable(console: Console, request: Request, error: Exception) -> Response:
+async def _on_decode_error(console: Console, request: Request, error: Exception) -> Response:
     what = f"Something that was recorded cannot be read: {error}"
     hint = "`interlock store verify` says what is damaged."
-    return _shown(console, request, Refused("store_failed", what, hint))
+    return _error_response(console, request, HttpRefusal("store_failed", what, hint))
 
 
-async def _unsettled(console: Console, request: Request, error: Exception) -> Response:
+async def _on_settings_broken(console: Console, request: Request, error: Exception) -> Response:
     hint = "Correct the file, or move it away."
-    return _shown(console, request, Refused("settings_broken", str(error), hint))
+    return _error_response(console, request, HttpRefusal("settings_broken", str(error), hint))
 
 
-async def _left(_: Request, __: Exception) -> Response:
+async def _on_disconnect(_: Request, __: Exception) -> Response:
     return Response(status_code=400)  # nobody is there to read it
 
 
-async def _crashed(console: Console, request: Request, error: Exception) -> Response:
+async def _on_crash(console: Console, request: Request, error: Exception) -> Response:
     what = f"Unexpected {type(error).__name__}: this is a bug in Interlock"
     hint = "Report it with what the server has written to its log."
-    return _shown(console, request, Refused("internal_error", what, hint))
+    return _error_response(console, request, HttpRefusal("internal_error", what, hint))
 
 
-def _shown(
-    console: Console, request: Request, refused: Refused, status: int | None = None
+def _error_response(
+    console: Console, request: Request, refusal: HttpRefusal, status: int | None = None
 ) -> Response:
     if is_for_programs(request.url.path):
-        return told(refused, status=status)
-    return console.lost(request, refused.error, refused.hint, status or status_of(refused.code))
+        return refusal_response(refusal, status=status)
+    return console.error_page(
+        request, refusal.error, refusal.hint, status or status_of(refusal.code)
+    )

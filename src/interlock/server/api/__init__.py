@@ -14,25 +14,25 @@ from interlock.app.explanation import Explanation
 from interlock.app.refusals import Refusal
 from interlock.core.answers import answer_json
 from interlock.server.api import runs, sessions, system, workflows
-from interlock.server.api.document import PREFIX, document
+from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (
-    Download,
-    Nothing,
+    FileAnswer,
+    NoParameters,
     Operation,
     Parameters,
     body_of,
     parameters_of,
-    reading,
+    read_operation,
 )
-from interlock.server.http_refusals import Refused, told
-from interlock.server.live_changes import Live
+from interlock.server.http_refusals import HttpRefusal, refusal_response
+from interlock.server.live_changes import LiveChanges
 from interlock.server.worker import Worker
 
-CALLER = "rest"
+REST_CALLER = "rest"
 _REFUSALS = get_args(Refusal)
 
 
-def _document(_app: App, _at: Nothing) -> dict[str, Any]:
+def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
     return openapi()
 
 
@@ -41,12 +41,12 @@ OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *workflows.OPERATIONS,
     *system.OPERATIONS,
-    reading(
+    read_operation(
         "/openapi.json",
         "showDocument",
         "Show this document",
-        _document,
-        parameters=Nothing,
+        _show_document,
+        parameters=NoParameters,
         answer=dict,
     ),
 )
@@ -55,10 +55,10 @@ OPERATIONS: tuple[Operation, ...] = (
 @cache
 def openapi() -> dict[str, Any]:
     """Everything that can be asked, and what is answered."""
-    return document(OPERATIONS)
+    return build_document(OPERATIONS)
 
 
-def routes(reader: Worker, writer: Worker, live: Live) -> list[Route]:
+def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
     """One route for each path, so that a method that it does not have is told which it has."""
     paths: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
@@ -68,16 +68,16 @@ def routes(reader: Worker, writer: Worker, live: Live) -> list[Route]:
         async def endpoint(request: Request) -> Response:
             operation = methods["GET" if request.method == "HEAD" else request.method]
             at = parameters_of(operation, request.path_params, request.query_params.multi_items())
-            if isinstance(at, Refused):
-                return told(at)
-            if operation.name == system.LIVE:
+            if isinstance(at, HttpRefusal):
+                return refusal_response(at)
+            if operation.name == system.LIVE_OPERATION:
                 return await live.stream(request)
             body = None
             if operation.body is not None:
                 media_type = request.headers.get("content-type", "")
                 body = body_of(operation, await request.body(), media_type)
-                if isinstance(body, Refused):
-                    return told(body)
+                if isinstance(body, HttpRefusal):
+                    return refusal_response(body)
             worker = writer if operation.is_writing else reader
             return await worker.run(partial(_answer, operation, at, body))
 
@@ -88,21 +88,21 @@ def routes(reader: Worker, writer: Worker, live: Live) -> list[Route]:
 
 def _answer(operation: Operation, at: Parameters, body: Any, app: App) -> Response:
     """Runs in the thread of a worker, encoding included."""
-    app = msgspec.structs.replace(app, caller=CALLER)
+    app = msgspec.structs.replace(app, caller=REST_CALLER)
     if operation.is_writing:
         return _response(operation, operation.call(app, at, body))
     with app.reader.snapshot():  # so that nothing vanishes while it is looked at
         return _response(operation, operation.call(app, at, body))
 
 
-def _response(operation: Operation, found: object) -> Response:
-    if isinstance(found, _REFUSALS):
-        found = explain(cast("Refusal", found))
-    if isinstance(found, Explanation):
-        found = Refused(found.code, found.error, found.hint)
-    if isinstance(found, Refused):
-        return told(found)
-    if isinstance(found, Download):
-        headers = {"content-disposition": f'attachment; filename="{found.name}"'}
-        return Response(found.content, media_type=operation.media_type, headers=headers)
-    return Response(answer_json(found), media_type=operation.media_type)
+def _response(operation: Operation, result: object) -> Response:
+    if isinstance(result, _REFUSALS):
+        result = explain(cast("Refusal", result))
+    if isinstance(result, Explanation):
+        result = HttpRefusal(result.code, result.error, result.hint)
+    if isinstance(result, HttpRefusal):
+        return refusal_response(result)
+    if isinstance(result, FileAnswer):
+        headers = {"content-disposition": f'attachment; filename="{result.name}"'}
+        return Response(result.content, media_type=operation.media_type, headers=headers)
+    return Response(answer_json(result), media_type=operation.media_type)

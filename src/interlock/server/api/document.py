@@ -8,10 +8,10 @@ import msgspec
 from interlock import __version__
 from interlock.app.admin.server_process import DEFAULT_PORT
 from interlock.server.api.operation import Operation, Schema
-from interlock.server.http_refusals import AnyCode, Refused, status_of
+from interlock.server.http_refusals import AnyCode, HttpRefusal, status_of
 
 PREFIX = "/api/v2"
-ALWAYS: dict[int, tuple[AnyCode, ...]] = {
+COMMON_CODES: dict[int, tuple[AnyCode, ...]] = {
     401: ("not_signed_in",),
     403: ("wrong_origin", "no_csrf"),
     421: ("wrong_host",),
@@ -19,8 +19,8 @@ ALWAYS: dict[int, tuple[AnyCode, ...]] = {
     503: ("store_busy", "store_failed"),
 }
 """What may be said whatever was asked."""
-WITH_BODY: tuple[AnyCode, ...] = ("wrong_media_type", "too_large")
-ABOUT = (
+BODY_CODES: tuple[AnyCode, ...] = ("wrong_media_type", "too_large")
+API_DESCRIPTION = (
     "What Interlock keeps, for programs. Times are milliseconds since 1970, ids are whole. Whatever"
     " is not answered is `{code, error, hint}`: what is true, and what to do next.\n\nA program"
     " sends `Authorization: Bearer` and the content of the file `secret` in the data home. A page"
@@ -31,31 +31,34 @@ _REF = "#/components/schemas/{name}"
 _ANY_OBJECT: Schema = {"type": "object"}
 
 
-def document(operations: Iterable[Operation]) -> dict[str, Any]:
+def build_document(operations: Iterable[Operation]) -> dict[str, Any]:
     table = list(operations)
     kinds = {kind: None for one in table for kind in (one.answer, one.body) if _is_struct(kind)}
-    types = [*kinds, Refused]
+    types = [*kinds, HttpRefusal]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     named = dict(zip(types, schemas, strict=True))
     paths: dict[str, Schema] = {}
     for one in table:
-        paths.setdefault(f"{PREFIX}{one.path}", {})[one.method.lower()] = _described(one, named)
+        paths.setdefault(f"{PREFIX}{one.path}", {})[one.method.lower()] = _operation_schema(
+            one, named
+        )
     whole: dict[str, Any] = {
         "openapi": "3.1.0",
-        "info": {"title": "Interlock", "version": __version__, "description": ABOUT},
+        "info": {"title": "Interlock", "version": __version__, "description": API_DESCRIPTION},
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}, {"cookie": []}],
         "paths": paths,
         "components": {
             "schemas": components,
             "responses": {
-                str(status): _refusal(codes, named[Refused]) for status, codes in ALWAYS.items()
+                str(status): _refusal_schema(codes, named[HttpRefusal])
+                for status, codes in COMMON_CODES.items()
             },
             "securitySchemes": _SECURITY,
         },
     }
     plain = msgspec.json.decode(msgspec.json.encode(whole))  # defaults are tuples
-    return cast("dict[str, Any]", _renamed(plain, _short_names(components)))
+    return cast("dict[str, Any]", _rename_components(plain, _short_names(components)))
 
 
 _SECURITY: Schema = {
@@ -73,7 +76,7 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _described(one: Operation, named: dict[Any, Schema]) -> Schema:
+def _operation_schema(one: Operation, named: dict[Any, Schema]) -> Schema:
     described: Schema = {"operationId": one.name, "summary": one.summary}
     if one.about:
         described["description"] = one.about
@@ -108,15 +111,19 @@ def _responses(one: Operation, named: dict[Any, Schema]) -> Schema:
             "content": {one.media_type: {"schema": schema}},
         }
     by_status: dict[int, list[AnyCode]] = {400: ["invalid_arguments"]}
-    for code in (*(WITH_BODY if one.body is not None else ()), *one.codes):
+    for code in (*(BODY_CODES if one.body is not None else ()), *one.codes):
         by_status.setdefault(status_of(code), []).append(code)
-    assert not by_status.keys() & ALWAYS.keys(), f"{one.name} repeats what may always be said"
-    responses |= {str(s): _refusal(tuple(c), named[Refused]) for s, c in by_status.items()}
-    responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in ALWAYS}
+    assert not by_status.keys() & COMMON_CODES.keys(), f"{one.name} repeats what may always be said"
+    responses |= {
+        str(s): _refusal_schema(tuple(c), named[HttpRefusal]) for s, c in by_status.items()
+    }
+    responses |= {
+        str(status): {"$ref": f"#/components/responses/{status}"} for status in COMMON_CODES
+    }
     return dict(sorted(responses.items()))
 
 
-def _refusal(codes: tuple[AnyCode, ...], schema: Schema) -> Schema:
+def _refusal_schema(codes: tuple[AnyCode, ...], schema: Schema) -> Schema:
     return {
         "description": ", ".join(f"`{code}`" for code in codes),
         "content": {"application/json": {"schema": schema}},
@@ -133,12 +140,14 @@ def _short_names(components: dict[str, Any]) -> dict[str, str]:
     return names
 
 
-def _renamed(part: object, names: dict[str, str]) -> object:
+def _rename_components(part: object, names: dict[str, str]) -> object:
     if isinstance(part, list):
-        return [_renamed(item, names) for item in cast("list[object]", part)]
+        return [_rename_components(item, names) for item in cast("list[object]", part)]
     if isinstance(part, str) and part.startswith("#/components/schemas/"):
         return _REF.format(name=names[part.rpartition("/")[2]])
     if isinstance(part, dict):
         found = cast("dict[str, object]", part)
-        return {names.get(name, name): _renamed(value, names) for name, value in found.items()}
+        return {
+            names.get(name, name): _rename_components(value, names) for name, value in found.items()
+        }
     return part

@@ -8,20 +8,20 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from interlock.app.context import App
-from interlock.server.http_refusals import AnyCode, Refused
+from interlock.server.http_refusals import AnyCode, HttpRefusal
 
 Method = Literal["GET", "POST", "DELETE"]
 Schema = dict[str, Any]
 _WHOLE_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _BOOLEAN = {"true": True, "false": False}
-_PLACE = re.compile(r"(?P<what>.*) - at `(key in )?\$\.?(?P<where>.*)`", re.DOTALL)
+_ERROR_LOCATION = re.compile(r"(?P<what>.*) - at `(key in )?\$\.?(?P<where>.*)`", re.DOTALL)
 
 
 class Parameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What stands in the path and in the query, by name."""
 
 
-class Nothing(Parameters, frozen=True):
+class NoParameters(Parameters, frozen=True):
     pass
 
 
@@ -29,7 +29,7 @@ class Body(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unk
     """What is sent along as JSON."""
 
 
-class Download(msgspec.Struct, frozen=True):
+class FileAnswer(msgspec.Struct, frozen=True):
     """An answer that is a file already."""
 
     name: str
@@ -77,7 +77,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
         return any(field.required for field in msgspec.structs.fields(self.body))
 
 
-def reading(
+def read_operation(
     path: str,
     name: str,
     summary: str,
@@ -108,7 +108,7 @@ def reading(
     )
 
 
-def changing(
+def change_operation(
     path: str,
     name: str,
     summary: str,
@@ -139,7 +139,7 @@ def changing(
 
 def parameters_of(
     operation: Operation, path: Mapping[str, str], query: Iterable[tuple[str, str]]
-) -> Parameters | Refused:
+) -> Parameters | HttpRefusal:
     """What was asked for, checked. Says which parameter is wrong."""
     given: dict[str, str | int | bool] = dict(path)
     known = [name for name in operation.properties if name not in operation.in_path]
@@ -147,15 +147,15 @@ def parameters_of(
         if name not in known:
             what = f"There is no parameter `{name[:100]}` here"
             hint = f"Known are: {', '.join(known)}." if known else "Leave the query out."
-            return Refused("invalid_arguments", what, hint)
+            return HttpRefusal("invalid_arguments", what, hint)
         if name in given:
-            return Refused("invalid_arguments", f"`{name}` is given twice", "Give it once.")
-        given[name] = _typed(value, operation.properties[name])
+            return HttpRefusal("invalid_arguments", f"`{name}` is given twice", "Give it once.")
+        given[name] = _parse_query_value(value, operation.properties[name])
     try:
         return msgspec.convert(given, operation.parameters)
     except msgspec.ValidationError as error:
-        what, where = _said(error)
-        return Refused(
+        what, where = _split_error(error)
+        return HttpRefusal(
             "invalid_arguments",
             f"`{where}`: {what}" if where else what,
             "`/api/v2/openapi.json` says what each parameter may be.",
@@ -171,21 +171,21 @@ def body_of(operation: Operation, content: bytes, media_type: str) -> Any:
     if media_type.partition(";")[0].strip().casefold() != "application/json":
         what = f"The body is `{media_type[:100]}`" if media_type else "The body has no media type"
         hint = "Send JSON, and `Content-Type: application/json`."
-        return Refused("wrong_media_type", what, hint)
+        return HttpRefusal("wrong_media_type", what, hint)
     if operation.body is bytes:
         return content
     try:
         return msgspec.json.decode(content, type=operation.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        what, where = _said(error)
-        return Refused(
+        what, where = _split_error(error)
+        return HttpRefusal(
             "invalid_arguments",
             f"`{where or 'the body'}`: {what}",
             "`/api/v2/openapi.json` says what the body may be.",
         )
 
 
-def _typed(text: str, schema: Schema) -> str | int | bool:
+def _parse_query_value(text: str, schema: Schema) -> str | int | bool:
     """The number or truth value that a text in a query stands for, where one is wanted."""
     match schema.get("type"):
         case "integer" if _WHOLE_NUMBER.fullmatch(text):
@@ -196,7 +196,7 @@ def _typed(text: str, schema: Schema) -> str | int | bool:
             return text
 
 
-def _said(error: Exception) -> tuple[str, str]:
+def _split_error(error: Exception) -> tuple[str, str]:
     """What is wrong, and where."""
-    found = _PLACE.fullmatch(str(error))
+    found = _ERROR_LOCATION.fullmatch(str(error))
     return (cast("str", found["what"]), cast("str", found["where"])) if found else (str(error), "")

@@ -32,8 +32,14 @@ from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import RunHead
 from interlock.core.views.graph import RunGraph
-from interlock.server.api.operation import Body, Nothing, Parameters, changing, reading
-from interlock.server.api.sessions import OneSession, Session
+from interlock.server.api.operation import (
+    Body,
+    NoParameters,
+    Parameters,
+    change_operation,
+    read_operation,
+)
+from interlock.server.api.sessions import Session, SessionParameters
 
 SESSIONS_MAX = 100
 Workspace = Annotated[
@@ -42,19 +48,19 @@ Workspace = Annotated[
 Reason = Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]
 
 
-class OneRun(Parameters, frozen=True):
+class RunParameters(Parameters, frozen=True):
     run: Annotated[
         str, Meta(pattern=r"^run_[0-9a-f]{16}$(?!\n)", description="The whole id of a run.")
     ]
 
 
-class RunShown(msgspec.Struct, frozen=True):
+class RunDetail(msgspec.Struct, frozen=True):
     session: SessionId
     head: RunHead
     graph: RunGraph
 
 
-class RunWanted(Body, frozen=True):
+class RunRequest(Body, frozen=True):
     workflow: Annotated[str, Meta(description="The id of a workflow.", max_length=64)]
     goal: Annotated[
         str,
@@ -85,14 +91,14 @@ class RunWanted(Body, frozen=True):
     ) = UNSET
 
 
-class GapsAsked(Parameters, frozen=True):
+class GapListParameters(Parameters, frozen=True):
     session: Annotated[
         Session | UnsetType,
         Meta(description="Only of this session; otherwise of the newest hundred."),
     ] = UNSET
 
 
-class OneGap(OneSession, frozen=True):
+class GapParameters(SessionParameters, frozen=True):
     gap: Annotated[
         str, Meta(pattern=r"^gap_[0-9a-f]{10}$(?!\n)", description="The whole id of a gap.")
     ]
@@ -109,73 +115,73 @@ class GapList(msgspec.Struct, frozen=True):
     gaps: tuple[OpenGap, ...]
 
 
-class GapClosing(Body, frozen=True):
+class GapCloseRequest(Body, frozen=True):
     how: Annotated[Reason, Meta(description="How it was settled.")]
 
 
-class Closed(msgspec.Struct, frozen=True):
+class ClosedGap(msgspec.Struct, frozen=True):
     session: SessionId
     closed: GapId
 
 
-class Unblocked(msgspec.Struct, frozen=True, rename="camel"):
+class UnblockedRun(msgspec.Struct, frozen=True, rename="camel"):
     run: RunId
     goes_on_at: str
 
 
-class Approvals(msgspec.Struct, frozen=True):
+class ApprovalList(msgspec.Struct, frozen=True):
     approvals: tuple[PendingApproval, ...]
 
 
-class OneApproval(Parameters, frozen=True):
+class ApprovalParameters(Parameters, frozen=True):
     approval: Annotated[
         str, Meta(pattern=r"^apr_[0-9a-f]{10}$(?!\n)", description="The whole id of an approval.")
     ]
 
 
-class Granting(Body, frozen=True):
+class GrantRequest(Body, frozen=True):
     reason: Annotated[
         str, Meta(description="What the agent should know.", max_length=REASON_CHARS_MAX)
     ] = ""
 
 
-class Denying(Body, frozen=True):
+class DenialRequest(Body, frozen=True):
     reason: Annotated[Reason, Meta(description="What is wrong; the agent is told.")]
 
 
-def _start(app: App, _: Nothing, wanted: RunWanted) -> Answer | Refusal | Explanation:
+def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
     asked = StartRequest(
-        WorkflowId(wanted.workflow),
-        goal=wanted.goal,
-        workspace=Path(wanted.workspace),
-        session=wanted.session or None,
-        context=wanted.context,
-        preferences=wanted.preferences,
-        request_id=wanted.request_id or None,
+        WorkflowId(body.workflow),
+        goal=body.goal,
+        workspace=Path(body.workspace),
+        session=body.session or None,
+        context=body.context,
+        preferences=body.preferences,
+        request_id=body.request_id or None,
     )
     outcome = start(app, asked)
     return outcome.answer if isinstance(outcome, RenderedAnswer) else outcome
 
 
-def _shown(app: App, at: OneRun) -> RunShown | NoSuchRun | UnhealthySession:
+def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthySession:
     found = user_actions.find_run(app.reader, at.run)
     if isinstance(found, NoSuchRun):
         return found
     head, stream = found
     graph = event_pages.read_if_sound(app, stream.session, lambda: load_run_graph(app, head.run))
-    return graph if isinstance(graph, UnhealthySession) else RunShown(stream.session, head, graph)
+    return graph if isinstance(graph, UnhealthySession) else RunDetail(stream.session, head, graph)
 
 
-def _set_preferences(app: App, at: OneRun, wish: Wish) -> Preferences | NoSuchRun:
+def _set_preferences(app: App, at: RunParameters, wish: Wish) -> Preferences | NoSuchRun:
     return user_actions.set_preferences(app, at.run, wish)
 
 
-def _unblock(app: App, at: OneRun, _: None) -> Unblocked | NoSuchRun | NothingToUnblock:
+def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun | NothingToUnblock:
     done = user_actions.unblock(app, at.run)
-    return Unblocked(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
+    return UnblockedRun(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
 
 
-def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | UnhealthySession:
+def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | UnhealthySession:
     sessions: list[SessionId] = []
     if at.session:
         session = find_session(app.reader, at.session)
@@ -198,38 +204,40 @@ def _gaps(app: App, at: GapsAsked) -> GapList | NoSuchSession | UnhealthySession
     return GapList(tuple(found))
 
 
-def _close_gap(app: App, at: OneGap, closing: GapClosing) -> Closed | NoSuchSession | NoSuchGap:
+def _close_gap(
+    app: App, at: GapParameters, body: GapCloseRequest
+) -> ClosedGap | NoSuchSession | NoSuchGap:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
-    done = user_actions.resolve_gap(app, session, GapId(at.gap), closing.how)
-    return done if isinstance(done, NoSuchGap) else Closed(session, done.gap)
+    done = user_actions.resolve_gap(app, session, GapId(at.gap), body.how)
+    return done if isinstance(done, NoSuchGap) else ClosedGap(session, done.gap)
 
 
-def _waiting(app: App, _: Nothing) -> Approvals:
-    return Approvals(tuple(approvals.list_pending(app)))
+def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
+    return ApprovalList(tuple(approvals.list_pending(app)))
 
 
 def _grant(
-    app: App, at: OneApproval, said: Granting
+    app: App, at: ApprovalParameters, body: GrantRequest
 ) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, ApprovalVerdict("granted", "user", said.reason))
+    return approvals.answer(app, at.approval, ApprovalVerdict("granted", "user", body.reason))
 
 
 def _deny(
-    app: App, at: OneApproval, said: Denying
+    app: App, at: ApprovalParameters, body: DenialRequest
 ) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, ApprovalVerdict("denied", "user", said.reason))
+    return approvals.answer(app, at.approval, ApprovalVerdict("denied", "user", body.reason))
 
 
 OPERATIONS = (
-    changing(
+    change_operation(
         "/runs",
         "startRun",
         "Start a workflow, and get its first step with the token that goes on",
         _start,
-        parameters=Nothing,
-        body=RunWanted,
+        parameters=NoParameters,
+        body=RunRequest,
         answer=Answer,
         codes=(
             "unknown_workflow",
@@ -242,80 +250,80 @@ OPERATIONS = (
         about="The same call within a minute, or with the same `requestId`, is answered with what"
         " the first one made. The run goes on over MCP, with the token.",
     ),
-    reading(
+    read_operation(
         "/runs/{run}",
         "showRun",
         "Show where a run stands, and its graph",
-        _shown,
-        parameters=OneRun,
-        answer=RunShown,
+        _show_run,
+        parameters=RunParameters,
+        answer=RunDetail,
         codes=("unknown_run", "session_unhealthy"),
     ),
-    changing(
+    change_operation(
         "/runs/{run}/preferences",
         "setPreferences",
         "Change how far the agent of a run goes alone, from its next step on",
         _set_preferences,
-        parameters=OneRun,
+        parameters=RunParameters,
         body=Wish,
         answer=Preferences,
         codes=("unknown_run",),
     ),
-    changing(
+    change_operation(
         "/runs/{run}/unblock",
         "unblockRun",
         "Let a run go on that waits after too many blocked attempts",
         _unblock,
-        parameters=OneRun,
-        answer=Unblocked,
+        parameters=RunParameters,
+        answer=UnblockedRun,
         codes=("unknown_run", "nothing_to_unblock"),
     ),
-    reading(
+    read_operation(
         "/gaps",
         "listGaps",
         "List what was knowingly left undone",
-        _gaps,
-        parameters=GapsAsked,
+        _list_gaps,
+        parameters=GapListParameters,
         answer=GapList,
         codes=("unknown_session", "session_unhealthy"),
     ),
-    changing(
+    change_operation(
         "/sessions/{session}/gaps/{gap}/resolve",
         "resolveGap",
         "Close a gap, saying how",
         _close_gap,
-        parameters=OneGap,
-        body=GapClosing,
-        answer=Closed,
+        parameters=GapParameters,
+        body=GapCloseRequest,
+        answer=ClosedGap,
         codes=("unknown_session", "unknown_gap"),
     ),
-    reading(
+    read_operation(
         "/approvals",
         "listApprovals",
         "List the approvals that wait for an answer, oldest first",
-        _waiting,
-        parameters=Nothing,
-        answer=Approvals,
+        _list_approvals,
+        parameters=NoParameters,
+        answer=ApprovalList,
         about="Those whose deadline has passed are decided by looking.",
         is_writing=True,
     ),
-    changing(
+    change_operation(
         "/approvals/{approval}/grant",
         "grantApproval",
         "Let the run go on",
         _grant,
-        parameters=OneApproval,
-        body=Granting,
+        parameters=ApprovalParameters,
+        body=GrantRequest,
         answer=ApprovalAnswer,
         codes=("unknown_approval", "approval_answered"),
     ),
-    changing(
+    change_operation(
         "/approvals/{approval}/deny",
         "denyApproval",
         "Send the run back to the step, saying why",
         _deny,
-        parameters=OneApproval,
-        body=Denying,
+        parameters=ApprovalParameters,
+        body=DenialRequest,
         answer=ApprovalAnswer,
         codes=("unknown_approval", "approval_answered"),
     ),

@@ -37,13 +37,13 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.node_panel import NodePanel
 from interlock.server.api.operation import (
     Body,
-    Download,
-    Nothing,
+    FileAnswer,
+    NoParameters,
     Parameters,
-    changing,
-    reading,
+    change_operation,
+    read_operation,
 )
-from interlock.server.http_refusals import Refused
+from interlock.server.http_refusals import HttpRefusal
 
 Session = Annotated[
     str,
@@ -64,7 +64,7 @@ else:
     Kind = Literal[KINDS]  # by their tags, so that a new event is known here at once
 
 
-class SessionsAsked(Parameters, frozen=True):
+class SessionListParameters(Parameters, frozen=True):
     q: Annotated[
         str,
         Meta(description="Words in the goal, the workflow or the newest notes.", max_length=500),
@@ -86,18 +86,18 @@ class SessionsAsked(Parameters, frozen=True):
     limit: Limit = 50
 
 
-class OneSession(Parameters, frozen=True):
+class SessionParameters(Parameters, frozen=True):
     session: Session
 
 
-class OneNode(OneSession, frozen=True):
+class NodeParameters(SessionParameters, frozen=True):
     node: Annotated[
         str,
         Meta(pattern=r"^node_[0-9a-f]{16}$(?!\n)", description="The whole id of a node."),
     ]
 
 
-class EventsAsked(OneSession, frozen=True):
+class EventListParameters(SessionParameters, frozen=True):
     before: Annotated[
         Position | UnsetType, Meta(description="Only events that come before this place.")
     ] = UNSET
@@ -105,25 +105,25 @@ class EventsAsked(OneSession, frozen=True):
     kind: Annotated[Kind | UnsetType, Meta(description="Only events of this kind.")] = UNSET
 
 
-class SessionShown(msgspec.Struct, frozen=True):
+class SessionDetail(msgspec.Struct, frozen=True):
     session: SessionId
     head: Head
     health: Health
 
 
-class ModeWanted(Body, frozen=True):
+class ModeRequest(Body, frozen=True):
     mode: Mode
     task: (
         Annotated[str, Meta(description="What the coding is for.", max_length=2_000)] | UnsetType
     ) = UNSET
 
 
-class Archived(msgspec.Struct, frozen=True, rename="camel"):
+class ArchiveState(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     is_archived: bool
 
 
-class Deleted(msgspec.Struct, frozen=True):
+class DeletedSession(msgspec.Struct, frozen=True):
     deleted: SessionId
     left: Annotated[
         tuple[str, ...],
@@ -131,14 +131,14 @@ class Deleted(msgspec.Struct, frozen=True):
     ]
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedSession(msgspec.Struct, frozen=True):
     session: SessionId
 
 
-S = TypeVar("S", bound=OneSession)
+S = TypeVar("S", bound=SessionParameters)
 
 
-def of_session(
+def with_session(
     look: Callable[[App, SessionId, S], object],
 ) -> Callable[[App, S], object]:
     """Look at the session that was asked for, if it is there and can be read."""
@@ -152,7 +152,7 @@ def of_session(
     return looked
 
 
-def _listed(app: App, at: SessionsAsked) -> SessionPage:
+def _list_sessions(app: App, at: SessionListParameters) -> SessionPage:
     wanted = SessionFilter(
         words=tuple(at.q.split())[:WORDS_MAX],
         statuses=(at.status,) if at.status else (),
@@ -163,61 +163,67 @@ def _listed(app: App, at: SessionsAsked) -> SessionPage:
     return session_page(app, wanted, after=at.after or "", limit=at.limit)
 
 
-def _shown(app: App, session: SessionId, _: OneSession) -> SessionShown:
+def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
     stream = app.reader.stream(session)
     assert stream is not None, "it was found in the same moment"
     assert stream.head is not None, "a stored stream has a head"
-    return SessionShown(session, stream.head, check_stream(app.reader, session))
+    return SessionDetail(session, stream.head, check_stream(app.reader, session))
 
 
-def _events(app: App, session: SessionId, at: EventsAsked) -> EventPage | UnhealthySession:
+def _list_events(
+    app: App, session: SessionId, at: EventListParameters
+) -> EventPage | UnhealthySession:
     before = None if at.before is UNSET else at.before
     kind = None if at.kind is UNSET else at.kind
     return event_pages.events(app, session, before=before, limit=at.limit, kind=kind)
 
 
-def _node(app: App, session: SessionId, at: OneNode) -> NodePanel | NoSuchNode:
+def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | NoSuchNode:
     viewed = session_views.view_session(app, session)
     assert isinstance(viewed, ViewedSession), "it was found in the same moment"
     return session_views.node(app, viewed, at.node, session_views.history(app, viewed))
 
 
-def _state(app: App, session: SessionId, _: OneSession) -> SessionState | SessionNotAttended:
+def _show_state(
+    app: App, session: SessionId, _: SessionParameters
+) -> SessionState | SessionNotAttended:
     return gated_sessions.state_of(app, session)
 
 
-def _exported(app: App, at: OneSession) -> Download | NoSuchSession | UnhealthySession:
+def _export_session(
+    app: App, at: SessionParameters
+) -> FileAnswer | NoSuchSession | UnhealthySession:
     found = bundle.export(app, at.session)
     if not isinstance(found, bundle.SessionExport):
         return found
-    return Download(f"{found.session}.json", found.document)
+    return FileAnswer(f"{found.session}.json", found.document)
 
 
-def _imported(app: App, _: Nothing, document: bytes) -> Imported | BundleBroken:
+def _import_session(app: App, _: NoParameters, document: bytes) -> ImportedSession | BundleBroken:
     session = bundle.import_as_new(app, document)
-    return session if isinstance(session, BundleBroken) else Imported(session)
+    return session if isinstance(session, BundleBroken) else ImportedSession(session)
 
 
-def _archive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
+def _archive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
     done = user_actions.set_archived(app, at.session, is_archived=True)
-    return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=True)
+    return done if isinstance(done, NoSuchSession) else ArchiveState(done, is_archived=True)
 
 
-def _unarchive(app: App, at: OneSession, _: None) -> Archived | NoSuchSession:
+def _unarchive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
     done = user_actions.set_archived(app, at.session, is_archived=False)
-    return done if isinstance(done, NoSuchSession) else Archived(done, is_archived=False)
+    return done if isinstance(done, NoSuchSession) else ArchiveState(done, is_archived=False)
 
 
-def _delete(app: App, at: OneSession, _: None) -> Deleted | NoSuchSession:
+def _delete(app: App, at: SessionParameters, _: None) -> DeletedSession | NoSuchSession:
     done = deletion.delete(app, at.session)
-    return done if isinstance(done, NoSuchSession) else Deleted(done.session, done.leftovers)
+    return done if isinstance(done, NoSuchSession) else DeletedSession(done.session, done.leftovers)
 
 
-def _cancel(app: App, at: OneSession, _: None) -> NoSuchSession | Refused:
+def _cancel(app: App, at: SessionParameters, _: None) -> NoSuchSession | HttpRefusal:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
-    return Refused(
+    return HttpRefusal(
         "not_unattended",
         f"Nothing works unattended in session `{session}`: there is nothing to cancel",
         f"DELETE cancels unattended work. `POST /api/v2/sessions/{session}/delete` removes the"
@@ -225,127 +231,127 @@ def _cancel(app: App, at: OneSession, _: None) -> NoSuchSession | Refused:
     )
 
 
-def _mode(app: App, at: OneSession, wanted: ModeWanted) -> SessionState | Refusal:
+def _change_mode(app: App, at: SessionParameters, body: ModeRequest) -> SessionState | Refusal:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
-    task = None if wanted.task is UNSET else wanted.task
-    return gated_sessions.change_mode(app, session, wanted.mode, by="user", task=task)
+    task = None if body.task is UNSET else body.task
+    return gated_sessions.change_mode(app, session, body.mode, by="user", task=task)
 
 
 OPERATIONS = (
-    reading(
+    read_operation(
         "/sessions",
         "listSessions",
         "List sessions, newest first",
-        _listed,
-        parameters=SessionsAsked,
+        _list_sessions,
+        parameters=SessionListParameters,
         answer=SessionPage,
     ),
-    reading(
+    read_operation(
         "/sessions/{session}",
         "showSession",
         "Show where a session stands, and whether what is recorded of it is sound",
-        of_session(_shown),
-        parameters=OneSession,
-        answer=SessionShown,
+        with_session(_show_session),
+        parameters=SessionParameters,
+        answer=SessionDetail,
         codes=("unknown_session",),
         about="Walks the whole chain of its events: half a second for twenty thousand.",
     ),
-    changing(
+    change_operation(
         "/sessions/{session}",
         "cancelSession",
         "Cancel the unattended work of a session",
         _cancel,
-        parameters=OneSession,
+        parameters=SessionParameters,
         answer=None,
         codes=("unknown_session", "not_unattended"),
         about="Removes nothing: that is `deleteSession`.",
         method="DELETE",
     ),
-    reading(
+    read_operation(
         "/sessions/{session}/events",
         "listEvents",
         "List the events of a session, newest first",
-        of_session(_events),
-        parameters=EventsAsked,
+        with_session(_list_events),
+        parameters=EventListParameters,
         answer=EventPage,
         codes=("unknown_session", "session_unhealthy"),
     ),
-    reading(
+    read_operation(
         "/sessions/{session}/nodes/{node}",
         "showNode",
         "Show a node: what the agent was given there, and what it handed in",
-        of_session(_node),
-        parameters=OneNode,
+        with_session(_show_node),
+        parameters=NodeParameters,
         answer=NodePanel,
         codes=("unknown_session", "unknown_node", "session_unhealthy"),
     ),
-    reading(
+    read_operation(
         "/sessions/{session}/state",
         "showState",
         "Show the state of a session that a gate watches over",
-        of_session(_state),
-        parameters=OneSession,
+        with_session(_show_state),
+        parameters=SessionParameters,
         answer=SessionState,
         codes=("unknown_session", "session_unhealthy"),
     ),
-    reading(
+    read_operation(
         "/sessions/{session}/export",
         "exportSession",
         "Export a session as one document that can be imported elsewhere",
-        _exported,
-        parameters=OneSession,
+        _export_session,
+        parameters=SessionParameters,
         answer=bytes,
         codes=("unknown_session", "session_unhealthy"),
         about="It has everything that was recorded, secrets that somebody typed included.",
     ),
-    changing(
+    change_operation(
         "/import",
         "importSession",
         "Take in an exported session as a new one",
-        _imported,
-        parameters=Nothing,
+        _import_session,
+        parameters=NoParameters,
         body=bytes,
-        answer=Imported,
+        answer=ImportedSession,
         codes=("bundle_broken",),
         about="The body is what `exportSession` answered, byte for byte.",
     ),
-    changing(
+    change_operation(
         "/sessions/{session}/archive",
         "archiveSession",
         "Leave a session out of lists and of resuming, without losing it",
         _archive,
-        parameters=OneSession,
-        answer=Archived,
+        parameters=SessionParameters,
+        answer=ArchiveState,
         codes=("unknown_session",),
     ),
-    changing(
+    change_operation(
         "/sessions/{session}/unarchive",
         "unarchiveSession",
         "Bring an archived session back",
         _unarchive,
-        parameters=OneSession,
-        answer=Archived,
+        parameters=SessionParameters,
+        answer=ArchiveState,
         codes=("unknown_session",),
     ),
-    changing(
+    change_operation(
         "/sessions/{session}/delete",
         "deleteSession",
         "Delete a session with everything that only it holds",
         _delete,
-        parameters=OneSession,
-        answer=Deleted,
+        parameters=SessionParameters,
+        answer=DeletedSession,
         codes=("unknown_session",),
         about="There is no way back.",
     ),
-    changing(
+    change_operation(
         "/sessions/{session}/mode",
         "changeMode",
         "Change what the agent of a session may do",
-        _mode,
-        parameters=OneSession,
-        body=ModeWanted,
+        _change_mode,
+        parameters=SessionParameters,
+        body=ModeRequest,
         answer=SessionState,
         codes=("unknown_session", "settings_broken"),
         about="Only of a session that a gate watches over.",

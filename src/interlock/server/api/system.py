@@ -9,10 +9,10 @@ from interlock import __version__
 from interlock.app.context import App
 from interlock.app.sessions import lookup
 from interlock.app.sessions.lookup import Stats
-from interlock.server.api.operation import Nothing, Operation, Parameters, reading
+from interlock.server.api.operation import NoParameters, Operation, Parameters, read_operation
 from interlock.server.api.sessions import Position, Session
 
-LIVE = "listen"
+LIVE_OPERATION = "listen"
 
 
 class ServerHealth(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class ServerHealth(msgspec.Struct, frozen=True):
     """Of the newest event in the store; `listen` counts on from it."""
 
 
-class Listening(Parameters, frozen=True):
+class ListenParameters(Parameters, frozen=True):
     session: Annotated[Session | UnsetType, Meta(description="Only of this session.")] = UNSET
     since: Annotated[
         Position | UnsetType,
@@ -33,43 +33,43 @@ class Listening(Parameters, frozen=True):
     ] = UNSET
 
 
-def _health(app: App, _: Nothing) -> ServerHealth:
+def _health(app: App, _: NoParameters) -> ServerHealth:
     return ServerHealth("ready", __version__, app.reader.position())
 
 
-def _stats(app: App, _: Nothing) -> Stats:
+def _stats(app: App, _: NoParameters) -> Stats:
     return lookup.stats(app)
 
 
-def _listen(_app: App, _at: Listening, _body: None) -> None:
+def _listen(_app: App, _at: ListenParameters, _body: None) -> None:
     raise AssertionError("a stream is no answer: the route hands it to `live`")
 
 
 OPERATIONS = (
-    reading(
+    read_operation(
         "/health",
         "showHealth",
         "Say whether the server can answer",
         _health,
-        parameters=Nothing,
+        parameters=NoParameters,
         answer=ServerHealth,
     ),
-    reading(
+    read_operation(
         "/stats",
         "showStats",
         "Show what the store holds",
         _stats,
-        parameters=Nothing,
+        parameters=NoParameters,
         answer=Stats,
     ),
     Operation(
-        LIVE,
+        LIVE_OPERATION,
         "GET",
         "/live",
         "Be told that something has changed, as server-sent events",
         _listen,
         str,
-        Listening,
+        ListenParameters,
         about="An event `changed` has the position of the newest event as `id` and as `data`."
         " Whoever is told asks again for what it shows. At most two are sent in a second; a comment"
         " after twenty quiet ones.",

@@ -23,7 +23,13 @@ from interlock.core.workflow import outline
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.outline import Preview
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
-from interlock.server.api.operation import Body, Nothing, Parameters, changing, reading
+from interlock.server.api.operation import (
+    Body,
+    NoParameters,
+    Parameters,
+    change_operation,
+    read_operation,
+)
 from interlock.server.api.runs import Workspace
 
 Project = Annotated[
@@ -35,13 +41,13 @@ Project = Annotated[
 ]
 
 
-class WorkflowsAsked(Parameters, frozen=True):
+class WorkflowListParameters(Parameters, frozen=True):
     workspace: Project = UNSET
     q: Annotated[str, Meta(description="Words in the id, name and description.")] = ""
     tag: Annotated[str, Meta(description="Only workflows with this tag.")] = ""
 
 
-class OneWorkflow(Parameters, frozen=True):
+class WorkflowParameters(Parameters, frozen=True):
     workflow: Annotated[
         str,
         Meta(
@@ -53,7 +59,7 @@ class OneWorkflow(Parameters, frozen=True):
     workspace: Project = UNSET
 
 
-class Placed(msgspec.Struct, frozen=True):
+class WorkflowLocation(msgspec.Struct, frozen=True):
     origin: str
     """`bundled`, `user`, `project`, or `source NAME`."""
     path: str
@@ -66,16 +72,16 @@ class ListedWorkflow(msgspec.Struct, frozen=True, rename="camel"):
     version: str
     kind: Literal["workflow", "routine"]
     hash: WorkflowHash
-    place: Placed
+    place: WorkflowLocation
     step_count: int
     tags: tuple[str, ...]
     warnings: tuple[Problem, ...]
-    shadows: tuple[Placed, ...]
+    shadows: tuple[WorkflowLocation, ...]
     """Files with the same id that count less."""
 
 
 class BrokenWorkflow(msgspec.Struct, frozen=True):
-    place: Placed
+    place: WorkflowLocation
     problems: tuple[Problem, ...]
 
 
@@ -86,19 +92,19 @@ class Workflows(msgspec.Struct, frozen=True):
     """How many workflows carry each tag, before any filter."""
 
 
-class WorkflowShown(msgspec.Struct, frozen=True):
+class WorkflowDetail(msgspec.Struct, frozen=True):
     workflow: ListedWorkflow
     steps: tuple[Preview, ...]
     """As an agent would see them on its first pass."""
     compiled: CompiledWorkflow
 
 
-class SourceSent(Body, frozen=True):
+class SourceCheckRequest(Body, frozen=True):
     source: Annotated[str, Meta(description="A workflow file, as text.")]
     workspace: Project = UNSET
 
 
-class Checked(msgspec.Struct, frozen=True, rename="camel"):
+class WorkflowCheck(msgspec.Struct, frozen=True, rename="camel"):
     is_valid: bool
     hash: WorkflowHash | None
     """What a run of it would be pinned to."""
@@ -106,21 +112,25 @@ class Checked(msgspec.Struct, frozen=True, rename="camel"):
     """Warnings too, which do not keep it from running."""
 
 
-def _listed(app: App, at: WorkflowsAsked) -> Workflows | Explanation:
-    workspace = _project(app, at.workspace)
+def _list_workflows(app: App, at: WorkflowListParameters) -> Workflows | Explanation:
+    workspace = _known_project(app, at.workspace)
     if isinstance(workspace, Explanation):
         return workspace
     tags = (at.tag,) if at.tag else ()
     listing = list_workflows(app, workspace, tags=tags, query=at.q)
     return Workflows(
-        tuple(_described(entry) for entry in listing.entries),
-        tuple(BrokenWorkflow(_placed(file.place), file.problems) for file in listing.broken),
+        tuple(_listed_workflow(entry) for entry in listing.entries),
+        tuple(
+            BrokenWorkflow(_workflow_location(file.place), file.problems) for file in listing.broken
+        ),
         listing.tags,
     )
 
 
-def _shown(app: App, at: OneWorkflow) -> WorkflowShown | NoSuchWorkflow | Explanation:
-    workspace = _project(app, at.workspace)
+def _show_workflow(
+    app: App, at: WorkflowParameters
+) -> WorkflowDetail | NoSuchWorkflow | Explanation:
+    workspace = _known_project(app, at.workspace)
     if isinstance(workspace, Explanation):
         return workspace
     entry = find_workflow(app, workspace, WorkflowId(at.workflow))
@@ -128,34 +138,36 @@ def _shown(app: App, at: OneWorkflow) -> WorkflowShown | NoSuchWorkflow | Explan
         return entry
     compiled = entry.pinned.workflow
     steps = outline.preview(compiled, {"goal": "<the goal>"}, Preferences())
-    return WorkflowShown(_described(entry), tuple(steps), compiled)
+    return WorkflowDetail(_listed_workflow(entry), tuple(steps), compiled)
 
 
-def _checked(app: App, _: Nothing, sent: SourceSent) -> Checked | Explanation:
-    workspace = _project(app, sent.workspace)
+def _validate_workflow(
+    app: App, _: NoParameters, body: SourceCheckRequest
+) -> WorkflowCheck | Explanation:
+    workspace = _known_project(app, body.workspace)
     if isinstance(workspace, Explanation):
         return workspace
-    found = check_content(app, workspace, sent.source.encode())
+    found = check_content(app, workspace, body.source.encode())
     if isinstance(found, InvalidWorkflow):
-        return Checked(is_valid=False, hash=None, problems=found.problems)
-    return Checked(is_valid=True, hash=found.pinned.hash, problems=found.warnings)
+        return WorkflowCheck(is_valid=False, hash=None, problems=found.problems)
+    return WorkflowCheck(is_valid=True, hash=found.pinned.hash, problems=found.warnings)
 
 
-def _project(app: App, asked: str | UnsetType) -> Path | Explanation:
+def _known_project(app: App, directory: str | UnsetType) -> Path | Explanation:
     """The directory that was asked for, if we know it. No request makes us read another one."""
-    if asked is UNSET:
+    if directory is UNSET:
         return app.home  # which is no project
-    if is_workspace(app, asked):
-        return Path(asked)
+    if is_workspace(app, directory):
+        return Path(directory)
     return Explanation(
         "invalid_arguments",
-        f"`workspace`: no session was ever recorded in `{asked}`",
+        f"`workspace`: no session was ever recorded in `{directory}`",
         "`GET /api/v2/sessions` shows where sessions were recorded. Leave it out for the workflows"
         " that can be started everywhere.",
     )
 
 
-def _described(entry: CatalogueEntry) -> ListedWorkflow:
+def _listed_workflow(entry: CatalogueEntry) -> ListedWorkflow:
     found = entry.workflow
     return ListedWorkflow(
         id=found.id,
@@ -164,45 +176,45 @@ def _described(entry: CatalogueEntry) -> ListedWorkflow:
         version=found.version,
         kind=found.kind,
         hash=entry.pinned.hash,
-        place=_placed(entry.place),
+        place=_workflow_location(entry.place),
         step_count=entry.pinned.workflow.step_count,
         tags=found.tags,
         warnings=entry.warnings,
-        shadows=tuple(_placed(hidden) for hidden in entry.shadows),
+        shadows=tuple(_workflow_location(hidden) for hidden in entry.shadows),
     )
 
 
-def _placed(place: CatalogueLocation) -> Placed:
-    return Placed(place.origin, str(place.path))
+def _workflow_location(place: CatalogueLocation) -> WorkflowLocation:
+    return WorkflowLocation(place.origin, str(place.path))
 
 
 OPERATIONS = (
-    reading(
+    read_operation(
         "/workflows",
         "listWorkflows",
         "List the workflows that can be started, and the files that are not valid",
-        _listed,
-        parameters=WorkflowsAsked,
+        _list_workflows,
+        parameters=WorkflowListParameters,
         answer=Workflows,
         codes=("settings_broken",),
     ),
-    reading(
+    read_operation(
         "/workflows/{workflow}",
         "showWorkflow",
         "Show what a workflow asks for, step by step, and what it compiles to",
-        _shown,
-        parameters=OneWorkflow,
-        answer=WorkflowShown,
+        _show_workflow,
+        parameters=WorkflowParameters,
+        answer=WorkflowDetail,
         codes=("unknown_workflow", "settings_broken"),
     ),
-    changing(
+    change_operation(
         "/validate",
         "validateWorkflow",
         "Check the source of a workflow; nothing is stored",
-        _checked,
-        parameters=Nothing,
-        body=SourceSent,
-        answer=Checked,
+        _validate_workflow,
+        parameters=NoParameters,
+        body=SourceCheckRequest,
+        answer=WorkflowCheck,
         codes=("settings_broken",),
         is_writing=False,
     ),

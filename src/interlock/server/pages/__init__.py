@@ -3,7 +3,7 @@
 from starlette.routing import Route
 
 from interlock.app.runs.approvals import count_pending as approvals_waiting
-from interlock.server.console import Console, Nav
+from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
     absent,
     approvals,
@@ -21,16 +21,16 @@ from interlock.server.pages import (
 )
 
 NAV = (
-    Nav("Sessions", "/sessions", "s", "list"),
-    Nav("Live", "/live-work", "l", "pulse"),
-    Nav("Approvals", "/approvals", "a", "check", approvals_waiting),
-    Nav("Board", "/board", "b", "board"),
-    Nav("Notes", "/notes", "n", "note"),
-    Nav("Workflows", "/workflows", "w", "flow"),
-    Nav("Triggers", "/triggers", "t", "bolt"),
-    Nav("Jobs", "/jobs", "j", "gear"),
-    Nav("Import", "/import", "i", "box"),
-    Nav("Settings", "/settings", "h", "dial"),
+    NavItem("Sessions", "/sessions", "s", "list"),
+    NavItem("Live", "/live-work", "l", "pulse"),
+    NavItem("Approvals", "/approvals", "a", "check", approvals_waiting),
+    NavItem("Board", "/board", "b", "board"),
+    NavItem("Notes", "/notes", "n", "note"),
+    NavItem("Workflows", "/workflows", "w", "flow"),
+    NavItem("Triggers", "/triggers", "t", "bolt"),
+    NavItem("Jobs", "/jobs", "j", "gear"),
+    NavItem("Import", "/import", "i", "box"),
+    NavItem("Settings", "/settings", "h", "dial"),
 )
 
 

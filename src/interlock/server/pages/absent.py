@@ -5,10 +5,10 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 
 
-class Absent(msgspec.Struct, frozen=True):
+class AbsentFeature(msgspec.Struct, frozen=True):
     path: str
     name: str
     is_so: str
@@ -20,8 +20,8 @@ class Absent(msgspec.Struct, frozen=True):
     command: str = ""
 
 
-ABSENT = (
-    Absent(
+ABSENT_FEATURES = (
+    AbsentFeature(
         "/live-work",
         "Live",
         "Nothing runs unattended",
@@ -30,7 +30,7 @@ ABSENT = (
         "/sessions?status=open",
         "Open sessions",
     ),
-    Absent(
+    AbsentFeature(
         "/board",
         "Board",
         "Agents do not tell each other what they hold",
@@ -41,7 +41,7 @@ ABSENT = (
         "Sessions",
         "git worktree add ../NAME -b NAME",
     ),
-    Absent(
+    AbsentFeature(
         "/triggers",
         "Triggers",
         "Nothing starts a workflow by itself",
@@ -51,7 +51,7 @@ ABSENT = (
         "Workflows",
         "interlock workflow list",
     ),
-    Absent(
+    AbsentFeature(
         "/jobs",
         "Jobs",
         "No work goes on in the background",
@@ -64,8 +64,8 @@ ABSENT = (
 
 
 def routes(console: Console) -> list[Route]:
-    return [console.page(absent.path, partial(_shown, absent)) for absent in ABSENT]
+    return [console.page(absent.path, partial(_absent_page, absent)) for absent in ABSENT_FEATURES]
 
 
-def _shown(absent: Absent, _: Asked) -> Shown:
-    return Shown("absent.html", absent.name, {"absent": absent})
+def _absent_page(absent: AbsentFeature, _: PageRequest) -> Page:
+    return Page("absent.html", absent.name, {"absent": absent})

@@ -8,16 +8,16 @@ from interlock.app.explanation import Explanation
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
-from interlock.server.console import Asked, Console, GoTo, Shown
+from interlock.server.console import Console, Page, PageRedirect, PageRequest
 
 
-class Card(msgspec.Struct, frozen=True):
+class ApprovalCard(msgspec.Struct, frozen=True):
     waiting: PendingApproval
     shown: str
     """Signs all of the card: the answer must be to this."""
 
 
-class Again(msgspec.Struct, frozen=True):
+class AnswerRetry(msgspec.Struct, frozen=True):
     """Why a card is shown once more, instead of being answered."""
 
     approval: str
@@ -33,18 +33,18 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def approvals(asked: Asked) -> Shown:
-    return _shown(asked, None)
+def approvals(asked: PageRequest) -> Page:
+    return _approvals_page(asked, None)
 
 
-def answer(asked: Asked) -> GoTo | Shown | Explanation:
+def answer(asked: PageRequest) -> PageRedirect | Page | Explanation:
     found = use.find_approval(asked.app, asked.word("session"), asked.params["approval"])
     if not isinstance(found, PendingApproval):
         return explain(found)
     reason, verdict = asked.word("reason").strip(), asked.word("verdict")
     if not asked.secret.is_content_signature(asked.word("shown"), "approval", _content(found)):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
-        return _shown(asked, Again(found.approval, why, reason), status=409)
+        return _approvals_page(asked, AnswerRetry(found.approval, why, reason), status=409)
     match verdict:
         case "granted":
             done = use.answer(asked.app, found.approval, ApprovalVerdict("granted", "user", reason))
@@ -52,21 +52,24 @@ def answer(asked: Asked) -> GoTo | Shown | Explanation:
             done = use.answer(asked.app, found.approval, ApprovalVerdict("denied", "user", reason))
         case "denied":
             why = "Say why, so that the agent knows what to do differently. Nothing was answered."
-            return _shown(asked, Again(found.approval, why, ""), status=400)
+            return _approvals_page(asked, AnswerRetry(found.approval, why, ""), status=400)
         case _:
             why = "Choose one of the buttons. Nothing was answered."
-            return _shown(asked, Again(found.approval, why, reason), status=400)
-    return GoTo("/approvals", verdict) if isinstance(done, ApprovalAnswer) else explain(done)
+            return _approvals_page(asked, AnswerRetry(found.approval, why, reason), status=400)
+    return (
+        PageRedirect("/approvals", verdict) if isinstance(done, ApprovalAnswer) else explain(done)
+    )
 
 
-def _shown(asked: Asked, again: Again | None, *, status: int = 200) -> Shown:
+def _approvals_page(asked: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
     waiting = use.list_pending(asked.app)
     cards = [
-        Card(one, asked.secret.content_signature("approval", _content(one))) for one in waiting
+        ApprovalCard(one, asked.secret.content_signature("approval", _content(one)))
+        for one in waiting
     ]
     facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
     # What came of a form is not asked for again by itself: it would be another request.
-    return Shown("approvals.html", "Approvals", facts, live=None if again else "", status=status)
+    return Page("approvals.html", "Approvals", facts, live=None if again else "", status=status)
 
 
 def _content(one: PendingApproval) -> str:

@@ -11,55 +11,57 @@ from interlock.app.explanation import Explanation
 from interlock.app.refusals import BundleBroken
 from interlock.app.sessions import bundle as use
 from interlock.app.sessions.bundle import ImportPreview, SessionExport
-from interlock.server.console import Asked, Console, Download, GoTo, Shown
+from interlock.server.console import Console, Download, Page, PageRedirect, PageRequest
 from interlock.server.guard import BODY_BYTES_MAX
 from interlock.server.http_refusals import status_of
 
-KEPT_MAX = 4
-KEPT_BYTES_MAX = 2 * BODY_BYTES_MAX
-KEPT_MS = 15 * 60_000
+SHELF_BUNDLES_MAX = 4
+SHELF_BYTES_MAX = 2 * BODY_BYTES_MAX
+SHELF_MS = 15 * 60_000
 SUSPECTS_MAX = 100  # that are listed; all of them are counted
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _ShelvedBundle(msgspec.Struct, frozen=True):
     document: bytes
     until_ms: int
 
 
-class Shelf:
+class BundleShelf:
     """Bundles that were looked at and not yet imported: few, for minutes, in memory only.
 
     Only the thread that writes comes here.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._bundles: dict[str, _ShelvedBundle] = {}
 
     def put(self, document: bytes, *, now_ms: int) -> str:
         """The name under which it can be taken; the oldest make room."""
         self._tidy(now_ms)
         name = hashlib.sha256(document).hexdigest()
-        self._kept.pop(name, None)
-        self._kept[name] = _Kept(document, now_ms + KEPT_MS)
-        while len(self._kept) > KEPT_MAX or self._size() > KEPT_BYTES_MAX:
-            del self._kept[next(iter(self._kept))]
+        self._bundles.pop(name, None)
+        self._bundles[name] = _ShelvedBundle(document, now_ms + SHELF_MS)
+        while len(self._bundles) > SHELF_BUNDLES_MAX or self._size() > SHELF_BYTES_MAX:
+            del self._bundles[next(iter(self._bundles))]
         return name
 
     def take(self, name: str, *, now_ms: int) -> bytes | None:
         """It can be taken once, so that a second click does not import it again."""
         self._tidy(now_ms)
-        found = self._kept.pop(name, None)
+        found = self._bundles.pop(name, None)
         return found.document if found else None
 
     def _tidy(self, now_ms: int) -> None:
-        self._kept = {name: kept for name, kept in self._kept.items() if now_ms < kept.until_ms}
+        self._bundles = {
+            name: kept for name, kept in self._bundles.items() if now_ms < kept.until_ms
+        }
 
     def _size(self) -> int:
-        return sum(len(kept.document) for kept in self._kept.values())
+        return sum(len(kept.document) for kept in self._bundles.values())
 
 
 def routes(console: Console) -> list[Route]:
-    shelf = Shelf()
+    shelf = BundleShelf()
     return [
         console.page("/import", choose),
         console.action("/import", partial(check, shelf)),
@@ -69,36 +71,36 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def choose(_: Asked) -> Shown:
+def choose(_: PageRequest) -> Page:
     return _page()
 
 
-def check(shelf: Shelf, asked: Asked) -> Shown:
+def check(shelf: BundleShelf, asked: PageRequest) -> Page:
     """Look at what was sent. Nothing is recorded yet."""
     document = asked.form.get("bundle")
     if not isinstance(document, bytes) or not document:
         hint = "Choose a file that was made by an export."
-        return _refused(Explanation("invalid_arguments", "No file was sent", hint))
+        return _refusal_page(Explanation("invalid_arguments", "No file was sent", hint))
     checked = use.preview_import(document)
     if isinstance(checked, BundleBroken):
-        return _refused(explain(checked))
+        return _refusal_page(explain(checked))
     name = shelf.put(document, now_ms=asked.app.clock.now_ms())
     return _page(checked=checked, name=name, size=len(document))
 
 
-def import_as_new(shelf: Shelf, asked: Asked) -> GoTo | Shown:
+def import_as_new(shelf: BundleShelf, asked: PageRequest) -> PageRedirect | Page:
     document = shelf.take(asked.params["name"], now_ms=asked.app.clock.now_ms())
     if document is None:
         error = "This bundle is not at hand any more: it was imported, or looked at too long ago"
         hint = "Nothing was imported just now. Look among the sessions, or choose the file again."
-        return _refused(Explanation("bundle_broken", error, hint))
+        return _refusal_page(Explanation("bundle_broken", error, hint))
     session = use.import_as_new(asked.app, document)
     if isinstance(session, BundleBroken):
-        return _refused(explain(session))
-    return GoTo(f"/sessions/{session}", "imported")
+        return _refusal_page(explain(session))
+    return PageRedirect(f"/sessions/{session}", "imported")
 
 
-def export(asked: Asked) -> Shown | Explanation:
+def export(asked: PageRequest) -> Page | Explanation:
     exported = use.export(asked.app, asked.params["session"])
     if not isinstance(exported, SessionExport):
         return explain(exported)
@@ -109,17 +111,17 @@ def export(asked: Asked) -> Shown | Explanation:
         "suspects": exported.suspects,
         "suspects_max": SUSPECTS_MAX,
     }
-    return Shown("export.html", f"Export {exported.session}", facts)
+    return Page("export.html", f"Export {exported.session}", facts)
 
 
-def download(asked: Asked) -> Download | Explanation:
+def download(asked: PageRequest) -> Download | Explanation:
     exported = use.export(asked.app, asked.params["session"])
     if not isinstance(exported, SessionExport):
         return explain(exported)
     return Download(f"{exported.session}.json", exported.document)
 
 
-def _refused(why: Explanation) -> Shown:
+def _refusal_page(why: Explanation) -> Page:
     return _page(refused=why, status=status_of(why.code))
 
 
@@ -130,7 +132,7 @@ def _page(
     size: int = 0,
     refused: Explanation | None = None,
     status: int = 200,
-) -> Shown:
+) -> Page:
     facts = {
         "checked": checked,
         "name": name,
@@ -138,6 +140,6 @@ def _page(
         "refused": refused,
         "bytes_max": BODY_BYTES_MAX,
         "suspects_max": SUSPECTS_MAX,
-        "kept_minutes": KEPT_MS // 60_000,
+        "kept_minutes": SHELF_MS // 60_000,
     }
-    return Shown("import.html", "Import", facts, status=status)
+    return Page("import.html", "Import", facts, status=status)

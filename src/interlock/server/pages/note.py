@@ -20,7 +20,7 @@ from interlock.core.views.neighbourhood import (
     neighbourhood,
     svg_curve,
 )
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, ROW_PX
 from interlock.server.http_refusals import status_of
 from interlock.server.markdown import is_too_long, note_markdown
@@ -28,8 +28,8 @@ from interlock.server.pages.notes import (
     STATUSES,
     note_address,
     notes_address,
+    open_project_notes,
     page_number,
-    seen_notes,
 )
 
 DEPTH_MAX = 2
@@ -44,9 +44,9 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/notes/note", note)]
 
 
-def note(asked: Asked) -> Shown:
+def note(asked: PageRequest) -> Page:
     project, path = asked.word("in"), asked.word("path")
-    seen = seen_notes(asked, project)
+    seen = open_project_notes(asked, project)
     if isinstance(seen.notes, Explanation):
         return _problem(project, seen.notes, seen.stream)
     depth = DEPTH_MAX if asked.word("depth") == str(DEPTH_MAX) else 1
@@ -71,11 +71,13 @@ def note(asked: Asked) -> Shown:
         "note_at": partial(note_address, project),
         "folders": _folders(path),
     }
-    facts |= _text(found, asked, project) if is_text else _laid_out(found, project, depth)
-    return Shown("note.html", found.note.title, facts, stream=seen.stream)
+    facts |= (
+        _text(found, asked, project) if is_text else _rendered_note_facts(found, project, depth)
+    )
+    return Page("note.html", found.note.title, facts, stream=seen.stream)
 
 
-def _problem(project: str, problem: Explanation, stream: str) -> Shown:
+def _problem(project: str, problem: Explanation, stream: str) -> Page:
     """With a way on: a note may have been moved, or come back with the next checkout."""
     facts = {
         "project": project,
@@ -85,10 +87,10 @@ def _problem(project: str, problem: Explanation, stream: str) -> Shown:
         "is_note": problem.code in ("unknown_note", "several_notes"),
     }
     status = status_of(problem.code)
-    return Shown("note_missing.html", problem.error, facts, stream=stream, status=status)
+    return Page("note_missing.html", problem.error, facts, stream=stream, status=status)
 
 
-def _text(found: NoteInspection, asked: Asked, project: str) -> dict[str, Any]:
+def _text(found: NoteInspection, asked: PageRequest, project: str) -> dict[str, Any]:
     """The file as it is, a page at a time."""
     pages = pages_of(found.text)
     page = min(page_number(asked), len(pages))
@@ -105,7 +107,7 @@ def _text(found: NoteInspection, asked: Asked, project: str) -> dict[str, Any]:
     }
 
 
-def _laid_out(found: NoteInspection, project: str, depth: int) -> dict[str, Any]:
+def _rendered_note_facts(found: NoteInspection, project: str, depth: int) -> dict[str, Any]:
     links = {
         name: note_address(project, path) if path else ""
         for name, path in found.paths_by_link_target.items()
@@ -157,14 +159,14 @@ def _drawing(around: NoteGraph, middle: str, depth: int) -> Drawing | None:
     return Drawing(
         laid.names,
         {note.path: note for note in around.notes},
-        tuple(_drawn(line, middle) for line in laid.lines),
+        tuple(_draw_line(line, middle) for line in laid.lines),
         laid.width * LANE_PX,
         laid.height * ROW_PX,
         around.left_out + len(hidden) + around.unwritten_left_out,
     )
 
 
-def _drawn(line: LinkLine, middle: str) -> DrawnLine:
+def _draw_line(line: LinkLine, middle: str) -> DrawnLine:
     drawn = DrawnLine(
         svg_curve(line, lane_px=LANE_PX, row_px=ROW_PX),
         bool(line.back),

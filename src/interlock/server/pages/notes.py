@@ -15,7 +15,7 @@ from interlock.app.notes.projects import known_project, known_projects, newest_p
 from interlock.app.notes.search import NoteFilter, NoteQuery
 from interlock.core.notes import fts_query
 from interlock.core.notes.note import NoteStatus
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 from interlock.server.http_refusals import status_of
 
 PER_PAGE = 50
@@ -37,7 +37,7 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/notes", notes)]
 
 
-def notes(asked: Asked) -> Shown:
+def notes(asked: PageRequest) -> Page:
     projects = known_projects(asked.app)
     project = asked.word("in") or newest_project(asked.app, projects)
     facts: dict[str, Any] = {
@@ -49,13 +49,13 @@ def notes(asked: Asked) -> Shown:
         "statuses": STATUSES,
         "tags_shown": TAGS_SHOWN,
         "is_filtered": any(asked.word(name) for name in FILTERS),
-        "to": _Address(asked, project),
+        "to": _NotesPageLink(asked, project),
         "note_at": partial(note_address, project),
         "parts": partial(fts_query.split_at_matches, query=asked.word("q")),
     }
     if not project:
-        return Shown("notes.html", "Notes", facts)
-    seen = seen_notes(asked, project)
+        return Page("notes.html", "Notes", facts)
+    seen = open_project_notes(asked, project)
     if isinstance(seen.notes, Explanation):
         return _problem(facts, seen.notes, seen.stream)
     page = page_number(asked)
@@ -68,27 +68,27 @@ def notes(asked: Asked) -> Shown:
         "page": page,
         "why": asked.word("explain") == "yes",
     }
-    return Shown("notes.html", "Notes", facts, stream=seen.stream)
+    return Page("notes.html", "Notes", facts, stream=seen.stream)
 
 
-class SeenNotes(NamedTuple):
+class ProjectNotes(NamedTuple):
     notes: OpenedNotes | Explanation
     stream: str
     """What tells the page of changes since now; empty where it may not look."""
 
 
-def seen_notes(asked: Asked, project: str) -> SeenNotes:
+def open_project_notes(asked: PageRequest, project: str) -> ProjectNotes:
     """The notes of a project. An address cannot name just any directory."""
     known = known_project(asked.app, project)
     if isinstance(known, Explanation):
-        return SeenNotes(known, "")
+        return ProjectNotes(known, "")
     found = open_notes(asked.app, known)
     if isinstance(found, OpenedNotes):
         found.refresh(asked.app, seconds_max=READ_SECONDS_MAX)
     # Before anything is read: what changes while the page is made is told to it.
     state = notes_state(asked.app, known)
     stream = f"/live/notes?{urlencode({'in': project, 'since': state})}"
-    return SeenNotes(
+    return ProjectNotes(
         found if isinstance(found, OpenedNotes) else explain_note_refusal(found), stream
     )
 
@@ -101,10 +101,10 @@ def notes_address(project: str, **more: str) -> str:
     return f"/notes?{urlencode({'in': project, **more}, errors='replace')}"
 
 
-class _Address:
+class _NotesPageLink:
     """This page with other filters, and always with its project: the newest may be another soon."""
 
-    def __init__(self, asked: Asked, project: str) -> None:
+    def __init__(self, asked: PageRequest, project: str) -> None:
         names = (*FILTERS, "explain")
         self._kept = {name: asked.word(name) for name in names if asked.word(name)}
         self._project = project
@@ -114,13 +114,13 @@ class _Address:
         return notes_address(self._project, **{k: v for k, v in whole.items() if v})
 
 
-def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Shown:
+def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Page:
     """What is wrong, on a page on which another project can be chosen."""
     status = status_of(problem.code)
-    return Shown("notes.html", "Notes", facts | {"problem": problem}, stream=stream, status=status)
+    return Page("notes.html", "Notes", facts | {"problem": problem}, stream=stream, status=status)
 
 
-def _search(asked: Asked, page: int) -> NoteQuery:
+def _search(asked: PageRequest, page: int) -> NoteQuery:
     type_, tag, status = asked.word("type"), asked.word("tag"), asked.word("status")
     folder = asked.word("folder").strip("/")
     wanted = NoteFilter(
@@ -133,7 +133,7 @@ def _search(asked: Asked, page: int) -> NoteQuery:
     return NoteQuery(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
 
 
-def page_number(asked: Asked) -> int:
+def page_number(asked: PageRequest) -> int:
     """Which page is asked for, from 1; the first where that is no number."""
     text = asked.word("page")
     is_number = text.isascii() and text.isdigit() and len(text) < 6  # noqa: PLR2004

@@ -20,7 +20,7 @@ from interlock.core.session.events import Envelope
 from interlock.core.views.collapse import CONFIRM_ABOVE, collapse
 from interlock.core.views.graph import run_graph
 from interlock.core.views.layout import layout, svg_path
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
 from interlock.server.pages.notes import note_address
 
@@ -37,37 +37,43 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def path(asked: Asked) -> Shown | Explanation:
-    viewed = _viewed(asked)
+def path(asked: PageRequest) -> Page | Explanation:
+    viewed = _view_session(asked)
     if isinstance(viewed, Explanation):
         return viewed
     run = viewed.run
     if run is None:
-        return _shown(asked, viewed, "session_path.html", "path", {"way": None})
+        return _session_page(asked, viewed, "session_path.html", "path", {"way": None})
     envelopes = session_views.history(asked.app, viewed)
     found = session_views.path(asked.app, run, envelopes)
-    return _shown(asked, viewed, "session_path.html", "path", {"way": found}, envelopes=envelopes)
+    return _session_page(
+        asked, viewed, "session_path.html", "path", {"way": found}, envelopes=envelopes
+    )
 
 
-def graph(asked: Asked) -> Shown | Explanation:
-    viewed = _viewed(asked)
+def graph(asked: PageRequest) -> Page | Explanation:
+    viewed = _view_session(asked)
     if isinstance(viewed, Explanation):
         return viewed
     if viewed.run is None:
-        return _shown(asked, viewed, "session_graph.html", "graph", {"drawn": None})
+        return _session_page(asked, viewed, "session_graph.html", "graph", {"drawn": None})
     envelopes = session_views.history(asked.app, viewed)
     whole = run_graph(viewed.run.run, envelopes)
     count = len(whole.nodes)
     if count > CONFIRM_ABOVE and asked.word("draw") != "yes":
         facts = {"drawn": None, "count": count, "anyway": asked.without(draw="yes")}
-        return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
+        return _session_page(
+            asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
+        )
     forks = asked.word("forks")
-    expanded = {node.id for node in whole.nodes} if forks == "all" else _named(forks)
+    expanded = {node.id for node in whole.nodes} if forks == "all" else _node_ids(forks)
     collapsed = collapse(whole, expanded=expanded)
     laid = layout(collapsed.graph, stubs=collapsed.stubs, ghosts=asked.word("skipped") == "yes")
     if laid.width > LANES or laid.height > ROWS:
         facts = {"drawn": None, "count": count, "anyway": ""}
-        return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
+        return _session_page(
+            asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
+        )
     by_id = {node.id: node for node in collapsed.graph.nodes}
     facts: dict[str, Any] = {
         "drawn": laid,
@@ -81,7 +87,7 @@ def graph(asked: Asked) -> Shown | Explanation:
         "too_much": collapsed.is_too_much,
         "forks": forks,
         "stub_urls": [
-            asked.without(forks=" ".join([*_named(forks), placed.stub.node]))
+            asked.without(forks=" ".join([*_node_ids(forks), placed.stub.node]))
             for placed in laid.stubs
         ],
         "toggle": asked.without("forks") if forks else asked.without(forks="all"),
@@ -90,11 +96,11 @@ def graph(asked: Asked) -> Shown | Explanation:
         else asked.without(skipped="yes"),
         "shows_ghosts": asked.word("skipped") == "yes",
     }
-    return _shown(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
+    return _session_page(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
 
 
-def events(asked: Asked) -> Shown | Explanation:
-    viewed = _viewed(asked)
+def events(asked: PageRequest) -> Page | Explanation:
+    viewed = _view_session(asked)
     if isinstance(viewed, Explanation):
         return viewed
     before = asked.word("before")
@@ -111,24 +117,24 @@ def events(asked: Asked) -> Shown | Explanation:
         "older": asked.without(before=str(page.next)) if page.next else "",
         "newest": asked.without("before") if before else "",
     }
-    return _shown(asked, viewed, "session_events.html", "events", facts)
+    return _session_page(asked, viewed, "session_events.html", "events", facts)
 
 
-def event(asked: Asked) -> Shown | Explanation:
-    viewed = _viewed(asked)
+def event(asked: PageRequest) -> Page | Explanation:
+    viewed = _view_session(asked)
     if isinstance(viewed, Explanation):
         return viewed
     seq = _place(asked.params["seq"])
     found = session_views.event(asked.app, viewed, seq) if seq is not None else None
     text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode() if found else ""
-    return _shown(
+    return _session_page(
         asked, viewed, "session_event.html", "events", {"seq": asked.params["seq"], "text": text}
     )
 
 
-def node(asked: Asked) -> Shown | Explanation:
+def node(asked: PageRequest) -> Page | Explanation:
     """The node alone: what a page fetches when somebody opens one."""
-    viewed = _viewed(asked)
+    viewed = _view_session(asked)
     if isinstance(viewed, Explanation):
         return viewed
     envelopes = session_views.history(asked.app, viewed)
@@ -136,23 +142,23 @@ def node(asked: Asked) -> Shown | Explanation:
     if isinstance(found, NoSuchNode):
         return explain(found)
     facts = {"viewed": viewed, "panel": found, "closed": f"/sessions/{viewed.session}"}
-    return Shown("session_node.html", found.title or "Node", facts, live=viewed.session)
+    return Page("session_node.html", found.title or "Node", facts, live=viewed.session)
 
 
-def _viewed(asked: Asked) -> ViewedSession | Explanation:
+def _view_session(asked: PageRequest) -> ViewedSession | Explanation:
     found = session_views.view_session(asked.app, asked.params["session"], asked.word("run"))
     return found if isinstance(found, ViewedSession) else explain(found)
 
 
-def _shown(
-    asked: Asked,
+def _session_page(
+    asked: PageRequest,
     viewed: ViewedSession,
     template: str,
     tab: str,
     facts: dict[str, Any],
     *,
     envelopes: Sequence[Envelope] = (),
-) -> Shown | Explanation:
+) -> Page | Explanation:
     """`envelopes`, where the view needed them already."""
     panel = None
     if name := asked.word("node"):
@@ -187,10 +193,10 @@ def _shown(
         ],
         "others": [other for other in reversed(runs) if other is not run],
     }
-    return Shown(template, title, whole | facts, live=viewed.session)
+    return Page(template, title, whole | facts, live=viewed.session)
 
 
-def _tabs(viewed: ViewedSession, asked: Asked) -> Iterator[tuple[str, str, str]]:
+def _tabs(viewed: ViewedSession, asked: PageRequest) -> Iterator[tuple[str, str, str]]:
     run = f"?run={viewed.run.run}" if asked.word("run") and viewed.run else ""
     for key, name, path in (
         ("path", "Path", ""),
@@ -206,5 +212,5 @@ def _place(text: str) -> int | None:
     return int(text) if is_number else None
 
 
-def _named(names: str) -> list[NodeId]:
+def _node_ids(names: str) -> list[NodeId]:
     return [NodeId(name) for name in names.split() if name != "all"]

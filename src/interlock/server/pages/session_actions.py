@@ -28,8 +28,8 @@ from interlock.core.session.decide import NoPendingStep
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState
-from interlock.server.console import Asked, Console, GoTo, Shown
-from interlock.server.formatting import short
+from interlock.server.console import Console, Page, PageRedirect, PageRequest
+from interlock.server.formatting import short_id
 
 HOW_CHARS_MAX = 2_000
 TASK_CHARS_MAX = 200  # it is read with every tool call
@@ -37,7 +37,7 @@ TASK_CHARS_MAX = 200  # it is read with every tool call
 T = TypeVar("T")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundSession(msgspec.Struct, frozen=True):
     session: SessionId
     events: int
     head: Head
@@ -57,58 +57,58 @@ class Found(msgspec.Struct, frozen=True):
 def routes(console: Console) -> list[Route]:
     at = "/sessions/{session}"
     return [
-        console.action(f"{at}/archive", partial(_of, archive)),
-        console.action(f"{at}/unarchive", partial(_of, unarchive)),
-        console.page(f"{at}/delete", partial(_of, confirm_delete)),
-        console.action(f"{at}/delete", partial(_of, delete)),
-        console.action(f"{at}/mode", partial(_of, change_mode)),
-        console.action(f"{at}/preferences", partial(_of, set_preferences)),
-        console.action(f"{at}/gaps/{{gap}}/resolve", partial(_of, resolve_gap)),
-        console.action(f"{at}/runs/{{run}}/unblock", partial(_of, unblock)),
-        console.action(f"{at}/checkpoint", partial(_of, checkpoint)),
-        console.page(f"{at}/nodes/{{node}}/fork", partial(_of, fork)),
-        console.action(f"{at}/nodes/{{node}}/fork", partial(_of, fork)),
+        console.action(f"{at}/archive", partial(_with_session, archive)),
+        console.action(f"{at}/unarchive", partial(_with_session, unarchive)),
+        console.page(f"{at}/delete", partial(_with_session, confirm_delete)),
+        console.action(f"{at}/delete", partial(_with_session, delete)),
+        console.action(f"{at}/mode", partial(_with_session, change_mode)),
+        console.action(f"{at}/preferences", partial(_with_session, set_preferences)),
+        console.action(f"{at}/gaps/{{gap}}/resolve", partial(_with_session, resolve_gap)),
+        console.action(f"{at}/runs/{{run}}/unblock", partial(_with_session, unblock)),
+        console.action(f"{at}/checkpoint", partial(_with_session, checkpoint)),
+        console.page(f"{at}/nodes/{{node}}/fork", partial(_with_session, fork)),
+        console.action(f"{at}/nodes/{{node}}/fork", partial(_with_session, fork)),
     ]
 
 
-def archive(asked: Asked, found: Found) -> GoTo:
+def archive(asked: PageRequest, found: FoundSession) -> PageRedirect:
     user_actions.set_archived(asked.app, found.session, is_archived=True)
-    return GoTo(found.path, "archived")
+    return PageRedirect(found.path, "archived")
 
 
-def unarchive(asked: Asked, found: Found) -> GoTo:
+def unarchive(asked: PageRequest, found: FoundSession) -> PageRedirect:
     user_actions.set_archived(asked.app, found.session, is_archived=False)
-    return GoTo(found.path, "unarchived")
+    return PageRedirect(found.path, "unarchived")
 
 
-def confirm_delete(_: Asked, found: Found) -> Shown:
+def confirm_delete(_: PageRequest, found: FoundSession) -> Page:
     return _delete_page(found, wrong=False)
 
 
-def delete(asked: Asked, found: Found) -> GoTo | Shown | Explanation:
+def delete(asked: PageRequest, found: FoundSession) -> PageRedirect | Page | Explanation:
     """There is no way back, so its name must be typed."""
-    if asked.word("confirm").strip() not in (short(found.session), found.session):
+    if asked.word("confirm").strip() not in (short_id(found.session), found.session):
         return _delete_page(found, wrong=True)
     done = deletion.delete(asked.app, found.session)
     if isinstance(done, NoSuchSession):
         return explain(done)
     if done.leftovers:
         error = "The session is deleted, but not everything that was published of it"
-        return Shown("error.html", error, {"error": error, "hint": " ".join(done.leftovers)})
-    return GoTo("/sessions", "deleted")
+        return Page("error.html", error, {"error": error, "hint": " ".join(done.leftovers)})
+    return PageRedirect("/sessions", "deleted")
 
 
-def change_mode(asked: Asked, found: Found) -> GoTo | Explanation:
+def change_mode(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
     """Fields: `mode`; `task`, which stays as it is where it is not sent."""
     mode = mode_named(asked.word("mode"))
     if mode is None:
         return _no_such("mode", asked.word("mode"), MODES)
     task = asked.word("task").strip()[:TASK_CHARS_MAX] if "task" in asked.form else None
     done = gated_sessions.change_mode(asked.app, found.session, mode, by="user", task=task)
-    return GoTo(found.path, "mode") if isinstance(done, SessionState) else explain(done)
+    return PageRedirect(found.path, "mode") if isinstance(done, SessionState) else explain(done)
 
 
-def set_preferences(asked: Asked, found: Found) -> GoTo | Explanation:
+def set_preferences(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
     """Fields: `run`; `autonomy` and `risk`, of which an empty one stays as it is."""
     run = found.run(asked.word("run"))
     if isinstance(run, Explanation):
@@ -121,28 +121,30 @@ def set_preferences(asked: Asked, found: Found) -> GoTo | Explanation:
     if risked and risk is None:
         return _no_such("risk policy", risked, RISK_POLICIES)
     done = user_actions.set_preferences(asked.app, run, Wish(autonomy, risk))
-    return GoTo(found.path, "preferences") if isinstance(done, Preferences) else explain(done)
+    return (
+        PageRedirect(found.path, "preferences") if isinstance(done, Preferences) else explain(done)
+    )
 
 
-def resolve_gap(asked: Asked, found: Found) -> GoTo | Explanation:
+def resolve_gap(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
     """Field: `how`."""
     how = asked.word("how").strip()[:HOW_CHARS_MAX]
     if not how:
         hint = "It stays in the record: what was done, or why it need not be done."
         return Explanation("invalid_arguments", "Say how the gap was closed", hint)
     done = user_actions.resolve_gap(asked.app, found.session, GapId(asked.params["gap"]), how)
-    return GoTo(found.path, "resolved") if isinstance(done, GapRecorded) else explain(done)
+    return PageRedirect(found.path, "resolved") if isinstance(done, GapRecorded) else explain(done)
 
 
-def unblock(asked: Asked, found: Found) -> GoTo | Explanation:
+def unblock(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
     run = found.run(asked.params["run"])
     if isinstance(run, Explanation):
         return run
     done = user_actions.unblock(asked.app, run)
-    return GoTo(found.path, "unblocked") if isinstance(done, RunHead) else explain(done)
+    return PageRedirect(found.path, "unblocked") if isinstance(done, RunHead) else explain(done)
 
 
-def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
+def checkpoint(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
     """Fields: `notes`; `run`, at whose newest step it is kept, and otherwise the newest run."""
     newest = found.head.runs[-1].run if found.head.runs else ""
     run = found.run(asked.word("run") or newest) if newest else None
@@ -153,10 +155,14 @@ def checkpoint(asked: Asked, found: Found) -> GoTo | Explanation:
     if isinstance(done, NotesRequired):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
-    return GoTo(found.path, "checkpoint") if isinstance(done, RenderedAnswer) else explain(done)
+    return (
+        PageRedirect(found.path, "checkpoint")
+        if isinstance(done, RenderedAnswer)
+        else explain(done)
+    )
 
 
-def fork(asked: Asked, found: Found) -> Shown | Explanation:
+def fork(asked: PageRequest, found: FoundSession) -> Page | Explanation:
     """A token for the node, and the words to give to an agent with it. Changes nothing."""
     node = asked.params["node"]
     picked = resume_at_node.pick_up(asked.app, found.session, node)
@@ -165,10 +171,12 @@ def fork(asked: Asked, found: Found) -> Shown | Explanation:
     if picked.answer.is_complete:
         return explain(NoPendingStep())
     facts = {"session": found.session, "node": node, "answer": picked.answer}
-    return Shown("fork.html", "Continue from here", facts)
+    return Page("fork.html", "Continue from here", facts)
 
 
-def _of(answer: Callable[[Asked, Found], T], asked: Asked) -> T | Explanation:
+def _with_session(
+    answer: Callable[[PageRequest, FoundSession], T], asked: PageRequest
+) -> T | Explanation:
     """The answer for the session of that very name: an id is never guessed from its start."""
     name = asked.params["session"]
     session = find_session(asked.app.reader, name)
@@ -177,13 +185,13 @@ def _of(answer: Callable[[Asked, Found], T], asked: Asked) -> T | Explanation:
     stream = asked.app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
-    return answer(asked, Found(session, stream.version, stream.head))
+    return answer(asked, FoundSession(session, stream.version, stream.head))
 
 
-def _delete_page(found: Found, *, wrong: bool) -> Shown:
-    facts = {"found": found, "typed": short(found.session), "wrong": wrong}
-    return Shown(
-        "delete.html", f"Delete {short(found.session)}", facts, status=400 if wrong else 200
+def _delete_page(found: FoundSession, *, wrong: bool) -> Page:
+    facts = {"found": found, "typed": short_id(found.session), "wrong": wrong}
+    return Page(
+        "delete.html", f"Delete {short_id(found.session)}", facts, status=400 if wrong else 200
     )
 
 

@@ -6,13 +6,13 @@ from starlette.routing import Route
 from interlock.app.sessions.lookup import SessionFilter, session_page, title_of
 from interlock.core.session.head import Head, RunHead
 from interlock.core.views.status import Status, session_status
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 
 PER_PAGE = 50
 STATUSES = ("open", "waiting", "complete", "complete_with_gaps")
 
 
-class Row(msgspec.Struct, frozen=True):
+class SessionListRow(msgspec.Struct, frozen=True):
     session: str
     head: Head
     run: RunHead | None
@@ -27,7 +27,7 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/sessions", sessions)]
 
 
-def sessions(asked: Asked) -> Shown:
+def sessions(asked: PageRequest) -> Page:
     status = asked.word("status")
     wanted = SessionFilter(
         words=tuple(asked.word("q").split())[:10],
@@ -38,7 +38,7 @@ def sessions(asked: Asked) -> Shown:
     )
     page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
     rows = [_row(one.session, one.head) for one in page.sessions]
-    return Shown(
+    return Page(
         "sessions.html",
         "Sessions",
         {
@@ -53,9 +53,9 @@ def sessions(asked: Asked) -> Shown:
     )
 
 
-def _row(session: str, head: Head) -> Row:
+def _row(session: str, head: Head) -> SessionListRow:
     run = head.runs[-1] if head.runs else None
-    return Row(
+    return SessionListRow(
         session,
         head,
         run,

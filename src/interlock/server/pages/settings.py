@@ -15,14 +15,14 @@ from interlock.app.admin.data_inventory import (
 )
 from interlock.app.admin.diagnostics import about, diagnostics
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
-from interlock.server.console import Asked, Console, Shown
+from interlock.server.console import Console, Page, PageRequest
 
 
 def routes(console: Console) -> list[Route]:
     return [console.page("/settings", settings), console.page("/settings/data", data)]
 
 
-def settings(asked: Asked) -> Shown:
+def settings(asked: PageRequest) -> Page:
     found = about(asked.app)
     facts = {
         "about": found,
@@ -31,10 +31,10 @@ def settings(asked: Asked) -> Shown:
         "autonomies": AUTONOMIES,
         "risk_policies": RISK_POLICIES,
     }
-    return Shown("settings.html", "Settings", facts)
+    return Page("settings.html", "Settings", facts)
 
 
-def data(asked: Asked) -> Shown:
+def data(asked: PageRequest) -> Page:
     home = asked.app.home
     found, installs = list_stored_data(home, asked.app.store_label), client_installs(home)
     facts = {
@@ -49,4 +49,4 @@ def data(asked: Asked) -> Shown:
         "place": asked.app.store_label if is_shared_store(asked.app.store_label) else "",
         "cookie_days": COOKIE_MS // 86_400_000,
     }
-    return Shown("data.html", "What is stored about me", facts)
+    return Page("data.html", "What is stored about me", facts)

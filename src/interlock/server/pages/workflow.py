@@ -32,9 +32,9 @@ from interlock.core.workflow.compiler import Compilation
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.outline import OutlinePiece
 from interlock.core.workflow.problems import Problem
-from interlock.server.console import Asked, Console, Download, Shown
-from interlock.server.formatting import pretty
-from interlock.server.pages.workflows import address, chosen_project, linked
+from interlock.server.console import Console, Download, Page, PageRequest
+from interlock.server.formatting import pretty_json
+from interlock.server.pages.workflows import address, chosen_project, workflow_file_link
 
 LINES_MAX = 20_000
 SHOWN_CHARS_MAX = 1_500_000
@@ -52,13 +52,13 @@ TABS = {
 _BREAK = re.compile("\r\n|\n|\r")
 
 
-class Line(msgspec.Struct, frozen=True):
+class SourceLine(msgspec.Struct, frozen=True):
     text: str
     tone: str
     remarks: tuple[Problem, ...]
 
 
-class UsedRow(msgspec.Struct, frozen=True):
+class WorkflowRunRow(msgspec.Struct, frozen=True):
     session: str
     workspace: str
     updated_ms: int
@@ -72,17 +72,17 @@ Facts: TypeAlias = dict[str, Any]
 def routes(console: Console) -> list[Route]:
     return [
         console.page("/workflows/{id}", workflow),
-        console.page("/workflows/{id}/pinned/{hash}", pinned),
+        console.page("/workflows/{id}/pinned/{hash}", pinned_page),
     ]
 
 
-def workflow(asked: Asked) -> Shown | Explanation | Download:
+def workflow(asked: PageRequest) -> Page | Explanation | Download:
     project = chosen_project(asked)
     if isinstance(project, Explanation):
         return project
     found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
-        return missing(asked, found)
+        return missing_page(asked, found)
     if asked.word("download"):
         return _download(found, asked.word("download"))
     tabs = _tabs(found)
@@ -97,14 +97,14 @@ def workflow(asked: Asked) -> Shown | Explanation | Download:
         **_FACTS[tab](asked, found),
     }
     is_live = tab == "used"
-    return Shown("workflow.html", facts["heading"], facts, live="" if is_live else None)
+    return Page("workflow.html", facts["heading"], facts, live="" if is_live else None)
 
 
 def header(found: WorkflowFile, project: Path | None) -> Facts:
     """What every page about a workflow says first."""
     definition = found.compiled.workflow if found.compiled else None
     errors = sum(problem.severity == "error" for problem in found.problems)
-    why_not = _why_not(found, errors)
+    why_not = _start_obstacle(found, errors)
     return {
         "found": found,
         "definition": definition,
@@ -116,18 +116,18 @@ def header(found: WorkflowFile, project: Path | None) -> Facts:
         "errors": errors,
         "why_not": why_not,
         "start_page": "" if why_not else address(f"{found.workflow}/start", project),
-        "hidden_by": linked(found.hidden_by, project) if found.hidden_by else None,
-        "shadows": [linked(place, project) for place in found.shadows],
-        "broken": [linked(place, project) for place in found.broken],
+        "hidden_by": workflow_file_link(found.hidden_by, project) if found.hidden_by else None,
+        "shadows": [workflow_file_link(place, project) for place in found.shadows],
+        "broken": [workflow_file_link(place, project) for place in found.broken],
     }
 
 
-def missing(asked: Asked, refusal: NoSuchWorkflow) -> Shown:
+def missing_page(asked: PageRequest, refusal: NoSuchWorkflow) -> Page:
     """There is no such workflow here: where it might be instead."""
     told, project = explain(refusal), asked.word("project")
     used = usage_of_all(asked.app).get(refusal.workflow)
     here = Path(project) if project else None
-    return Shown(
+    return Page(
         "workflow_missing.html",
         told.error,
         {
@@ -146,7 +146,7 @@ def missing(asked: Asked, refusal: NoSuchWorkflow) -> Shown:
     )
 
 
-def pinned(asked: Asked) -> Shown | Explanation | Download:
+def pinned_page(asked: PageRequest) -> Page | Explanation | Download:
     """What runs are pinned to, from the store: the file may be another by now, or gone."""
     name, wanted = asked.params["id"], asked.params["hash"]
     hint = f"/workflows/{name}?tab=used shows what its sessions are pinned to."
@@ -166,9 +166,9 @@ def pinned(asked: Asked) -> Shown | Explanation | Download:
         "pieces": outline.pieces(found.workflow),
         "lines_of": {},
         "download": asked.without(download="compiled"),
-        **_shown(_pretty(found), ()),
+        **_line_facts(_pretty(found), ()),
     }
-    return Shown("workflow_pinned.html", f"{found.workflow.name}, pinned", facts)
+    return Page("workflow_pinned.html", f"{found.workflow.name}, pinned", facts)
 
 
 def _state(found: WorkflowFile) -> dict[str, str]:
@@ -181,7 +181,7 @@ def _state(found: WorkflowFile) -> dict[str, str]:
     return {"word": "valid", "tone": "good", "icon": "done"}
 
 
-def _why_not(found: WorkflowFile, errors: int) -> str:
+def _start_obstacle(found: WorkflowFile, errors: int) -> str:
     """Why it cannot be started; empty if it can."""
     if found.compiled is None:
         what = "one problem keeps" if errors == 1 else f"{errors} problems keep"
@@ -220,7 +220,7 @@ def _download(found: WorkflowFile, what: str) -> Download | Explanation:
     return Download(f"{name}.json", content)
 
 
-def _readme(_: Asked, found: WorkflowFile) -> Facts:
+def _readme(_: PageRequest, found: WorkflowFile) -> Facts:
     definition, compiled = _both(found)
     features = [builtins.strip_owner_prefix(name, "features") for name in definition.features]
     return {
@@ -233,14 +233,16 @@ def _readme(_: Asked, found: WorkflowFile) -> Facts:
             if step.contract
         ],
         "contracts": [
-            (name, pretty(contract.example), pretty(contract.schema))
+            (name, pretty_json(contract.example), pretty_json(contract.schema))
             for name, contract in definition.contracts.items()
         ],
-        "context_schema": pretty(definition.context_schema) if definition.context_schema else "",
+        "context_schema": pretty_json(definition.context_schema)
+        if definition.context_schema
+        else "",
     }
 
 
-def _source(asked: Asked, found: WorkflowFile) -> Facts:
+def _source(asked: PageRequest, found: WorkflowFile) -> Facts:
     download = asked.without("tab", download="source")
     try:
         content = read_workflow_content(found.place.path)
@@ -254,11 +256,11 @@ def _source(asked: Asked, found: WorkflowFile) -> Facts:
         "is_text": content == text.encode(),
         "is_whole": is_whole,
         "download": download if is_whole else "",
-        **_shown(text, found.problems),
+        **_line_facts(text, found.problems),
     }
 
 
-def _compiled(asked: Asked, found: WorkflowFile) -> Facts:
+def _compiled_facts(asked: PageRequest, found: WorkflowFile) -> Facts:
     assert found.compiled is not None, "it has this tab"
     pin = found.compiled.pinned
     try:
@@ -269,15 +271,15 @@ def _compiled(asked: Asked, found: WorkflowFile) -> Facts:
         "is_stored": is_stored,
         "size": len(pin.content),
         "download": asked.without("tab", download="compiled"),
-        **_shown(_pretty(pin), ()),
+        **_line_facts(_pretty(pin), ()),
     }
 
 
-def _problems(_: Asked, found: WorkflowFile) -> Facts:
+def _problems(_: PageRequest, found: WorkflowFile) -> Facts:
     return {"problems": found.problems}
 
 
-def _preview(_: Asked, found: WorkflowFile) -> Facts:
+def _preview(_: PageRequest, found: WorkflowFile) -> Facts:
     compiled = _both(found)[1]
     prompts: dict[str, str] = {}
     room, pieces = PROMPT_CHARS_MAX, outline.pieces(compiled)
@@ -295,13 +297,13 @@ def _preview(_: Asked, found: WorkflowFile) -> Facts:
     }
 
 
-def _used(asked: Asked, found: WorkflowFile) -> Facts:
+def _usage_facts(asked: PageRequest, found: WorkflowFile) -> Facts:
     assert found.workflow is not None, "it has this tab"
     is_archived = asked.word("status") == "archived"
     wanted = SessionFilter(workflow=found.workflow, is_archived=is_archived)
     page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
     rows = [
-        UsedRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
+        WorkflowRunRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
         for one in page.sessions
         for run in reversed(one.head.runs)
         if run.workflow_id == found.workflow
@@ -317,13 +319,13 @@ def _used(asked: Asked, found: WorkflowFile) -> Facts:
     }
 
 
-_FACTS: dict[str, Callable[[Asked, WorkflowFile], Facts]] = {
+_FACTS: dict[str, Callable[[PageRequest, WorkflowFile], Facts]] = {
     "readme": _readme,
     "source": _source,
-    "compiled": _compiled,
+    "compiled": _compiled_facts,
     "problems": _problems,
     "preview": _preview,
-    "used": _used,
+    "used": _usage_facts,
 }
 
 
@@ -336,7 +338,7 @@ def _pretty(pin: PinnedWorkflow) -> str:
     return msgspec.json.format(pin.content, indent=2).decode()
 
 
-def _shown(text: str, problems: tuple[Problem, ...]) -> Facts:
+def _line_facts(text: str, problems: tuple[Problem, ...]) -> Facts:
     """A text line by line, as far as a page takes it, with what is wrong at each line."""
     at: dict[int, list[Problem]] = {}
     for problem in problems:
@@ -345,7 +347,7 @@ def _shown(text: str, problems: tuple[Problem, ...]) -> Facts:
     if len(pieces) > 1 and not pieces[-1]:
         pieces.pop()  # what ends with a line break has no empty line after it
     lines = [
-        Line(piece, _tone(at.get(number, [])), tuple(at.get(number, ())))
+        SourceLine(piece, _tone(at.get(number, [])), tuple(at.get(number, ())))
         for number, piece in enumerate(pieces[:LINES_MAX], start=1)
     ]
     return {"lines": lines, "is_cut": len(text) > SHOWN_CHARS_MAX or len(pieces) > LINES_MAX}
@@ -376,7 +378,7 @@ def _all(pieces: tuple[OutlinePiece, ...]) -> Iterator[OutlinePiece]:
         yield from _all(piece.body)
 
 
-def _projects_with(asked: Asked, name: WorkflowId) -> Iterator[str]:
+def _projects_with(asked: PageRequest, name: WorkflowId) -> Iterator[str]:
     """The projects that bring a workflow along which is not here."""
     for place in known_workspaces(asked.app)[:SEARCHED_MAX]:
         try:

@@ -20,9 +20,9 @@ from interlock.app.sessions.known_workspaces import known_workspace, known_works
 from interlock.core.canonical import Json
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.workflow.compiled import CompiledInput
-from interlock.server.console import Asked, Console, GoTo, Shown
-from interlock.server.formatting import pretty
-from interlock.server.pages.workflow import header, missing
+from interlock.server.console import Console, Page, PageRedirect, PageRequest
+from interlock.server.formatting import pretty_json
+from interlock.server.pages.workflow import header, missing_page
 from interlock.server.pages.workflows import address, chosen_project
 
 INPUT = "input."
@@ -30,7 +30,7 @@ INPUT = "input."
 _REQUEST_BYTES = 12
 
 
-class Wrong(NamedTuple):
+class FormError(NamedTuple):
     """What was typed cannot be taken."""
 
     error: str
@@ -41,27 +41,27 @@ def routes(console: Console) -> list[Route]:
     return [
         console.page("/workflows/{id}/start", form),
         console.action("/workflows/{id}/start", begin),
-        console.page("/workflows/{id}/started", started),
+        console.page("/workflows/{id}/started", started_page),
     ]
 
 
-def form(asked: Asked) -> Shown | Explanation:
+def form(asked: PageRequest) -> Page | Explanation:
     return _page(asked, None)
 
 
-def begin(asked: Asked) -> GoTo | Shown | Explanation:
+def begin(asked: PageRequest) -> PageRedirect | Page | Explanation:
     if not asked.word("project"):
-        return _page(asked, Wrong("No project is chosen", "A run belongs to a directory."))
+        return _page(asked, FormError("No project is chosen", "A run belongs to a directory."))
     project = known_workspace(asked.app, asked.word("project"))
     if isinstance(project, Explanation):
         return project
     found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
-        return missing(asked, found)
+        return missing_page(asked, found)
     if found.workflow is None or not found.can_start:
         return _page(asked, None)
     context = _context(asked, _inputs(found))
-    if isinstance(context, Wrong):
+    if isinstance(context, FormError):
         return _page(asked, context)
     # The session that the server itself may have been started in is not what is meant here.
     app = msgspec.structs.replace(asked.app, environment={})
@@ -77,12 +77,14 @@ def begin(asked: Asked) -> GoTo | Shown | Explanation:
     )
     if not isinstance(answered, RenderedAnswer):
         told = explain(answered)
-        return _page(asked, Wrong(told.error, told.hint))
+        return _page(asked, FormError(told.error, told.hint))
     session = answered.answer.session
-    return GoTo(f"/workflows/{found.workflow}/started?session={session}", said="started")
+    return PageRedirect(
+        f"/workflows/{found.workflow}/started?session={session}", message_key="started"
+    )
 
 
-def started(asked: Asked) -> Shown | Explanation:
+def started_page(asked: PageRequest) -> Page | Explanation:
     """The run as it stands, and the words with which an agent takes it up."""
     app, workflow = asked.app, asked.params["id"]
     sought = Sought(app.home, session=asked.word("session") or "-")
@@ -92,30 +94,30 @@ def started(asked: Asked) -> Shown | Explanation:
         error = f"No run of `{workflow}` was started in session `{asked.word('session')}`"
         return Explanation("unknown_run", error, "The list of sessions shows what there is.")
     arguments: dict[str, Json] = {"continueToken": chosen.token, "intent": "rehydrate"}
-    return Shown(
+    return Page(
         "workflow_started.html",
         f"Started: {chosen.row.title}",
         {
             "row": chosen.row,
             "token": chosen.token,
-            "call": pretty(arguments),
-            "paste": _taking_up(chosen, arguments),
+            "call": pretty_json(arguments),
+            "paste": _resume_prompt(chosen, arguments),
         },
         live=chosen.row.session,
     )
 
 
-def _page(asked: Asked, wrong: Wrong | None) -> Shown | Explanation:
+def _page(asked: PageRequest, wrong: FormError | None) -> Page | Explanation:
     project = chosen_project(asked)
     if isinstance(project, Explanation):
         return project
     found = find_workflow_file(asked.app, project, asked.params["id"])
     if isinstance(found, NoSuchWorkflow):
-        return missing(asked, found)
+        return missing_page(asked, found)
     facts = header(found, project)
     inputs = _inputs(found)
     context = _context(asked, inputs)
-    if isinstance(context, Wrong):
+    if isinstance(context, FormError):
         wrong, context = wrong or context, {}
     goal = asked.word("goal").strip()
     arguments: dict[str, Json] = {"workflowId": str(found.workflow), "goal": goal}
@@ -123,7 +125,7 @@ def _page(asked: Asked, wrong: Wrong | None) -> Shown | Explanation:
         arguments["workspacePath"] = str(project)
     if context:
         arguments["context"] = context
-    return Shown(
+    return Page(
         "workflow_start.html",
         f"Start {facts['heading']}",
         {
@@ -136,8 +138,8 @@ def _page(asked: Asked, wrong: Wrong | None) -> Shown | Explanation:
             "inputs": [(one, f"{INPUT}{one.name}") for one in inputs],
             "projects": _projects(asked, found, project),
             "is_ready": bool(goal) and not wrong and not facts["why_not"],
-            "call": pretty(arguments),
-            "paste": _starting(arguments),
+            "call": pretty_json(arguments),
+            "paste": _start_prompt(arguments),
             "request": asked.word("request") or asked.app.entropy(_REQUEST_BYTES).hex(),
         },
         status=409 if asked.form else 200,  # a form comes back only when it was not taken
@@ -148,22 +150,24 @@ def _inputs(found: WorkflowFile) -> tuple[CompiledInput, ...]:
     return found.compiled.pinned.workflow.inputs if found.compiled else ()
 
 
-def _projects(asked: Asked, found: WorkflowFile, project: Path | None) -> tuple[str, ...]:
+def _projects(asked: PageRequest, found: WorkflowFile, project: Path | None) -> tuple[str, ...]:
     """Where it can be started. What a project brings along is that project's."""
     if found.place.origin == "project" and project:
         return (str(project),)
     return known_workspaces(asked.app)
 
 
-def _context(asked: Asked, inputs: tuple[CompiledInput, ...]) -> dict[str, Json] | Wrong:
+def _context(asked: PageRequest, inputs: tuple[CompiledInput, ...]) -> dict[str, Json] | FormError:
     """What was typed for the inputs, and the rest as it was written."""
     written = asked.word("context").strip()
     try:
         rest: Any = msgspec.json.decode(written) if written else {}
     except (msgspec.DecodeError, RecursionError) as error:
-        return Wrong(f"The context is not JSON: {error}", 'Write an object, like {"area": "api"}.')
+        return FormError(
+            f"The context is not JSON: {error}", 'Write an object, like {"area": "api"}.'
+        )
     if not isinstance(rest, dict):
-        return Wrong("The context is not an object", 'Write one, like {"area": "api"}.')
+        return FormError("The context is not an object", 'Write one, like {"area": "api"}.')
     typed = {one.name: asked.word(f"{INPUT}{one.name}").strip() for one in inputs}
     given = {name: _value(text) for name, text in typed.items() if text}
     return {**cast("dict[str, Json]", rest), **given}
@@ -177,18 +181,18 @@ def _value(text: str) -> Json:
         return text
 
 
-def _starting(arguments: dict[str, Json]) -> str:
+def _start_prompt(arguments: dict[str, Json]) -> str:
     return (
         f"Start the Interlock workflow `{arguments['workflowId']}`: call the tool `start_workflow`"
         " with exactly these arguments. Then do only the step that it shows, and hand it in with"
-        f" `continue_workflow`, step by step until it is complete.\n\n{pretty(arguments)}"
+        f" `continue_workflow`, step by step until it is complete.\n\n{pretty_json(arguments)}"
     )
 
 
-def _taking_up(chosen: ResumableRun, arguments: dict[str, Json]) -> str:
+def _resume_prompt(chosen: ResumableRun, arguments: dict[str, Json]) -> str:
     return (
         f"Take up the Interlock session `{chosen.row.session}` ({chosen.row.title}): call the tool"
         " `continue_workflow` with exactly these arguments. It shows the pending step. Do only"
         " that step, and hand it in with `continue_workflow`, step by step until it is"
-        f" complete.\n\n{pretty(arguments)}"
+        f" complete.\n\n{pretty_json(arguments)}"
     )

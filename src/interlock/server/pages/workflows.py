@@ -24,14 +24,14 @@ from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.operators import Operator
-from interlock.server.console import Asked, Console, Download, Shown
-from interlock.server.formatting import pretty
+from interlock.server.console import Console, Download, Page, PageRequest
+from interlock.server.formatting import pretty_json
 
 OWN_PAGES = ("builtins", "sources")
 """Below /workflows these are no ids. A workflow that is called so is reached by its handle."""
 
 
-class Linked(msgspec.Struct, frozen=True):
+class WorkflowFileLink(msgspec.Struct, frozen=True):
     """A file by where it came from, and the page about it."""
 
     origin: str
@@ -39,17 +39,17 @@ class Linked(msgspec.Struct, frozen=True):
     address: str
 
 
-class Row(msgspec.Struct, frozen=True):
+class WorkflowRow(msgspec.Struct, frozen=True):
     entry: CatalogueEntry
     address: str
     is_routine: bool
     usage: WorkflowUsage | None
     used_page: str
-    shadows: tuple[Linked, ...]
+    shadows: tuple[WorkflowFileLink, ...]
 
 
-class BrokenRow(msgspec.Struct, frozen=True):
-    file: Linked
+class BrokenWorkflowRow(msgspec.Struct, frozen=True):
+    file: WorkflowFileLink
     name: str
     problem: str
     more: int
@@ -62,7 +62,7 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def workflows(asked: Asked) -> Shown | Explanation:
+def workflows(asked: PageRequest) -> Page | Explanation:
     project = chosen_project(asked)
     if isinstance(project, Explanation):
         return project
@@ -72,7 +72,7 @@ def workflows(asked: Asked) -> Shown | Explanation:
     chosen = [entry for entry in listing.entries if source in ("", entry.place.origin)]
     rows = [_row(entry, used.get(entry.workflow.id), project) for entry in chosen]
     broken = [file for file in listing.broken if _fits(file, tag=tag, source=source, query=query)]
-    return Shown(
+    return Page(
         "workflows.html",
         "Workflows",
         {
@@ -87,23 +87,25 @@ def workflows(asked: Asked) -> Shown | Explanation:
     )
 
 
-def builtins(asked: Asked) -> Shown | Download:
+def builtins(asked: PageRequest) -> Page | Download:
     if asked.word("download") == "schema":
         return Download("workflow.schema.json", published_schema())
     contracts = [found for name in packs.names() if (found := packs.pack(name))]
-    return Shown(
+    return Page(
         "workflow_builtins.html",
         "Built-ins",
         {
-            "contracts": [(pack, pretty(pack.example), pretty(pack.schema)) for pack in contracts],
+            "contracts": [
+                (pack, pretty_json(pack.example), pretty_json(pack.schema)) for pack in contracts
+            ],
             "features": FEATURES,
             "passages": PASSAGES,
-            "conditions": [_asked_of(operator) for operator in operators.OPERATORS],
+            "conditions": [_condition_example(operator) for operator in operators.OPERATORS],
         },
     )
 
 
-def chosen_project(asked: Asked) -> Path | Explanation | None:
+def chosen_project(asked: PageRequest) -> Path | Explanation | None:
     """The project whose workflows are shown. A URL cannot name just any directory."""
     project = asked.word("project")
     return known_workspace(asked.app, project) if project else None
@@ -116,11 +118,11 @@ def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
     return f"/workflows/{quote(workflow, safe='~/')}" + (f"?{query}" if query else "")
 
 
-def linked(place: CatalogueLocation, project: Path | None) -> Linked:
-    return Linked(place.origin, str(place.path), address(workflow_handle(place), project))
+def workflow_file_link(place: CatalogueLocation, project: Path | None) -> WorkflowFileLink:
+    return WorkflowFileLink(place.origin, str(place.path), address(workflow_handle(place), project))
 
 
-_COMPARED: dict[str, Json] = {
+_EXAMPLE_VALUES: dict[str, Json] = {
     "gt": 3,
     "gte": 3,
     "lt": 3,
@@ -131,30 +133,30 @@ _COMPARED: dict[str, Json] = {
 }
 
 
-def _asked_of(operator: Operator) -> tuple[str, str]:
+def _condition_example(operator: Operator) -> tuple[str, str]:
     """A condition as it is written, and in words."""
-    value = _COMPARED.get(operator, "full")
+    value = _EXAMPLE_VALUES.get(operator, "full")
     written = msgspec.json.encode({"var": "depth", operator: value}).decode()
     return written, f"depth {operators.phrase(operator, value)}"
 
 
-def _row(entry: CatalogueEntry, used: WorkflowUsage | None, project: Path | None) -> Row:
+def _row(entry: CatalogueEntry, used: WorkflowUsage | None, project: Path | None) -> WorkflowRow:
     name = entry.workflow.id
     named = workflow_handle(entry.place) if name in OWN_PAGES else name
-    return Row(
+    return WorkflowRow(
         entry,
         address(named, project),
         is_routine(entry.workflow),
         used,
         address(named, project, tab="used"),
-        tuple(linked(place, project) for place in entry.shadows),
+        tuple(workflow_file_link(place, project) for place in entry.shadows),
     )
 
 
-def _broken_row(file: BrokenEntry, project: Path | None) -> BrokenRow:
+def _broken_row(file: BrokenEntry, project: Path | None) -> BrokenWorkflowRow:
     first, *others = file.problems
     name = file.workflow or file.place.path.name
-    return BrokenRow(linked(file.place, project), name, str(first), len(others))
+    return BrokenWorkflowRow(workflow_file_link(file.place, project), name, str(first), len(others))
 
 
 def _fits(file: BrokenEntry, *, tag: str, source: str, query: str) -> bool:
@@ -164,6 +166,6 @@ def _fits(file: BrokenEntry, *, tag: str, source: str, query: str) -> bool:
     return is_found and not tag and source in ("", file.place.origin)
 
 
-def _origins(asked: Asked, project: Path | None) -> list[str]:
+def _origins(asked: PageRequest, project: Path | None) -> list[str]:
     added = [f"source {row.name}" for row in list_sources(asked.app.home)]
     return ["bundled", "user", *added, *(["project"] if project else [])]
