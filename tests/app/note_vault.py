@@ -98,7 +98,7 @@ class Unprivileged(NotesFolder):
         with nobody():
             return super().read(path)
 
-    def lacks(self, path: str) -> bool:
+    def is_surely_missing(self, path: str) -> bool:
         with nobody():
             return super().is_surely_missing(path)
 

@@ -26,7 +26,7 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
     def around(environment: dict[str, str], _: int) -> str:
         return agent_detection.evidence_of_agent(environment, 1)
 
-    monkeypatch.setattr("interlock.cli.session_state.agent_around", around)
+    monkeypatch.setattr("interlock.cli.session_state.evidence_of_agent", around)
 
 
 def plain(said: Said) -> list[str]:

@@ -80,7 +80,7 @@ class Fixture(McpProtocol):
     def __init__(self, app: App) -> None:
         super().__init__(app, ())
 
-    def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _tools_list(self, params: dict[str, Any]) -> dict[str, Any]:
         tools = [
             {
                 "name": name,
@@ -91,7 +91,7 @@ class Fixture(McpProtocol):
         ]
         return {**super()._tools_list(params), "tools": tools}
 
-    def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _tools_call(self, params: dict[str, Any]) -> dict[str, Any]:
         name = params.get("name")
         if name == "test_missing_capability":
             required: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}

@@ -27,10 +27,10 @@ LOST = ["thrown out", "stopped", "one process killed"]
 """How the connections are lost. Of the last PostgreSQL recovers by itself, as after a crash."""
 HOLD = """
 import sys
-from interlock.store.postgres.address import address
+from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
-log = PostgresLog(address(sys.argv[1]))
-with log.together():
+log = PostgresLog(parse_address(sys.argv[1]))
+with log.group_commit():
     log.db.run("SELECT 1 FROM stream WHERE session = %s FOR UPDATE", (sys.argv[2],))
     print(log.db.scalar("SELECT pg_backend_pid()"), flush=True)
     sys.stdin.read()

@@ -71,11 +71,11 @@ def test_stdout_carries_nothing_but_answers(client: StdioClient) -> None:
 def test_a_stray_print_goes_to_the_log(home: Path) -> None:
     program = (
         "import interlock.mcp.protocol as p\n"
-        "answer = p.Protocol.answer\n"
+        "answer = p.McpProtocol.answer\n"
         "def noisy(self, line):\n"
         "    print('a library that talks', flush=True)\n"
         "    return answer(self, line)\n"
-        "p.Protocol.answer = noisy\n"
+        "p.McpProtocol.answer = noisy\n"
         "from interlock.cli.mcp import serve; serve()\n"
     )
     ended = subprocess.run(

@@ -126,7 +126,7 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
     jsonschema.Draft202012Validator.check_schema(schema)
     unsaid = {name for name, found in schema["properties"].items() if "description" not in found}
     assert unsaid <= (SELF_EVIDENT if tool in TOOLSETS["notes"] else set())
-    jsonschema.validate(tool.example().params, schema)
+    jsonschema.validate(tool.example_call().params, schema)
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

@@ -163,7 +163,7 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
             worker.stop()
         return b""
 
-    monkeypatch.setattr(polling, "state_of", failing)
+    monkeypatch.setattr(polling, "notes_state", failing)
 
     assert b"event: changed" in asyncio.run(asyncio.wait_for(heard(), 10 * SOON))
     assert failures == 2

@@ -67,5 +67,5 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(sql)
         return tried(self, sql, values)
 
-    monkeypatch.setattr(PostgresDatabase, "_tried", noted)
+    monkeypatch.setattr(PostgresDatabase, "_execute_once", noted)
     return asked

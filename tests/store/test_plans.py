@@ -13,7 +13,7 @@ from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
-from interlock.store.postgres.database import PostgresDatabase as PostgresDatabase
+from interlock.store.postgres.database import PostgresDatabase
 from interlock.store.sqlite.database import SqliteDatabase
 from tests.postgres import Cluster
 from tests.scenes import handed_in, output, started
@@ -80,7 +80,7 @@ def test_postgresql_needs_to_walk_through_no_table(
     url = cluster.fresh()
     monkeypatch.setenv("INTERLOCK_STORE", url)
     app = open_app(home)
-    asked = noted(PostgresDatabase, monkeypatch, "_tried")
+    asked = noted(PostgresDatabase, monkeypatch, "_execute_once")
     played(app, tmp_path)
     db: PostgresDatabase = app.log.db  # pyright: ignore[reportAttributeAccessIssue]
     assert len(asked) > 15

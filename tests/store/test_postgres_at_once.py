@@ -202,7 +202,7 @@ def test_a_lost_notice_is_made_up_for(
     while reader.change_marker() == first:
         assert time.monotonic() < deadline, "who was not connected asks"
 
-    monkeypatch.setattr(reader.db, "is_told", deaf)
+    monkeypatch.setattr(reader.db, "has_notification", deaf)
     second = reader.change_marker()
     log.append(noting(after(opening()), "more"))
     assert reader.change_marker() == second

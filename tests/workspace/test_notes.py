@@ -296,17 +296,17 @@ APPEND = """
 import sys
 from pathlib import Path
 from interlock.store.lock import WriteLock
-from interlock.workspace.projects.notes_folder import Folder
-from interlock.workspace.files.atomic_file import Written
+from interlock.workspace.projects.notes_folder import NotesFolder
+from interlock.workspace.files.atomic_file import WrittenFile
 
-folder, lock = Folder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
+folder, lock = NotesFolder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
 for number in range(25):
     while True:
         found = folder.read("log.md")
-        with lock.held():
+        with lock.hold():
             line = f"{sys.argv[3]} {number}\\n"
             done = folder.write("log.md", found.text + line, expected=found.digest)
-        if isinstance(done, Written):
+        if isinstance(done, WrittenFile):
             break
 """
 
@@ -333,9 +333,9 @@ def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
 WRITE = """
 import sys
 from pathlib import Path
-from interlock.workspace.projects.notes_folder import Folder
+from interlock.workspace.projects.notes_folder import NotesFolder
 
-folder = Folder(Path(sys.argv[1]))
+folder = NotesFolder(Path(sys.argv[1]))
 digest = folder.read("n.md").digest
 print("begun", flush=True)
 while True:

@@ -106,7 +106,7 @@ def test_a_name_in_any_script_is_a_name(folder: NotesFolder, path: str) -> None:
 class Trusting(NotesFolder):
     """As if every link was put there just after the look at the path."""
 
-    def located(self, path: str) -> Path | InvalidNotePath:
+    def locate(self, path: str) -> Path | InvalidNotePath:
         return self.root / path
 
 

@@ -3,4 +3,4 @@
 from interlock.store.failures import StoreBusy, StoreFailure, StoreUnreachable
 from interlock.workspace.failures import SettingsBroken
 
-__all__ = ["SettingsBroken", "StoreUnreachable", "StoreBusy", "StoreFailure"]
+__all__ = ["SettingsBroken", "StoreBusy", "StoreFailure", "StoreUnreachable"]

@@ -182,7 +182,7 @@ def test_what_a_note_says_is_not_crowded_out_by_one_whose_path_goes_on(desk: Des
 def test_many_notes_with_the_same_words_do_not_hide_the_one_with_the_same_title(
     desk: Desk, there: str, title: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "ALIKE_MAX", 40)
+    monkeypatch.setattr(write, "SIMILAR_TITLES_MAX", 40)
     desk.file("x/it.md", f"---\ntitle: '{there}'\n---\n{'long ' * 500}")
     for number in range(30):
         desk.file(f"{number}.md", "use sqlite " * 5)

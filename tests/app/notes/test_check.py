@@ -110,7 +110,7 @@ def test_frontmatter_without_an_end_is_an_error_and_is_left_alone(desk: Desk) ->
 
     assert list(found) == ["open.md"]
     assert "no `---` at its end" in found["open.md"][0].what
-    assert type(refused).__name__ == "FrontUnreadable"
+    assert type(refused).__name__ == "FrontmatterUnreadable"
     assert path.read_text() == text
     assert desk.edit("rule.md", None, metadata={"status": "done"}).result == "changed"
 

@@ -52,7 +52,7 @@ def test_who_saves_a_file_in_the_moment_of_our_change_is_noticed(
         return written
 
     with monkeypatch.context() as moment:
-        moment.setattr(atomic_file, "replaced", an_editor_comes_after)
+        moment.setattr(atomic_file, "replace_file", an_editor_comes_after)
         desk.edit("n", edits.Append("line"))
 
     assert desk.found("editor") == ["n.md"]

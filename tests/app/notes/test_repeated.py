@@ -84,7 +84,7 @@ def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
         return whole(*arguments)
 
     with monkeypatch.context() as moment:
-        moment.setattr(atomic_file, "replaced", an_editor_was_faster)
+        moment.setattr(atomic_file, "replace_file", an_editor_was_faster)
         assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
 
     assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
@@ -127,7 +127,7 @@ def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk
         raise OSError(28, "No space left on device")
 
     with pytest.MonkeyPatch.context() as disk:
-        disk.setattr(atomic_file, "replaced", fails)
+        disk.setattr(atomic_file, "replace_file", fails)
         assert isinstance(desk.edit("n", edits.Append("line"), call), NoteNotWritten)
     path.write_text("text\nby a person\n")
 
@@ -146,7 +146,7 @@ def test_who_died_before_the_file_was_written_is_not_told_that_it_was(desk: Desk
         raise Killed
 
     with pytest.MonkeyPatch.context() as moment:
-        moment.setattr(atomic_file, "replaced", dies)
+        moment.setattr(atomic_file, "replace_file", dies)
         with pytest.raises(Killed):
             desk.edit("n", edits.Append("line"), call)
     desk.edit("n", edits.Append("by another"))

@@ -94,7 +94,7 @@ def test_what_narrows_a_search_does(desk: Desk) -> None:
 
     def found(**wanted: object) -> list[str]:
         narrowed = NoteFilter(**wanted)  # pyright: ignore[reportArgumentType]
-        hits = desk.search("kestrel", wanted=narrowed).hits
+        hits = desk.search("kestrel", filter=narrowed).hits
         return sorted(hit.note.path for hit in hits)
 
     assert found(types=("Decision",)) == ["d/one.md"]

@@ -161,7 +161,6 @@ from pathlib import Path
 from typing import Any
 from interlock.app.context import open_app
 from interlock.app.notes.refusals import NoteChanged
-from interlock.workspace import whole_file
 from tests.app.notes.desk import Desk
 home, root, name, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 desk = Desk(open_app(home), root)

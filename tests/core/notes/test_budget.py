@@ -23,7 +23,7 @@ parts_of_any_kind = st.lists(
         BriefingPart,
         heading=st.one_of(st.sampled_from(["Decisions", "Blockers"]), text),
         items=st.lists(text, max_size=12).map(tuple),
-        more=st.integers(0, 9),
+        unfetched_count=st.integers(0, 9),
     ),
     max_size=6,
 )

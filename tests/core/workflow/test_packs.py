@@ -177,7 +177,8 @@ def test_the_examples_of_what_the_engine_reads_are_those_of_the_packs() -> None:
 def test_nothing_is_built_when_the_module_is_imported() -> None:
     code = (
         "import sys; from interlock.core.workflow import packs, contracts; print(*sys.modules);"
-        "print(packs._pack.cache_info().currsize, contracts._built_in.cache_info().currsize)"
+        "print(packs._pack.cache_info().currsize,"
+        " contracts._contract_of_pack.cache_info().currsize)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules, built = run.stdout.splitlines()

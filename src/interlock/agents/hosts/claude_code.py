@@ -29,7 +29,7 @@ class Program(msgspec.Struct, frozen=True):
     flags: tuple[str, ...]
     home: str
     """The data home. Hooks and server must use the same one."""
-    fast: str = str(Path(__file__).parents[2] / FAST)
+    fast: str = str(Path(__file__).parents[3] / FAST)
     """The file that starts the fast hook."""
 
 

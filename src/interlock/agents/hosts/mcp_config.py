@@ -61,7 +61,8 @@ def config(host: Host, server: list[str]) -> str:
 def http_config(host: Host, url: str, secret: Path) -> str:
     """The same for the server that runs at `url`. The secret itself is never written down."""
     address = f"{url}/mcp"
-    export = f'# First, in the shell that starts the client:\nexport {SECRET_VARIABLE}="{cat_expression(secret)}"\n'
+    value = f'"{cat_expression(secret)}"'
+    export = f"# First, in the shell that starts the client:\nexport {SECRET_VARIABLE}={value}\n"
     match host:
         case "claude-code":
             entry = _remote_entry(address, f"${{{SECRET_VARIABLE}}}", type="http", alwaysLoad=True)

@@ -252,7 +252,7 @@ def _batch_plan(
         for one in plan.bound_conversations
         if source.session_of_conversation(*one) == stream.session
     ]
-    return msgspec.structs.replace(plan, runs=tuple(runs), bound=tuple(bound))
+    return msgspec.structs.replace(plan, runs=tuple(runs), bound_conversations=tuple(bound))
 
 
 def _find_mismatch(

@@ -73,7 +73,8 @@ def explain_copy(refusal: CopyRefusal) -> Explanation:
         case ForeignSession():
             return Explanation(
                 "target_not_empty",
-                f"`{refusal.target}` holds sessions of its own: `{refusal.session}` {refusal.reason}",
+                f"`{refusal.target}` holds sessions of its own: `{refusal.session}`"
+                f" {refusal.reason}",
                 "Nothing was copied. Name an empty database or directory; in a database that others"
                 " use, another schema: ?options=-csearch_path%3Dname",
             )

@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokenEntry",
     "CatalogueEntry",
-    "WorkflowListing",
     "CatalogueLocation",
-    "WorkflowUsage",
     "WorkflowFile",
+    "WorkflowListing",
+    "WorkflowUsage",
     "check_content",
     "check_file",
-    "read_workflow_content",
     "find_workflow",
-    "workflow_handle",
+    "find_workflow_file",
     "is_routine",
     "list_workflows",
-    "find_workflow_file",
     "pinned_workflow",
+    "read_workflow_content",
     "usage_by_workflow",
+    "workflow_handle",
 ]
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")

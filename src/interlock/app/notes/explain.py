@@ -201,8 +201,8 @@ def _explain_conflict(
         case VersionRequired():
             return Explanation(
                 "note_refused",
-                f"{wording.operation(refusal.action)} replaces what is there, so it needs the version"
-                " you have read",
+                f"{wording.operation(refusal.action)} replaces what is there, so it needs the"
+                " version you have read",
                 f"Read `{refusal.path}`, and {wording.version}.",
             )
         case _:

@@ -29,7 +29,7 @@ LINE_CHARS_MAX = 300
 COMPARED_LINES_MAX = 2_000  # of each side: difflib takes time with the square of them
 DIFF_CONTEXT_LINES = 2
 
-Params = ParamSpec("Taken")
+Params = ParamSpec("Params")
 Outcome = TypeVar("Outcome")
 
 

@@ -197,9 +197,9 @@ def _decide_own_command(
 
 
 def _decide_mode_command(
-    own_commands: list[own_commands.Command], state: GateState, policy: Policy, *, is_alone: bool
+    commands: list[own_commands.Command], state: GateState, policy: Policy, *, is_alone: bool
 ) -> GateDecision:
-    asked = own_commands.requested_mode(own_commands[0])
+    asked = own_commands.requested_mode(commands[0])
     if not is_alone or asked is None:
         what = "A mode is changed by one plain `interlock mode …` command with nothing around it"
         return GateDecision("deny", "user.only", what, "Run it alone, or use the `session` tool.")

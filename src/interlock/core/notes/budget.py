@@ -131,11 +131,8 @@ def _select_next(
     around = f"{_section_text(selection.heading, [])}\n\n\n- " if is_first else "\n- "
     item_max = max(budget // ITEM_SHARE, ITEM_TOKENS_MIN)
     selection.lines.append((mark, ""))
-    room = min(
-        budget
-        - size.tokens_with(around + "".join(_left_out_line(_left_out_counts(selections))) + "\n\n"),
-        item_max,
-    )
+    frame = around + "".join(_left_out_line(_left_out_counts(selections))) + "\n\n"
+    room = min(budget - size.tokens_with(frame), item_max)
     # The first may be cut to what fits; a later one is told as fully as the others or not at all.
     needed = min(estimate_tokens(text), ITEM_TOKENS_MIN if is_first else item_max)
     line = cut_to_tokens(text, room) if room >= needed else ""

@@ -95,7 +95,8 @@ def is_published(path: str) -> bool:
 def _name_problems(path: str, note: Note, type_: NoteType) -> Iterator[NoteProblem]:
     name = path.rpartition("/")[2]
     stem = name.removesuffix(SUFFIX)
-    rename = f"call it `{type_.file_name_pattern}`; its slug could be `{naming.slug(plain_title(note.title))}`"
+    slug = naming.slug(plain_title(note.title))
+    rename = f"call it `{type_.file_name_pattern}`; its slug could be `{slug}`"
     old = _DEPRECATED_NAMES.get(type_.name)
     prefix, _, rest = stem.partition("-")
     shape = _NAME_TAILS[type_.form].fullmatch(rest)

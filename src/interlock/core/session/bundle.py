@@ -157,7 +157,7 @@ def adopt(
     blobs = {ref: text.encode() for ref, text in content.blobs.items()}
     planned = plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
     # Its conversations are told of, and stay where they are.
-    return msgspec.structs.replace(planned, bound=())
+    return msgspec.structs.replace(planned, bound_conversations=())
 
 
 def _manifest(content: BundleContent) -> dict[str, str]:

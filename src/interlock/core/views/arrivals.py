@@ -22,7 +22,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.workflow.interpret import Entry
 
-EventT = TypeVar("Found", bound=SessionEvent)
+EventT = TypeVar("EventT", bound=SessionEvent)
 
 # These are recorded at the node that was handed in, and belong to the node that came of it.
 _OUTPUT_EVENTS = (

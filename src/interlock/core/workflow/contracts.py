@@ -127,7 +127,8 @@ def check(
         )
         breaches = (msgspec.structs.replace(breaches[0], suggestion=whole), *breaches[1:])
     return breaches, tuple(
-        f"`{_ARTIFACTS_POINTER}/{index}{place}` is not a field of `{contract.name}`: it is kept and not read"
+        f"`{_ARTIFACTS_POINTER}/{index}{place}` is not a field of `{contract.name}`: it is kept"
+        " and not read"
         for place in schemas.undeclared_members(schema, artifact)
     )
 
@@ -185,7 +186,8 @@ def _missing_artifact(contract: Contract, artifacts: Sequence[Json]) -> Breach:
         is_missing=True,
         index=None,
         pointer=_ARTIFACTS_POINTER,
-        message=f"An artifact of kind `{contract.name}` is needed; sent: {_comma_separated(sent) or 'none'}",
+        message=f"An artifact of kind `{contract.name}` is needed;"
+        f" sent: {_comma_separated(sent) or 'none'}",
         suggestion=f"Add this to output.artifacts{_own_words_hint(contract)}: {contract.example}",
     )
 
@@ -282,7 +284,8 @@ def _describe_value(node: SchemaNode | None, schema: SchemaNode) -> str:
         case {"const": value} | {"enum": [value] | [value, None]}:
             return quote(value, 100)
         case {"enum": [*options]}:
-            return f"one of {_comma_separated([quote(value) for value in options if value is not None])}"
+            quoted = [quote(value) for value in options if value is not None]
+            return f"one of {_comma_separated(quoted)}"
         case {"anyOf": [*parts]} | {"oneOf": [*parts]}:
             return " or ".join(
                 _describe_value(schemas.resolve(part, schema), schema) for part in parts

@@ -35,7 +35,8 @@ def compiled_header(
 
     def texts(field: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
-            text(line, f"/{field}/{index}", has_holes=False) for index, line in enumerate(lines)
+            text(line, f"/{field}/{index}", has_placeholders=False)
+            for index, line in enumerate(lines)
         )
 
     return CompiledHeader(

@@ -189,11 +189,11 @@ def delegations_text(step: Parallel, certain: Iterable[str]) -> str:
 
 def _delegation_intro(author_prompt: str) -> str:
     return (
-        f"{author_prompt}Delegate the following, each to an agent of its own, all at the same time. Give"
-        " each one its goal and what it needs to know, and nothing of the others. If you cannot"
-        " delegate, do them yourself, one after the other, without letting one colour the next."
-        " Keep what each reports in your notes, apart from the others; the next step brings them"
-        " together."
+        f"{author_prompt}Delegate the following, each to an agent of its own, all at the same time."
+        " Give each one its goal and what it needs to know, and nothing of the others. If you"
+        " cannot delegate, do them yourself, one after the other, without letting one colour the"
+        " next. Keep what each reports in your notes, apart from the others; the next step brings"
+        " them together."
     )
 
 

@@ -19,8 +19,7 @@ from interlock.app.refusals import (
     UnhealthySession,
 )
 from interlock.app.runs import approvals, user_actions
-from interlock.app.runs.approvals import ApprovalAnswer as ApprovalAnswer
-from interlock.app.runs.approvals import PendingApproval
+from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions import event_pages
 from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page

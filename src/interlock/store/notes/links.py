@@ -82,7 +82,8 @@ class LinkReader:
         """
         with self.snapshot():
             rows = self._rows(
-                f"SELECT {LINK_COLUMNS}, NULL, l.key, n.directory FROM link l JOIN note n ON n.id = l.note"
+                f"SELECT {LINK_COLUMNS}, NULL, l.key, n.directory"
+                " FROM link l JOIN note n ON n.id = l.note"
                 " WHERE l.key IN (SELECT key FROM key GROUP BY key HAVING count(*) > 1)"
                 " ORDER BY n.path, l.nr LIMIT ?",
                 (limit,),

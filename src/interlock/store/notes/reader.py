@@ -86,7 +86,8 @@ class NoteReader(LinkReader):
         """The newest first."""
         conditions, values = _filter_conditions(note_filter)
         rows = self._rows(
-            f"SELECT {_NOTE_COLUMNS} FROM note n WHERE {conditions} ORDER BY {_NEWEST_FIRST} LIMIT ?",
+            f"SELECT {_NOTE_COLUMNS} FROM note n WHERE {conditions}"
+            f" ORDER BY {_NEWEST_FIRST} LIMIT ?",
             (*values, limit),
         )
         return [_note_row(*row) for row in rows]

@@ -35,7 +35,7 @@ class PostgresAddress(msgspec.Struct, frozen=True):
         return f'"{self.schema}"'
 
     def __repr__(self) -> str:
-        return f"Address({self.name})"
+        return f"PostgresAddress({self.name})"
 
 
 def parse_address(url: str, *, idle_ms: int = IDLE_MS) -> PostgresAddress:

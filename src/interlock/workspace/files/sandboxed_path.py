@@ -80,7 +80,7 @@ def open_directory(root: Path, parts: Sequence[str], *, create_missing: bool = F
     Args:
         root: Where the parts begin.
         parts: Names that were found sound.
-        is_made: Make what is not there, and see to it that it stays after a power failure.
+        create_missing: Make what is not there, and see to it that it stays after a power failure.
 
     Raises:
         OSError: it is not there, is none, or cannot be opened.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interlock.core.workflow.definition import Workflow
     from interlock.core.workflow.parsing import ParsedWorkflow
 
-BUNDLED_DIRECTORY = Path(__file__).parents[1] / "bundled"
+BUNDLED_DIRECTORY = Path(__file__).parents[2] / "bundled"
 FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
 
 

@@ -105,7 +105,7 @@ class NotesFolder:
                 if twin := self._case_variant(path):
                     return CaseCollision(twin)
                 with sandboxed_path.opened_directory(
-                    self.root, _directory_parts(path), is_made=True
+                    self.root, _directory_parts(path), create_missing=True
                 ) as place:
                     return atomic_file.replace_file(place, _file_name(path), content, None, located)
             with self._directory_or_none(path) as place:
@@ -138,7 +138,7 @@ class NotesFolder:
             if twin and twin != path:
                 return CaseCollision(twin)
             with sandboxed_path.opened_directory(
-                self.root, _directory_parts(to), is_made=True
+                self.root, _directory_parts(to), create_missing=True
             ) as new:
                 if twin:  # only the case changes; on some disks that is one file already
                     os.rename(_file_name(path), _file_name(to), src_dir_fd=old, dst_dir_fd=new)
