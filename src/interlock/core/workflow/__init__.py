@@ -1,3 +1,4 @@
-"""Workflows: the file an author writes, what it compiles to, and where a run stands in it. What is
-recorded of a run is in `session`.
+"""Workflows: the file an author writes, its compiled form, and the position of a run in it.
+
+The records of a run are in `session`.
 """

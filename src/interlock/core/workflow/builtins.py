@@ -1,4 +1,4 @@
-"""Built-in texts: features, which the compiler puts into every step, and passages to refer to."""
+"""Built-in texts: features, which the compiler adds to every step, and passages to refer to."""
 
 from typing import Literal
 
@@ -58,8 +58,8 @@ PASSAGES: dict[str, str] = {
 }
 
 
-def strip_owner_prefix(name: str, family: Literal["features", "refs", "contracts"]) -> str:
-    """`wr.features.x`, `interlock.features.x` and `x` are the same name."""
+def strip_owner_prefix(name: str, family: Literal["features", "refs"]) -> str:
+    """Return the plain name: `wr.features.x`, `interlock.features.x` and `x` are the same."""
     for owner in ("wr", "interlock"):
         name = name.removeprefix(f"{owner}.{family}.")
     return name

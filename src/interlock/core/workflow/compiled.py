@@ -1,7 +1,7 @@
 """The compiled workflow: plain data, pinned by its hash for as long as a run lives.
 
-What is foreign JSON (conditions, criteria, schemas) is kept as canonical text: only its own encoder
-writes it. What the compiler added says so (`injected`).
+Foreign JSON (conditions, criteria, schemas) is kept as canonical text, which only its own encoder
+writes. What the compiler added is marked as such (`injected`).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from interlock.core.workflow.passthrough import (
 )
 
 COMPILER_VERSION = 1
-"""Part of every hash: the same file may compile to something else one day."""
+"""Part of every hash: a later compiler may compile the same file to something else."""
 
 
 class _CompiledStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -36,7 +36,7 @@ class Injected(_CompiledStruct, frozen=True):
 
     part: Literal["step", "contract", "text"]
     by: str
-    """What brought it: `feature subagent_guidance`, `routine final-verification`, `loop review`."""
+    """Its origin: `feature subagent_guidance`, `routine final-verification`, `loop review`."""
 
 
 class CompiledFragment(_CompiledStruct, frozen=True):
@@ -59,19 +59,19 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     id: StepId
     title: str
     prompt: str
-    """Everything that does not depend on the run, with `{{holes}}` for what does."""
+    """Everything that does not depend on the run, with `{{placeholders}}` for what does."""
     number: int
-    """The how manieth step of the definition it is, counted from 1."""
+    """Its number among the steps of the definition, counted from 1."""
     pointer: str
-    """Where it stands in the file, or where that stands which brought it."""
+    """Its JSON pointer in the file, or that of the part which brought it in."""
     is_elsewhere: bool = False
-    """What it says stands in another file, or was made here: no pointer leads into it."""
+    """Its text is in another file, or was generated: no pointer leads into it."""
     agent_role: str = ""
     model_tier: ModelTier | None = None
     run_condition: str | None = None
     fragments: tuple[CompiledFragment, ...] = ()
     confirms: bool | str = False
-    """Whether the user is asked before the step is handed in; a text is the condition."""
+    """Whether the user is asked before the step is handed in; a string is the condition."""
     approval: CompiledApproval | None = None
     contract: Contract | None = None
     validation_criteria: str | None = None
@@ -86,7 +86,7 @@ class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):
     id: StepId
     title: str
     kind: Literal["while", "until", "for", "forEach", "group"]
-    """A group is gone through once, or not at all: its condition is looked at before it."""
+    """A group is done once or not at all: its condition is evaluated before it."""
     passes_max: int
     body: "tuple[CompiledPart, ...]"
     pointer: str
@@ -94,9 +94,9 @@ class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):
     condition: str | None = None
     """For `while` and `until`; where it is left out, the agent decides with `loop_control`."""
     condition_at: str = ""
-    """Where the condition stands in the loop."""
+    """The path of the condition within the loop."""
     control_id: str = ""
-    """Another name under which the agent's decision may speak of this loop."""
+    """Another name by which the agent's decision may refer to this loop."""
     items: str = ""
     count: int | str = 0
     iteration_var: str = "currentIteration"
@@ -130,7 +130,7 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     step_count: int
     kind: Literal["workflow", "routine"] = "workflow"
     guidance: tuple[str, ...] = ()
-    """For the whole of the run: said at its start, and again after a break."""
+    """For the whole run: given at its start, and again after a break."""
     preconditions: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     """To be settled at the start, as far as they are open."""
@@ -141,19 +141,19 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     recommended_preferences: Wish | None = None
     model_tier: ModelTier | None = None
     shows_unset: bool = False
-    """An unset value is shown as such instead of stopping the run: for foreign files."""
+    """Whether an unset value is shown as such instead of stopping the run: for foreign files."""
 
     def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
         """The steps in the order of the definition, each with the loops around it."""
-        waiting: list[tuple[CompiledPart, tuple[CompiledLoop, ...]]] = [
+        pending: list[tuple[CompiledPart, tuple[CompiledLoop, ...]]] = [
             (part, ()) for part in reversed(self.steps)
         ]
-        while waiting:
-            part, around = waiting.pop()
+        while pending:
+            part, enclosing = pending.pop()
             if isinstance(part, CompiledStep):
-                yield part, around
+                yield part, enclosing
             else:
-                waiting += [(inner, (*around, part)) for inner in reversed(part.body)]
+                pending += [(inner, (*enclosing, part)) for inner in reversed(part.body)]
 
 
 class PinnedWorkflow(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""From a workflow file to the compiled workflow, or to everything that is wrong with the file."""
+"""Compile a workflow file: to the compiled workflow, or to everything that is wrong with it."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ EMPTY_LIBRARY = Library()
 def compile_content(
     content: bytes, library: Library = EMPTY_LIBRARY
 ) -> Compilation | InvalidWorkflow:
-    """The workflow in a file."""
+    """Compile the workflow in a file."""
     source = parse_workflow(content)
     return source if isinstance(source, InvalidWorkflow) else compile_parsed(source, library)
 
@@ -42,32 +42,36 @@ def compile_parsed(source: ParsedWorkflow, library: Library) -> Compilation | In
     workflow, problems = _compile(source.workflow, library)
     problems = (*source.warnings, *problems)
     if errors_of(problems):
-        ordered = sorted(problems, key=lambda found: found.severity)  # errors come first
+        ordered = sorted(problems, key=lambda problem: problem.severity)  # errors come first
         return InvalidWorkflow(with_locations(source.text, tuple(ordered[:PROBLEMS_MAX])))
-    told = problems[:PROBLEMS_MAX]
-    return Compilation(source.workflow, pin_workflow(workflow), with_locations(source.text, told))
+    reported = problems[:PROBLEMS_MAX]
+    return Compilation(
+        source.workflow, pin_workflow(workflow), with_locations(source.text, reported)
+    )
 
 
 def compile_workflow(workflow: Workflow) -> PinnedWorkflow:
-    """One that we wrote ourselves, and that has no problems."""
+    """Compile a workflow that we wrote ourselves, and that has no problems."""
     compiled, problems = _compile(workflow, EMPTY_LIBRARY)
     assert not errors_of(problems), f"{workflow.id}: {problems}"
     return pin_workflow(compiled)
 
 
 def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tuple[Problem, ...]]:
-    blocks = StepCompiler(workflow, library)
-    parts = blocks.compile_steps()
-    header = compiled_header(workflow, blocks.resolve_text, blocks.problems)
-    if not blocks.step_count and not errors_of(blocks.problems):
-        blocks.problems.append(Problem("unreachable", "/steps", "no step is left of the workflow"))
+    step_compiler = StepCompiler(workflow, library)
+    parts = step_compiler.compile_steps()
+    header = compiled_header(workflow, step_compiler.resolve_text, step_compiler.problems)
+    if not step_compiler.step_count and not errors_of(step_compiler.problems):
+        step_compiler.problems.append(
+            Problem("unreachable", "/steps", "no step is left of the workflow")
+        )
     compiled = CompiledWorkflow(
         compiler_version=COMPILER_VERSION,
         id=workflow.id,
         version=workflow.version,
         name=workflow.name,
         steps=parts,
-        step_count=blocks.step_count,
+        step_count=step_compiler.step_count,
         kind=workflow.kind,
         guidance=header.guidance,
         preconditions=header.preconditions,
@@ -80,4 +84,4 @@ def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tu
         model_tier=workflow.model_tier,
         shows_unset=workflow.is_foreign,
     )
-    return compiled, tuple(blocks.problems)
+    return compiled, tuple(step_compiler.problems)

@@ -1,7 +1,13 @@
 """Contracts: the artifact that a step owes, as a schema and an example of it.
 
-A contract is built in (`packs`) or a workflow's own. What stands in <…> in an example is for the
-agent to write: handed in as it is, it is a breach.
+A contract is built in (`packs`) or a workflow's own (`local_contract`). A text in <…> in an example
+is a blank, which the agent replaces: handed in as it is, it is a breach. An author's contract is
+accepted only if its schema is affordable (`schemas`) and takes its example, both as it is written
+and with the blanks filled in; so an agent that follows the example meets the contract.
+
+`check` holds the contract against the artifacts of its kind. One that passes is enough; if none
+does, the breaches are those of the first, each with a suggestion, and the first suggestion shows
+the whole example. `instructions` describes the schema field by field, within a limit of bytes.
 """
 
 import functools
@@ -43,10 +49,10 @@ class Contract(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """One thing that keeps a contract from being met. `pointer` is its place in the call."""
+    """One reason why a contract is not met. `pointer` is its place in the call."""
 
     is_missing: bool
-    """There is no artifact of the kind."""
+    """Whether there is no artifact of the kind."""
     index: int | None
     pointer: str
     message: str
@@ -67,86 +73,88 @@ def _contract_of_pack(name: str) -> Contract:
 def local_contract(
     name: str, schema: Json, example: Json, pointer: str
 ) -> Contract | tuple[Flaw, ...]:
-    """A workflow's own contract, which stands at `pointer`, or everything that is wrong with it."""
-    weighing = CostTally()
+    """Return a workflow's own contract, which is at `pointer`, or everything wrong with it."""
+    tally = CostTally()
     if len(name) > NAME_LENGTH_MAX or not _NAME.fullmatch(name):
-        what = "a letter, then letters, digits, `_` and `-`, all lower case"
-        weighing.refuse(pointer, f"`{clip(name, 80)}` is not the name of a contract: {what}")
+        allowed = "a letter, then letters, digits, `_` and `-`, all lower case"
+        tally.refuse(pointer, f"`{clip(name, 80)}` is not the name of a contract: {allowed}")
     elif name in packs.names():
-        weighing.refuse(pointer, f"`{name}` is built in; choose another name")
-    body = _read_object(schema, f"{pointer}/schema", schemas.BYTES_MAX, weighing)
-    shown = _read_object(example, f"{pointer}/example", EXAMPLE_BYTES_MAX, weighing)
-    if body is not None:
-        schemas.weigh(body, f"{pointer}/schema", weighing)
-        weighing.refuse_excess(f"{pointer}/schema")
-    if shown is not None and shown.setdefault("kind", name) != name:
-        weighing.refuse(f"{pointer}/example/kind", f"must be {quote(name)}, or left out")
-    if body is None or shown is None or weighing.flaws:
-        return tuple(dict.fromkeys(weighing.flaws))
-    whole = _with_kind(body, name)
-    if wrong := schemas.errors(whole, shown):
-        what = "does not satisfy the schema"
+        tally.refuse(pointer, f"`{name}` is built in; choose another name")
+    own_schema = _read_object(schema, f"{pointer}/schema", schemas.BYTES_MAX, tally)
+    own_example = _read_object(example, f"{pointer}/example", EXAMPLE_BYTES_MAX, tally)
+    if own_schema is not None:
+        schemas.weigh(own_schema, f"{pointer}/schema", tally)
+        tally.refuse_excess(f"{pointer}/schema")
+    if own_example is not None and own_example.setdefault("kind", name) != name:
+        tally.refuse(f"{pointer}/example/kind", f"must be {quote(name)}, or left out")
+    if own_schema is None or own_example is None or tally.flaws:
+        return tuple(dict.fromkeys(tally.flaws))
+    full_schema = _with_kind(own_schema, name)
+    if mismatches := schemas.errors(full_schema, own_example):
+        message = "does not satisfy the schema"
     else:
-        wrong = schemas.errors(whole, _with_blanks_filled(shown))
-        what = "is all that the schema takes, and what stands in <…> is to be replaced"
-    for error in wrong:
-        weighing.refuse(f"{pointer}/example{error.pointer}", f"{what}: {error.message}")
-    return tuple(weighing.flaws) or _encode_contract(name, whole, shown)
+        mismatches = schemas.errors(full_schema, _with_blanks_filled(own_example))
+        message = "is all that the schema takes, and what stands in <…> is to be replaced"
+    for error in mismatches:
+        tally.refuse(f"{pointer}/example{error.pointer}", f"{message}: {error.message}")
+    return tuple(tally.flaws) or _encode_contract(name, full_schema, own_example)
 
 
 def check(
     contract: Contract, artifacts: Sequence[Json]
 ) -> tuple[tuple[Breach, ...], tuple[str, ...]]:
-    """What keeps the contract from being met, and warnings about fields that nobody reads.
+    """Return the breaches of the contract, and warnings about fields that nobody reads.
 
     Of several artifacts of the kind, one that passes is enough. `artifacts` have canonical forms.
     """
-    owed = [
-        (index, one) for index, one in enumerate(artifacts) if _artifact_kind(one) == contract.name
+    candidates = [
+        (index, artifact)
+        for index, artifact in enumerate(artifacts)
+        if _artifact_kind(artifact) == contract.name
     ]
-    if not owed:
+    if not candidates:
         return ((_missing_artifact(contract, artifacts),) if contract.is_required else ()), ()
     schema: SchemaNode = msgspec.json.decode(contract.schema)
     blanks = _blanks(msgspec.json.decode(contract.example))
     is_valid = schemas.validator(schema)
     index, artifact = next(
         (
-            found
-            for found in owed
-            if is_valid(found[1]) and not _unreplaced_blanks(found[1], blanks)
+            candidate
+            for candidate in candidates
+            if is_valid(candidate[1]) and not _unreplaced_blanks(candidate[1], blanks)
         ),
-        owed[0],
+        candidates[0],
     )
-    wrong = (*schemas.errors(schema, artifact), *_unreplaced_blanks(artifact, blanks))[
+    schema_errors = (*schemas.errors(schema, artifact), *_unreplaced_blanks(artifact, blanks))[
         :BREACHES_MAX
     ]
-    breaches = tuple(_breach(contract, schema, index, error) for error in wrong)
+    breaches = tuple(_breach(contract, schema, index, error) for error in schema_errors)
     if breaches:
-        whole = (
+        suggestion = (
             f"{breaches[0].suggestion} A whole one{_own_words_hint(contract)}: {contract.example}"
         )
-        breaches = (msgspec.structs.replace(breaches[0], suggestion=whole), *breaches[1:])
+        breaches = (msgspec.structs.replace(breaches[0], suggestion=suggestion), *breaches[1:])
     return breaches, tuple(
-        f"`{_ARTIFACTS_POINTER}/{index}{place}` is not a field of `{contract.name}`: it is kept"
+        f"`{_ARTIFACTS_POINTER}/{index}{pointer}` is not a field of `{contract.name}`: it is kept"
         " and not read"
-        for place in schemas.undeclared_members(schema, artifact)
+        for pointer in schemas.undeclared_members(schema, artifact)
     )
 
 
 def instructions(contract: Contract) -> str:
-    """What to hand in, for the one who has to: each field, and the example."""
+    """Return the description of the artifact to hand in: each field, and the example."""
     schema: SchemaNode = msgspec.json.decode(contract.schema)
-    schema["properties"]["kind"] = {"const": contract.name}  # and not also with `wr.` before it
-    who = "Hand in" if contract.is_required else "You may hand in"
-    head = f"{who} an artifact of kind `{contract.name}` in output.artifacts. Its fields:"
+    schema["properties"]["kind"] = {"const": contract.name}  # without the alternative `wr.`
+    demand = "Hand in" if contract.is_required else "You may hand in"
+    head = f"{demand} an artifact of kind `{contract.name}` in output.artifacts. Its fields:"
     tail = f"For example{_own_words_hint(contract)}: {contract.example}"
     lines = list(_field_lines(schemas.resolve(schema, schema), schema))
-    room = INSTRUCTIONS_BYTES_MAX - len(f"{head}\n{tail}".encode()) - _MORE_LINE_BYTES_MAX
+    bytes_left = INSTRUCTIONS_BYTES_MAX - len(f"{head}\n{tail}".encode()) - _MORE_LINE_BYTES_MAX
     for count, line in enumerate(lines):
-        room -= len(f"\n{line}".encode())
-        if room < 0:
-            more = f"- and {len(lines) - count} more; you will be told what is wrong with them"
-            lines[count:] = [more]
+        bytes_left -= len(f"\n{line}".encode())
+        if bytes_left < 0:
+            omission = f"- and {len(lines) - count} more; you will be told what is wrong with them"
+            lines[count:] = [omission]
             break
     return "\n".join((head, *lines, tail))
 
@@ -156,16 +164,16 @@ def _encode_contract(name: str, schema: SchemaNode, example: dict[str, Json]) ->
 
 
 def _read_object(value: Json, at: str, bytes_max: int, tally: CostTally) -> dict[str, Any] | None:
-    read = schemas.canonical_value(value, at, bytes_max=bytes_max)
-    if isinstance(read, Flaw):
-        return tally.refuse(read.pointer, read.message)
-    if not isinstance(read[0], dict):
+    result = schemas.canonical_value(value, at, bytes_max=bytes_max)
+    if isinstance(result, Flaw):
+        return tally.refuse(result.pointer, result.message)
+    if not isinstance(result[0], dict):
         return tally.refuse(at, "wants an object")
-    return read[0]
+    return result[0]
 
 
 def _with_kind(schema: SchemaNode, name: str) -> SchemaNode:
-    """The author's schema, and that the artifact says what it is."""
+    """Return the author's schema, with the artifact's kind as a required field."""
     properties = {"kind": {"const": name}, **schema.get("properties", {})}
     required = [*schema.get("required", ()), "kind"]
     return {**schema, "properties": properties, "required": list(dict.fromkeys(required))}
@@ -177,11 +185,11 @@ def _artifact_kind(artifact: Json) -> str | None:
 
 
 def _missing_artifact(contract: Contract, artifacts: Sequence[Json]) -> Breach:
-    kinds = [one.get("kind") if isinstance(one, dict) else None for one in artifacts]
-    named = [kind for kind in kinds if isinstance(kind, str)]
-    sent = [f"`{clip(kind, 80)}`" for kind in dict.fromkeys(named)]
-    if len(named) < len(kinds):
-        sent.append(f"{len(kinds) - len(named)} without a kind")
+    kinds = [artifact.get("kind") if isinstance(artifact, dict) else None for artifact in artifacts]
+    stated_kinds = [kind for kind in kinds if isinstance(kind, str)]
+    sent = [f"`{clip(kind, 80)}`" for kind in dict.fromkeys(stated_kinds)]
+    if len(stated_kinds) < len(kinds):
+        sent.append(f"{len(kinds) - len(stated_kinds)} without a kind")
     return Breach(
         is_missing=True,
         index=None,
@@ -193,19 +201,19 @@ def _missing_artifact(contract: Contract, artifacts: Sequence[Json]) -> Breach:
 
 
 def _breach(contract: Contract, schema: SchemaNode, index: int, error: SchemaError) -> Breach:
-    where = f"`{error.pointer}` of the" if error.pointer else "The"
+    subject = f"`{error.pointer}` of the" if error.pointer else "The"
     node = schemas.subschema_at(schema, error.pointer) if error.pointer else None
-    todo = "Change it so that it is like the example."
+    remedy = "Change it so that it is like the example."
     if error.message.startswith(_BLANK_LEFT_PREFIX):
-        todo = "Put your own words there."
+        remedy = "Put your own words there."
     elif node is not None:
-        todo = f"Send there: {clip(_describe_value(node, schema), _FIELD_LENGTH_MAX)}."
+        remedy = f"Send there: {clip(_describe_value(node, schema), _FIELD_LENGTH_MAX)}."
     return Breach(
         is_missing=False,
         index=index,
         pointer=f"{_ARTIFACTS_POINTER}/{index}{error.pointer}",
-        message=f"{where} artifact of kind `{contract.name}`: {error.message}",
-        suggestion=todo,
+        message=f"{subject} artifact of kind `{contract.name}`: {error.message}",
+        suggestion=remedy,
     )
 
 
@@ -219,36 +227,36 @@ def _is_blank(text: str) -> bool:
 
 
 def _blanks(example: Json) -> frozenset[str]:
-    """What the agent is to replace."""
+    """Return the texts that the agent is to replace."""
     return frozenset(text for _, text in _texts(example) if _is_blank(text))
 
 
 def _unreplaced_blanks(artifact: Json, blanks: frozenset[str]) -> tuple[SchemaError, ...]:
-    """Where it was not replaced."""
-    found = (
+    """Return an error for each blank that was not replaced."""
+    errors = (
         SchemaError(at, f"{_BLANK_LEFT_PREFIX} {clip(text, 80)}")
         for at, text in _texts(artifact)
         if text.strip() in blanks
     )
-    return tuple(islice(found, BREACHES_MAX))
+    return tuple(islice(errors, BREACHES_MAX))
 
 
 def _texts(root: Json) -> Iterator[tuple[str, str]]:
-    """All texts in a value, keys too, and where they stand."""
-    waiting: deque[tuple[str, Json]] = deque([("", root)])
-    while waiting:
-        at, value = waiting.popleft()
+    """Yield all texts in a value, keys too, with their pointers."""
+    pending: deque[tuple[str, Json]] = deque([("", root)])
+    while pending:
+        at, value = pending.popleft()
         if isinstance(value, str):
             yield at, value
         elif isinstance(value, dict):
             yield from ((f"{at}/{escape_pointer_part(key)}", key) for key in value)
-            waiting += ((f"{at}/{escape_pointer_part(key)}", item) for key, item in value.items())
+            pending += ((f"{at}/{escape_pointer_part(key)}", item) for key, item in value.items())
         elif isinstance(value, list):
-            waiting += ((f"{at}/{index}", item) for index, item in enumerate(value))
+            pending += ((f"{at}/{index}", item) for index, item in enumerate(value))
 
 
 def _with_blanks_filled(value: Json) -> Json:
-    """As an agent with little to say would send it: not blank, and just as long."""
+    """Return the value as an agent with little to say would send it: no blanks, equally long."""
     if isinstance(value, str):
         return f"a{value[1:-1]}a" if _is_blank(value) else value
     if isinstance(value, list):
@@ -265,19 +273,21 @@ def _field_lines(node: SchemaNode | None, schema: SchemaNode, depth: int = 0) ->
     if node is None or depth > _NESTING_MAX:
         return
     properties, required = node.get("properties", {}), node.get("required", ())
-    # The kind comes first, then what is required, then the rest.
+    # The kind comes first, then required fields, then the rest.
     for name in sorted(properties, key=lambda name: (name != "kind", name not in required)):
-        part = schemas.resolve(properties[name], schema)
-        must = "required" if name in required else "optional"
-        said = clip(_describe_value(part, schema), _FIELD_LENGTH_MAX)
-        about = f" ({clip(part['description'], 200)})" if part and "description" in part else ""
-        yield f"{'  ' * depth}- `{clip(name, 80)}` ({must}): {said}{about}"
-        items = part.get("items") if part else None
-        yield from _field_lines(schemas.resolve(items, schema) or part, schema, depth + 1)
+        field = schemas.resolve(properties[name], schema)
+        requirement = "required" if name in required else "optional"
+        value_description = clip(_describe_value(field, schema), _FIELD_LENGTH_MAX)
+        annotation = (
+            f" ({clip(field['description'], 200)})" if field and "description" in field else ""
+        )
+        yield f"{'  ' * depth}- `{clip(name, 80)}` ({requirement}): {value_description}{annotation}"
+        items = field.get("items") if field else None
+        yield from _field_lines(schemas.resolve(items, schema) or field, schema, depth + 1)
 
 
 def _describe_value(node: SchemaNode | None, schema: SchemaNode) -> str:
-    """What may stand there, as a noun."""
+    """Return a noun phrase for the values that are allowed there."""
     match node:
         case None:
             return "a value that the schema takes"
@@ -291,8 +301,8 @@ def _describe_value(node: SchemaNode | None, schema: SchemaNode) -> str:
                 _describe_value(schemas.resolve(part, schema), schema) for part in parts
             )
         case {"type": [*kinds]}:
-            several = [{**node, "type": kind} for kind in kinds if kind != "null"]
-            return " or ".join(_describe_value(one, schema) for one in several) or "null"
+            variants = [{**node, "type": kind} for kind in kinds if kind != "null"]
+            return " or ".join(_describe_value(variant, schema) for variant in variants) or "null"
         case {"type": "string"}:
             pattern = f", matching /{node['pattern']}/" if "pattern" in node else ""
             form = f", a {node['format']}" if "format" in node else ""
@@ -318,8 +328,8 @@ def _describe_value(node: SchemaNode | None, schema: SchemaNode) -> str:
             return f"what satisfies {quote(demands, 200)}" if demands else "any value"
 
 
-def _describe_range(node: SchemaNode, what: str, unit: str) -> str:
-    match node.get(f"min{what}"), node.get(f"max{what}"):
+def _describe_range(node: SchemaNode, keyword_end: str, unit: str) -> str:
+    match node.get(f"min{keyword_end}"), node.get(f"max{keyword_end}"):
         case None, None:
             return ""
         case least, None:

@@ -1,4 +1,11 @@
-"""What steps and loops demand, compiled: conditions, contracts, criteria, approvals."""
+"""Compile the demands of steps and loops: conditions, contracts, criteria, approvals.
+
+Each public method of `DemandCompiler` takes fields as they are written and returns the compiled
+form. A field that is wrong adds to the problems of the compilation and does not stop it, so that
+one pass over the file finds everything. A condition that was accepted is not parsed again for the
+same JSON, nor a local contract for the same workflow and name. While a routine is expanded, names
+of contracts and assessments are those of the routine (`resolving_names_in`).
+"""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -26,22 +33,22 @@ from interlock.core.workflow.placeholders import placeholder_paths
 from interlock.core.workflow.problems import Problem, ProblemRule, suggest_nearest, warning
 
 PointerTo = Callable[[str], str]
-"""From a place inside of a step to its pointer in the file."""
+"""Return the pointer in the file for a path inside of a step."""
 
 
 class Repetition(msgspec.Struct, frozen=True):
-    """How often a loop goes round."""
+    """The number of passes of a loop: a condition, a decision of the agent, a list or a count."""
 
     condition: str | None = None
     condition_at: str = ""
-    """Where it stands in the loop."""
+    """The path of the condition within the loop."""
     control_id: str = ""
     items: str = ""
     count: int | str = 0
 
 
 class DemandCompiler:
-    """Compiles what a step demands. Lives for one compilation and adds to its problems."""
+    """Compiles the demands of steps. Lives for one compilation and adds to its problems."""
 
     def __init__(self, workflow: Workflow, problems: list[Problem]) -> None:
         self._problems = problems
@@ -51,20 +58,20 @@ class DemandCompiler:
         self._local_contracts: dict[tuple[str, str], Contract | None] = {}
         self._loop_variables = set(_loop_variables(workflow.steps))
         self._parsed_conditions: dict[bytes, str] = {}
-        """Conditions that were seen before: many steps ask the same."""
+        """Conditions by their JSON: many steps ask the same."""
         for name in workflow.contracts:
             self._local_contract(name, f"/contracts/{canonical.escape_pointer_part(name)}")
         self._refuse_duplicate_assessments(workflow)
 
     @contextmanager
     def resolving_names_in(self, routine: Workflow) -> Generator[None]:
-        """Names of contracts and assessments are those of `routine` meanwhile."""
-        before, self._current_workflow = self._current_workflow, routine
+        """Look up names of contracts and assessments in `routine` meanwhile."""
+        outer_workflow, self._current_workflow = self._current_workflow, routine
         yield
-        self._current_workflow = before
+        self._current_workflow = outer_workflow
 
     def condition(self, written: Any, at: str) -> str | None:
-        """A condition in its one form; nothing where there is none, or where it is wrong."""
+        """Return a condition in its canonical form; None where there is none, or it is wrong."""
         if written is None:
             return None
         key = msgspec.json.encode(written)
@@ -87,8 +94,8 @@ class DemandCompiler:
             self._problems += [Problem("criteria", flaw.pointer, flaw.message) for flaw in parsed]
             return None
         if step.output_contract:
-            what = "`outputContract` counts and the criteria do not"
-            self._problems.append(warning("criteria", at, what, "Leave out one of the two."))
+            message = "`outputContract` counts and the criteria do not"
+            self._problems.append(warning("criteria", at, message, "Leave out one of the two."))
             return None
         return canonical.encode(criteria.to_json(parsed)).decode()
 
@@ -96,15 +103,19 @@ class DemandCompiler:
         if reference is None:
             return None
         name = packs.contract_name(reference.contract_ref)
-        found = self._local_contract(name, at) if name in self._current_workflow.contracts else None
-        found = found or contracts.built_in_contract(name)
-        if found is None:
+        contract = (
+            self._local_contract(name, at) if name in self._current_workflow.contracts else None
+        )
+        contract = contract or contracts.built_in_contract(name)
+        if contract is None:
             if name not in self._current_workflow.contracts:
-                known = (*packs.names(), *self._current_workflow.contracts)
-                what = f"there is no contract `{reference.contract_ref}`"
-                self._error("contract", f"{at}/contractRef", what, suggest_nearest(name, known))
+                known_names = (*packs.names(), *self._current_workflow.contracts)
+                message = f"there is no contract `{reference.contract_ref}`"
+                self._error(
+                    "contract", f"{at}/contractRef", message, suggest_nearest(name, known_names)
+                )
             return None
-        return msgspec.structs.replace(found, is_required=reference.required)
+        return msgspec.structs.replace(contract, is_required=reference.required)
 
     def confirmation(self, step: Step, pointer_to: PointerTo) -> bool | str:
         written = step.require_confirmation
@@ -123,8 +134,8 @@ class DemandCompiler:
             return None
         minutes = wish.timeout_minutes
         if wish.question and placeholder_paths(wish.question):
-            what = "the question is shown as it is written: nothing is filled in"
-            self._problems.append(warning("prompt", f"{at}/question", what))
+            message = "the question is shown as it is written: nothing is filled in"
+            self._problems.append(warning("prompt", f"{at}/question", message))
         return CompiledApproval(
             wish.kind,
             wish.question or f"Is “{step.title}” done as it should be, so that the run may go on?",
@@ -134,35 +145,45 @@ class DemandCompiler:
         )
 
     def assessments(self, step: Step, pointer_to: PointerTo) -> tuple[Assessment, ...]:
-        known = {found.id: found for found in self._current_workflow.assessments}
+        assessments_by_id = {
+            assessment.id: assessment for assessment in self._current_workflow.assessments
+        }
         for index, name in enumerate(step.assessment_refs):
-            if name not in known:
-                what = f"there is no assessment `{name}`"
+            if name not in assessments_by_id:
+                message = f"there is no assessment `{name}`"
                 at = pointer_to(f"/assessmentRefs/{index}")
-                self._error("assessment", at, what, suggest_nearest(name, known))
+                self._error("assessment", at, message, suggest_nearest(name, assessments_by_id))
             elif name in step.assessment_refs[:index]:
                 at = pointer_to(f"/assessmentRefs/{index}")
                 self._error("assessment", at, f"`{name}` is there twice")
-        named = dict.fromkeys(step.assessment_refs)
-        chosen = tuple(known[name] for name in named if name in known)
+        distinct_names = dict.fromkeys(step.assessment_refs)
+        chosen = tuple(
+            assessments_by_id[name] for name in distinct_names if name in assessments_by_id
+        )
         for index, consequence in enumerate(step.assessment_consequences):
             at, when = pointer_to(f"/assessmentConsequences/{index}/when"), consequence.when
-            meant = [found for found in chosen if when.for_assessment in (None, found.id)]
-            parts = [part for found in meant for part in found.dimensions]
-            levels = {level.casefold() for part in parts for level in part.levels}
+            targets = [
+                assessment for assessment in chosen if when.for_assessment in (None, assessment.id)
+            ]
+            dimensions = [
+                dimension for assessment in targets for dimension in assessment.dimensions
+            ]
+            levels = {level.casefold() for dimension in dimensions for level in dimension.levels}
             if when.any_equals_level.casefold() not in levels:
-                what = f"no assessment of this step has the level `{when.any_equals_level}`"
-                self._error("assessment", f"{at}/anyEqualsLevel", what, suggest_nearest("", levels))
-            if when.for_assessment not in (None, *(found.id for found in chosen)):
-                what = f"this step has no assessment `{when.for_assessment}`"
-                self._error("assessment", f"{at}/forAssessment", what)
+                message = f"no assessment of this step has the level `{when.any_equals_level}`"
+                self._error(
+                    "assessment", f"{at}/anyEqualsLevel", message, suggest_nearest("", levels)
+                )
+            if when.for_assessment not in (None, *(assessment.id for assessment in chosen)):
+                message = f"this step has no assessment `{when.for_assessment}`"
+                self._error("assessment", f"{at}/forAssessment", message)
         return chosen
 
     def repetition(self, rule: LoopRule, at: str) -> Repetition:
-        for name, of in (("items", "forEach"), ("count", "for")):
-            if getattr(rule, name) is not None and rule.type != of:
-                what = f"`{name}` has no meaning for `{rule.type}`: it belongs to `{of}`"
-                self._problems.append(warning("no-meaning", f"{at}/{name}", what))
+        for name, loop_type in (("items", "forEach"), ("count", "for")):
+            if getattr(rule, name) is not None and rule.type != loop_type:
+                message = f"`{name}` has no meaning for `{rule.type}`: it belongs to `{loop_type}`"
+                self._problems.append(warning("no-meaning", f"{at}/{name}", message))
         if rule.type in ("while", "until"):
             return self._conditional_repetition(rule, at)
         for name, value in (
@@ -173,16 +194,18 @@ class DemandCompiler:
                 self._error("loop", f"{at}/{name}", f"`{rule.type}` has no condition")
         if rule.type == "forEach":
             if not rule.items:
-                what = "`forEach` needs `items`: the name of a list in the context"
-                self._error("loop", at, what)
+                message = "`forEach` needs `items`: the name of a list in the context"
+                self._error("loop", at, message)
             return Repetition(items=rule.items or "")
         if rule.count is None:
             self._error(
                 "loop", at, "`for` needs `count`: a number, or the name of one in the context"
             )
         elif isinstance(rule.count, int) and not 1 <= rule.count <= rule.max_iterations:
-            what = f"`count` is {rule.count}, and `maxIterations` allows 1 to {rule.max_iterations}"
-            self._error("loop", f"{at}/count", what)
+            message = (
+                f"`count` is {rule.count}, and `maxIterations` allows 1 to {rule.max_iterations}"
+            )
+            self._error("loop", f"{at}/count", message)
         return Repetition(count=rule.count or 0)
 
     def _conditional_repetition(self, rule: LoopRule, at: str) -> Repetition:
@@ -193,56 +216,56 @@ class DemandCompiler:
             (source.condition if source else None, "conditionSource/condition"),
             (rule.condition, "condition"),
         ]
-        given = [(condition, place) for condition, place in written if condition is not None]
-        if not given:
+        present = [(condition, path) for condition, path in written if condition is not None]
+        if not present:
             if source:
                 self._error("loop", f"{at}/conditionSource", "`condition` is missing")
             return Repetition()
-        if len(given) > 1:
-            what = "`conditionSource` counts and the condition does not"
-            self._problems.append(warning("loop", f"{at}/condition", what))
-        condition, place = given[0]
+        if len(present) > 1:
+            message = "`conditionSource` counts and the condition does not"
+            self._problems.append(warning("loop", f"{at}/condition", message))
+        condition, path = present[0]
         if not self._current_workflow.is_foreign:
-            what = "this loop is steered by a value that the agent has to keep right"
+            message = "this loop is steered by a value that the agent has to keep right"
             hint = "Leave the condition out: the agent then decides with `loop_control`."
-            self._problems.append(warning("style", f"{at}/{place}", what, hint))
-        return Repetition(self.condition(condition, f"{at}/{place}"), f"loop/{place}")
+            self._problems.append(warning("style", f"{at}/{path}", message, hint))
+        return Repetition(self.condition(condition, f"{at}/{path}"), f"loop/{path}")
 
     def _agent_controlled_repetition(
         self, rule: LoopRule, source: ConditionSource, at: str
     ) -> Repetition:
         if packs.contract_name(source.contract_ref or "loop_control") != "loop_control":
-            what = f"a loop is controlled by `loop_control`, not by `{source.contract_ref}`"
-            self._error("loop", f"{at}/conditionSource/contractRef", what)
+            message = f"a loop is controlled by `loop_control`, not by `{source.contract_ref}`"
+            self._error("loop", f"{at}/conditionSource/contractRef", message)
         written = ((rule.condition, "condition"), (source.condition, "conditionSource/condition"))
-        for condition, place in written:
+        for condition, path in written:
             if condition is not None:
-                what = "the agent decides with `loop_control`, and this condition does not count"
-                self._problems.append(warning("loop", f"{at}/{place}", what))
+                message = "the agent decides with `loop_control`, and this condition does not count"
+                self._problems.append(warning("loop", f"{at}/{path}", message))
         return Repetition(control_id=source.loop_id or "")
 
     def _local_contract(self, name: str, at: str) -> Contract | None:
         key = (self._current_workflow.id, name)
         if key not in self._local_contracts:
-            written = self._current_workflow.contracts[name]
-            found = contracts.local_contract(name, written.schema, written.example, at)
-            if isinstance(found, tuple):
+            definition = self._current_workflow.contracts[name]
+            result = contracts.local_contract(name, definition.schema, definition.example, at)
+            if isinstance(result, tuple):
                 self._problems += [
-                    Problem("contract", flaw.pointer, flaw.message) for flaw in found
+                    Problem("contract", flaw.pointer, flaw.message) for flaw in result
                 ]
-            self._local_contracts[key] = None if isinstance(found, tuple) else found
+            self._local_contracts[key] = None if isinstance(result, tuple) else result
         return self._local_contracts[key]
 
     def _refuse_duplicate_assessments(self, workflow: Workflow) -> None:
-        seen: set[str] = set()
-        for index, found in enumerate(workflow.assessments):
-            if found.id in seen:
-                what = f"the assessment `{found.id}` is defined twice"
-                self._error("assessment", f"/assessments/{index}/id", what)
-            seen.add(found.id)
+        seen_ids: set[str] = set()
+        for index, assessment in enumerate(workflow.assessments):
+            if assessment.id in seen_ids:
+                message = f"the assessment `{assessment.id}` is defined twice"
+                self._error("assessment", f"/assessments/{index}/id", message)
+            seen_ids.add(assessment.id)
 
     def _warn_about_undeclared_variables(self, condition: conditions.Condition, at: str) -> None:
-        """Where the file says what the context holds, a condition on anything else is odd."""
+        """Warn about a condition on a variable that the file's context schema does not declare."""
         schema = self._current_workflow.context_schema or {}
         properties = schema.get("properties")
         if not isinstance(properties, dict) or self._current_workflow is not self._main_workflow:
@@ -250,9 +273,9 @@ class DemandCompiler:
         declared = {"goal", *self._current_workflow.inputs, *cast("dict[str, Any]", properties)}
         for var in conditions.variables(condition):
             if (name := var.partition(".")[0]) not in declared | self._loop_variables:
-                what = f"`{name}` is not declared in `contextSchema`"
+                message = f"`{name}` is not declared in `contextSchema`"
                 hint = suggest_nearest(name, declared)
-                self._problems.append(warning("condition", at, what, hint))
+                self._problems.append(warning("condition", at, message, hint))
 
     def _error(self, rule: ProblemRule, at: str, message: str, suggestion: str = "") -> None:
         self._problems.append(Problem(rule, at, message, suggestion))

@@ -12,11 +12,12 @@ _CONDITION_LIST = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Co
 
 
 def published_schema() -> bytes:
+    """Return the schema as JSON text."""
     (_, approval), defs = msgspec.json.schema_components([Workflow, ApprovalWish])
     workflow = defs.pop("Workflow")
     workflow["properties"]["$schema"] = {"type": "string"}
     for name in ("Step", "TemplateCall"):
-        # What a step is, is plain without saying: its type may be left out.
+        # Their type may be left out: it follows from their other fields.
         defs[name]["required"].remove("type")
     defs["Condition"] = _condition_schema()
     defs["Step"]["properties"]["requireConfirmation"] = {
@@ -64,7 +65,7 @@ _CONDITION_FIELDS = ("runCondition", "when", "condition")
 
 
 def _for_editors(node: Any, name: str = "") -> Any:
-    """Without what only OpenAPI reads, and with conditions where conditions belong."""
+    """Return the schema without keys for OpenAPI, and with conditions where they belong."""
     if isinstance(node, list):
         return [_for_editors(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):

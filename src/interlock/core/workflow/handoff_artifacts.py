@@ -1,6 +1,6 @@
-"""Hand-offs: what one piece of work leaves to the next, as kinds of artifact."""
+"""Hand-offs: the kinds of artifact that one piece of work leaves to the next."""
 
-from __future__ import annotations  # types are read when a pack is first asked for: 1 ms
+from __future__ import annotations  # types are evaluated when a pack is first used: 1 ms
 
 from typing import Annotated, Literal
 
@@ -20,11 +20,11 @@ Version = Literal[1] | None
 
 
 class PackArtifact(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
-    """What has a kind. Each has a pack, and says in one line what it is for."""
+    """An artifact with a kind. Each has a pack; its docstring is the pack's purpose, one line."""
 
 
 class ArtifactPart(msgspec.Struct, frozen=True, rename="camel"):
-    """What stands inside an artifact."""
+    """A part of an artifact."""
 
 
 class RejectedDirection(ArtifactPart, frozen=True):

@@ -1,4 +1,4 @@
-"""What a workflow says as a whole, compiled: its guidance, inputs, references, context schema."""
+"""Compile the workflow-level fields: guidance, inputs, references, context schema."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from interlock.core.workflow.problems import Problem
 
 
 class TextResolver(Protocol):
-    """From a text of the file and its pointer to what is shown."""
+    """Return the text to show for a text of the file and its pointer."""
 
     def __call__(self, text: str, at: str, *, has_placeholders: bool = True) -> str: ...
 
@@ -28,14 +28,14 @@ class CompiledHeader(msgspec.Struct, frozen=True):
 
 
 def compiled_header(
-    workflow: Workflow, text: TextResolver, problems: list[Problem]
+    workflow: Workflow, resolve_text: TextResolver, problems: list[Problem]
 ) -> CompiledHeader:
     problems += _name_problems(workflow)
     problems += _reference_problems(workflow)
 
     def texts(field: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(
-            text(line, f"/{field}/{index}", has_placeholders=False)
+            resolve_text(line, f"/{field}/{index}", has_placeholders=False)
             for index, line in enumerate(lines)
         )
 
@@ -46,11 +46,11 @@ def compiled_header(
         inputs=tuple(
             CompiledInput(
                 name,
-                wanted.description,
-                _default_json(wanted),
-                wanted.required,
+                declared.description,
+                _default_json(declared),
+                declared.required,
             )
-            for name, wanted in sorted(workflow.inputs.items())
+            for name, declared in sorted(workflow.inputs.items())
         ),
         context_schema=_context_schema(workflow, problems),
         references=workflow.references,
@@ -77,26 +77,26 @@ def _name_problems(workflow: Workflow) -> list[Problem]:
 
 def _reference_problems(workflow: Workflow) -> list[Problem]:
     problems: list[Problem] = []
-    seen: set[str] = set()
-    for index, found in enumerate(workflow.references):
-        at, parts = f"/references/{index}", found.source.split("/")
-        if found.id in seen:
-            problems.append(Problem("reference", f"{at}/id", f"`{found.id}` is there twice"))
-        seen.add(found.id)
-        if found.is_address:
+    seen_ids: set[str] = set()
+    for index, reference in enumerate(workflow.references):
+        at, parts = f"/references/{index}", reference.source.split("/")
+        if reference.id in seen_ids:
+            problems.append(Problem("reference", f"{at}/id", f"`{reference.id}` is there twice"))
+        seen_ids.add(reference.id)
+        if reference.is_address:
             continue
-        is_odd = "\\" in found.source or not found.source.isprintable()
+        is_odd = "\\" in reference.source or not reference.source.isprintable()
         if parts[0] == "" or ".." in parts or is_odd:
-            what = "a reference is a path inside of the workspace, with `/` between its parts"
-            problems.append(Problem("reference", f"{at}/source", what))
+            message = "a reference is a path inside of the workspace, with `/` between its parts"
+            problems.append(Problem("reference", f"{at}/source", message))
     return problems
 
 
 def _context_schema(workflow: Workflow, problems: list[Problem]) -> str | None:
     if workflow.context_schema is None:
         return None
-    weighing = schemas.CostTally()
-    schemas.weigh(workflow.context_schema, "/contextSchema", weighing)
-    weighing.refuse_excess("/contextSchema")
-    problems += [Problem("context", flaw.pointer, flaw.message) for flaw in weighing.flaws]
+    tally = schemas.CostTally()
+    schemas.weigh(workflow.context_schema, "/contextSchema", tally)
+    tally.refuse_excess("/contextSchema")
+    problems += [Problem("context", flaw.pointer, flaw.message) for flaw in tally.flaws]
     return canonical.encode(workflow.context_schema).decode()

@@ -1,9 +1,29 @@
-"""Where a run stands in its workflow, and where it goes from there. Values in, values out.
+"""The position of a run in its workflow, and the search for its next step: pure functions.
 
-A position is a frame for each block that the run is in: the steps of the workflow, then the body of
-each loop around the pending step. It is all that is remembered, so going on from a stored position
-is the same as never having stopped. Conditions are looked at once, on arrival; loops decide where a
-pass begins and nowhere else.
+A compiled workflow is a tree: a block is a tuple of parts, and a part is a step or a loop, whose
+body is again a block. (A group is a loop with one pass: parts under a common condition.) A
+`Position` is a path into that tree, with one `Frame` for each block that the run is in: the steps
+of the workflow, then the body of each loop around the pending step. A frame holds the index of the
+current part of its block. Where that part is a loop, it also holds the pass that the loop is in,
+and whether the agent has decided to stop after it. Nothing else is remembered, so continuing from a
+stored position is the same as never having stopped.
+
+`begin` starts at the first part. `continue_from` writes the agent's decisions about loops into
+the frames and moves past the accepted step. Then `_StepSearch` turns the frames into a stack of
+open blocks and makes one decision at a time, until it is at a step or at the end:
+
+1. At a part: evaluate its run condition, once, on arrival. If it does not hold, go past the part. A
+   step is the destination; a loop is entered if a first pass is wanted.
+2. At the end of a loop's body: begin another pass if one is wanted and the bound allows it, or else
+   leave the loop. A loop that ends only because of its bound is reported (`bounded_loops`).
+3. At the end of the outermost block: the run is complete.
+
+Passes are decided between passes and nowhere else (`_wants_more`): by the agent, by a count or a
+list, or by a condition. A decision of the agent that is about no loop around its step is held for
+the first loop with agent control that the search comes to. A question without an answer is an
+`Impasse`, and the run stays where it is. Every decision goes into the trace with its reason. The
+number of decisions in one search is bounded, since loops whose steps are all skipped might go round
+for very long.
 """
 
 from collections.abc import Mapping
@@ -23,22 +43,22 @@ from interlock.core.workflow.compiled import (
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.packs import LoopControlArtifact
 
-DECISIONS_MAX = 5_000  # in one go: a file may loop over nothing a thousand times a thousand times
-_DIGITS_MAX = 9  # of a count that is written as text
+DECISIONS_MAX = 5_000  # in one search: a file may loop over nothing 1,000 times 1,000 times
+_DIGITS_MAX = 9  # of a count in the context that is written as text
 IN_ORDER = "next in order"
 _NOTHING_LEFT = "no step is left"
-_ENTRIES_MAX = 100  # of a trace; what is left out is counted
+_ENTRIES_MAX = 100  # of a trace; those left out are counted
 
 Context: TypeAlias = Mapping[str, Json]
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True):
     index: int
-    """Which part of the block; behind the last one where the block is done."""
+    """The current part of the block; one past the last where the block is finished."""
     iteration: int = 0
-    """The pass of the loop at `index`, counted from 1; 0 where no loop is there."""
+    """The pass of the loop at `index`, counted from 1; 0 where there is no loop."""
     stops: bool = False
-    """The agent has said that this pass is the last."""
+    """Whether the agent has decided that this pass of the loop is the last."""
 
 
 Position: TypeAlias = tuple[Frame, ...]
@@ -65,17 +85,17 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
         "fragment_left_out",
     ]
     about: str
-    """The step or loop, by id."""
+    """The id of the step or loop."""
     why: str = ""
 
 
 class Destination(msgspec.Struct, frozen=True):
     position: Position
     step: CompiledStep | None
-    """The step that is pending there; none where the run is complete."""
+    """The step that is pending there; None where the run is complete."""
     trace: tuple[Entry, ...] = ()
     bounded_loops: tuple[CompiledLoop, ...] = ()
-    """Loops that ended because of their bound and not because they were done."""
+    """Loops that ended because of their bound although another pass was wanted."""
 
 
 class Impasse(msgspec.Struct, frozen=True):
@@ -83,20 +103,20 @@ class Impasse(msgspec.Struct, frozen=True):
 
     about: str
     pointer: str
-    """Where in the workflow."""
+    """The place of the question in the workflow file."""
     var: str
     message: str
 
 
 class EnclosingLoop(msgspec.Struct, frozen=True):
-    """A loop that a position is in, and the pass it is at."""
+    """A loop that a position is in, and its current pass."""
 
     loop: CompiledLoop
     iteration: int
 
 
 def begin(workflow: CompiledWorkflow, context: Context) -> Destination | Impasse:
-    """The first step of a run."""
+    """Return the first step of a run."""
     return _StepSearch(workflow, (Frame(0),), context, None).find_next_step()
 
 
@@ -106,28 +126,28 @@ def continue_from(
     context: Context,
     *controls: LoopControlArtifact | None,
 ) -> Destination | Impasse:
-    """Where the run goes when the step at `position` was accepted, with what it decided."""
+    """Return the destination after the step at `position`, with its decisions about loops."""
     loops = enclosing_loops(workflow, position)
     frames = list(position)
-    beforehand: LoopControlArtifact | None = None
+    held_control: LoopControlArtifact | None = None
     for control in controls:
         target = targeted_loop_index(loops, control) if control else None
         if control and target is None:
-            beforehand = control
+            held_control = control
         elif control and target is not None:
             stops = control.decision == "stop"
             frames[target] = msgspec.structs.replace(frames[target], stops=stops)
     frames[-1] = Frame(frames[-1].index + 1)
-    return _StepSearch(workflow, tuple(frames), context, beforehand).find_next_step()
+    return _StepSearch(workflow, tuple(frames), context, held_control).find_next_step()
 
 
 def is_plain_trace(trace: tuple[Entry, ...]) -> bool:
-    """Whether it says no more than that the next step in order came next."""
+    """Whether the trace says no more than that the next step in order came next."""
     return len(trace) == 1 and trace[0].why in (IN_ORDER, _NOTHING_LEFT)
 
 
 def is_position(workflow: CompiledWorkflow, position: Position) -> bool:
-    """Whether a run of this workflow can stand there: for positions that came from elsewhere."""
+    """Whether a run of this workflow can be at `position`, which came from elsewhere."""
     block = workflow.steps
     for depth, frame in enumerate(position, start=1):
         is_last = depth == len(position)
@@ -143,7 +163,7 @@ def is_position(workflow: CompiledWorkflow, position: Position) -> bool:
 
 
 def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | None:
-    """The step that is pending at `position`."""
+    """Return the step that is pending at `position`; None where the run is complete."""
     block = workflow.steps
     for frame in position[:-1]:
         part = block[frame.index]
@@ -156,33 +176,33 @@ def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | No
 
 
 def enclosing_loops(workflow: CompiledWorkflow, position: Position) -> tuple[EnclosingLoop, ...]:
-    """The loops that `position` is in, from the outermost on."""
-    found: list[EnclosingLoop] = []
+    """Return the loops that `position` is in, from the outermost."""
+    loops: list[EnclosingLoop] = []
     block = workflow.steps
     for frame in position[:-1]:
         loop = block[frame.index]
         assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
-        found.append(EnclosingLoop(loop, frame.iteration))
+        loops.append(EnclosingLoop(loop, frame.iteration))
         block = loop.body
-    return tuple(found)
+    return tuple(loops)
 
 
 def scope(workflow: CompiledWorkflow, position: Position, context: Context) -> dict[str, Json]:
-    """What prompts and conditions at `position` see: the context and the loops' variables."""
+    """Return the variables of prompts and conditions at `position`: the context and the loops'."""
     return _with_loop_variables(context, enclosing_loops(workflow, position))
 
 
 def controlled_loop_names(workflow: CompiledWorkflow) -> tuple[str, ...]:
-    """The names of the loops that the agent decides about."""
-    loops = {id(loop): loop for _, around_ in workflow.steps_with_loops() for loop in around_}
-    found = [loop for loop in loops.values() if loop.is_controlled]
-    return tuple(name for loop in found for name in (loop.id, loop.control_id) if name)
+    """Return the names of the loops that the agent controls."""
+    loops = {id(loop): loop for _, enclosing in workflow.steps_with_loops() for loop in enclosing}
+    controlled = [loop for loop in loops.values() if loop.is_controlled]
+    return tuple(name for loop in controlled for name in (loop.id, loop.control_id) if name)
 
 
 def targeted_loop_index(
     loops: tuple[EnclosingLoop, ...], control: LoopControlArtifact
 ) -> int | None:
-    """Which of the loops around a step its decision is about: the one named, or the innermost."""
+    """Return the index of the loop that a decision is about: the one named, or the innermost."""
     for index in reversed(range(len(loops))):
         loop = loops[index].loop
         if loop.is_controlled and control.loop_id in (None, "", loop.id, loop.control_id):
@@ -191,24 +211,25 @@ def targeted_loop_index(
 
 
 def _with_loop_variables(context: Context, loops: tuple[EnclosingLoop, ...]) -> dict[str, Json]:
-    seen: dict[str, Json] = dict(context)
-    for found in loops:
-        loop, index = found.loop, found.iteration - 1
+    variables: dict[str, Json] = dict(context)
+    for enclosing in loops:
+        loop, index = enclosing.loop, enclosing.iteration - 1
         if loop.kind == "group":
             continue
-        seen[loop.iteration_var] = found.iteration
+        variables[loop.iteration_var] = enclosing.iteration
         if loop.kind == "forEach":
-            items = conditions.look_up(seen, loop.items)  # as it is outside of this loop
-            seen[loop.index_var] = index
-            is_there = isinstance(items, list) and index < len(items)
-            seen[loop.item_var] = items[index] if is_there and isinstance(items, list) else None
-    return seen
+            items = conditions.look_up(variables, loop.items)  # evaluated outside of this loop
+            variables[loop.index_var] = index
+            variables[loop.item_var] = (
+                items[index] if isinstance(items, list) and index < len(items) else None
+            )
+    return variables
 
 
 class _OpenBlock(msgspec.Struct):
-    """A block that the walk is in; `loop` is the one whose body it is."""
+    """A block that the search is in. `loop` is the loop whose body it is, at pass `iteration`."""
 
-    block: tuple[CompiledPart, ...]
+    parts: tuple[CompiledPart, ...]
     index: int
     loop: CompiledLoop | None = None
     iteration: int = 0
@@ -216,91 +237,91 @@ class _OpenBlock(msgspec.Struct):
 
 
 class _StepSearch:
-    """One search for the next step. Lives for one call, so it may change."""
+    """One search for the next step. Lives for one call, so it may be mutable."""
 
     def __init__(
         self,
         workflow: CompiledWorkflow,
         position: Position,
         context: Context,
-        control: LoopControlArtifact | None,
+        held_control: LoopControlArtifact | None,
     ) -> None:
         self._context = context
-        self._control = control
-        """A decision that was made before its loop began."""
+        self._held_control = held_control
+        """A decision of the agent that was made before its loop was entered."""
         self._trace: list[Entry] = []
         self._omitted_count = 0
         self._bounded: list[CompiledLoop] = []
         self._open_blocks = [_OpenBlock(workflow.steps, position[0].index)]
         for outer, frame in pairwise(position):
-            loop = self._open_blocks[-1].block[outer.index]
+            loop = self._open_blocks[-1].parts[outer.index]
             assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
-            opened = _OpenBlock(loop.body, frame.index, loop, outer.iteration, outer.stops)
-            self._open_blocks.append(opened)
+            open_block = _OpenBlock(loop.body, frame.index, loop, outer.iteration, outer.stops)
+            self._open_blocks.append(open_block)
 
     def find_next_step(self) -> Destination | Impasse:
         for _ in range(DECISIONS_MAX):
-            here = self._open_blocks[-1]
-            if here.index < len(here.block):
-                found = self._arrive(here, here.block[here.index])
-            elif here.loop is None:
+            block = self._open_blocks[-1]
+            if block.index < len(block.parts):
+                outcome = self._arrive(block, block.parts[block.index])
+            elif block.loop is None:
                 self._record("complete", "", _NOTHING_LEFT)
-                found = self._destination(None)
+                outcome = self._destination(None)
             else:
-                found = self._end_pass(here, here.loop)
-            if found is not None:
-                return found
-        here = next(reversed(self._open_blocks))
-        about = here.loop.id if here.loop else ""
-        pointer = here.loop.pointer if here.loop else ""
-        what = f"no step was found in {DECISIONS_MAX} decisions: its loops go round over nothing"
-        return Impasse(about, pointer, "", what)
+                outcome = self._end_pass(block, block.loop)
+            if outcome is not None:
+                return outcome
+        block = self._open_blocks[-1]
+        about = block.loop.id if block.loop else ""
+        pointer = block.loop.pointer if block.loop else ""
+        message = f"no step was found in {DECISIONS_MAX} decisions: its loops go round over nothing"
+        return Impasse(about, pointer, "", message)
 
-    def _arrive(self, here: _OpenBlock, part: CompiledPart) -> Destination | Impasse | None:
-        why = IN_ORDER
+    def _arrive(self, block: _OpenBlock, part: CompiledPart) -> Destination | Impasse | None:
+        reason = IN_ORDER
         if part.run_condition is not None:
             condition = conditions.unpack(part.run_condition)
-            held = conditions.evaluate(condition, self._scope())
-            if isinstance(held, UnusableValue):
-                return _impasse(part, "runCondition", held)
-            why = conditions.describe(condition)
-            if not held:
-                what = "loop_skipped" if isinstance(part, CompiledLoop) else "skipped"
-                self._record(what, part.id, f"not so: {why}")
-                here.index += 1
+            answer = conditions.evaluate(condition, self._scope())
+            if isinstance(answer, UnusableValue):
+                return _impasse(part, "runCondition", answer)
+            reason = conditions.describe(condition)
+            if not answer:
+                kind = "loop_skipped" if isinstance(part, CompiledLoop) else "skipped"
+                self._record(kind, part.id, f"not so: {reason}")
+                block.index += 1
                 return None
         if isinstance(part, CompiledStep):
-            self._record("chosen", part.id, why)
+            self._record("chosen", part.id, reason)
             return self._destination(part)
-        return self._enter_loop(here, part)
+        return self._enter_loop(block, part)
 
-    def _enter_loop(self, here: _OpenBlock, loop: CompiledLoop) -> Impasse | None:
-        more = self._wants_more(loop, passes=0, stops=self._is_stopped_beforehand(loop))
-        if isinstance(more, Impasse):
-            return more
-        wants, why = more
-        if not wants:
-            self._record("loop_skipped", loop.id, why)
-            here.index += 1
+    def _enter_loop(self, block: _OpenBlock, loop: CompiledLoop) -> Impasse | None:
+        decision = self._wants_more(loop, passes=0, stops=self._is_stopped_beforehand(loop))
+        if isinstance(decision, Impasse):
+            return decision
+        is_wanted, reason = decision
+        if not is_wanted:
+            self._record("loop_skipped", loop.id, reason)
+            block.index += 1
             return None
-        self._record("loop_entered", loop.id, why)
+        self._record("loop_entered", loop.id, reason)
         self._open_blocks.append(_OpenBlock(loop.body, 0, loop, 1))
         return None
 
-    def _end_pass(self, here: _OpenBlock, loop: CompiledLoop) -> Impasse | None:
-        more = self._wants_more(loop, passes=here.iteration, stops=here.stops)
-        if isinstance(more, Impasse):
-            return more
-        wants, why = more
-        if wants and here.iteration < loop.passes_max:
-            here.iteration, here.index, here.stops = here.iteration + 1, 0, False
-            self._record("pass_begun", loop.id, f"pass {here.iteration}: {why}")
+    def _end_pass(self, block: _OpenBlock, loop: CompiledLoop) -> Impasse | None:
+        decision = self._wants_more(loop, passes=block.iteration, stops=block.stops)
+        if isinstance(decision, Impasse):
+            return decision
+        is_wanted, reason = decision
+        if is_wanted and block.iteration < loop.passes_max:
+            block.iteration, block.index, block.stops = block.iteration + 1, 0, False
+            self._record("pass_begun", loop.id, f"pass {block.iteration}: {reason}")
             return None
-        if wants:
+        if is_wanted:
             self._bounded.append(loop)
-            self._record("loop_bounded", loop.id, f"{loop.passes_max} passes were made; {why}")
+            self._record("loop_bounded", loop.id, f"{loop.passes_max} passes were made; {reason}")
         else:
-            self._record("loop_ended", loop.id, f"after {here.iteration} passes: {why}")
+            self._record("loop_ended", loop.id, f"after {block.iteration} passes: {reason}")
         self._open_blocks.pop()
         self._open_blocks[-1].index += 1
         return None
@@ -308,12 +329,12 @@ class _StepSearch:
     def _wants_more(
         self, loop: CompiledLoop, *, passes: int, stops: bool
     ) -> tuple[bool, str] | Impasse:
-        """Whether another pass is wanted after so many, and why."""
+        """Return whether another pass is wanted after so many, and the reason."""
         if loop.is_controlled:
             if stops:
                 return False, "the agent decided to stop"
-            first = "the first pass is always made"
-            return True, "the agent did not decide to stop" if passes else first
+            first_reason = "the first pass is always made"
+            return True, "the agent did not decide to stop" if passes else first_reason
         if loop.kind == "group":
             return passes == 0, "what it belongs to was chosen" if passes == 0 else "it is done"
         if loop.kind in ("for", "forEach"):
@@ -324,14 +345,14 @@ class _StepSearch:
         assert loop.condition is not None, "the other loops have a condition"
         condition = conditions.unpack(loop.condition)
         loops = (*self._open_loops(excluding=loop), EnclosingLoop(loop, passes + 1))
-        held = conditions.evaluate(condition, _with_loop_variables(self._context, loops))
-        if isinstance(held, UnusableValue):
-            return _impasse(loop, loop.condition_at, held)
-        words = conditions.describe(condition)
-        return held == (loop.kind == "while"), words if held else f"not so: {words}"
+        answer = conditions.evaluate(condition, _with_loop_variables(self._context, loops))
+        if isinstance(answer, UnusableValue):
+            return _impasse(loop, loop.condition_at, answer)
+        description = conditions.describe(condition)
+        return answer == (loop.kind == "while"), description if answer else f"not so: {description}"
 
     def _pass_total(self, loop: CompiledLoop) -> int | Impasse:
-        """How many passes `for` and `forEach` ask for now."""
+        """Return the number of passes that `for` and `forEach` ask for now."""
         name = loop.items if loop.kind == "forEach" else loop.count
         if isinstance(name, int):
             return name
@@ -341,8 +362,8 @@ class _StepSearch:
         if loop.kind == "forEach":
             if isinstance(value, list):
                 return len(value)
-            trouble = UnusableValue(name, "", f"`{name}` is not a list")
-            return _impasse(loop, "loop/items", trouble)
+            unusable = UnusableValue(name, "", f"`{name}` is not a list")
+            return _impasse(loop, "loop/items", unusable)
         if isinstance(value, str) and len(value) <= _DIGITS_MAX and value.isdecimal():
             return int(value)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -352,26 +373,25 @@ class _StepSearch:
         )
 
     def _is_stopped_beforehand(self, loop: CompiledLoop) -> bool:
-        control, self._control = self._control, None
-        if control is None or not loop.is_controlled:
-            self._control = control
+        if self._held_control is None or not loop.is_controlled:
             return False
+        control, self._held_control = self._held_control, None
         names = (None, "", loop.id, loop.control_id)
         return control.decision == "stop" and control.loop_id in names
 
     def _open_loops(self, *, excluding: CompiledLoop | None = None) -> tuple[EnclosingLoop, ...]:
         return tuple(
-            EnclosingLoop(found.loop, found.iteration)
-            for found in self._open_blocks
-            if found.loop is not None and found.loop is not excluding
+            EnclosingLoop(block.loop, block.iteration)
+            for block in self._open_blocks
+            if block.loop is not None and block.loop is not excluding
         )
 
     def _scope(self) -> dict[str, Json]:
         return _with_loop_variables(self._context, self._open_loops())
 
-    def _record(self, what: Any, about: str, why: str) -> None:
+    def _record(self, kind: Any, about: str, reason: str) -> None:
         if len(self._trace) < _ENTRIES_MAX:
-            self._trace.append(Entry(what, about, why))
+            self._trace.append(Entry(kind, about, reason))
         else:
             self._omitted_count += 1
 
@@ -379,18 +399,19 @@ class _StepSearch:
         trace = tuple(self._trace)
         if self._omitted_count:
             trace = (*trace, Entry("left_out", "", f"{self._omitted_count} more decisions"))
-        inner = [*self._open_blocks[1:], None]
+        # The pass of a loop is stored with the part that the loop is, in the block around its body.
+        bodies = [*self._open_blocks[1:], None]
         position = tuple(
-            Frame(opened.index, next_.iteration, next_.stops) if next_ else Frame(opened.index)
-            for opened, next_ in zip(self._open_blocks, inner, strict=True)
+            Frame(block.index, body.iteration, body.stops) if body else Frame(block.index)
+            for block, body in zip(self._open_blocks, bodies, strict=True)
         )
         return Destination(position, step, trace, tuple(self._bounded))
 
 
-def _impasse(part: CompiledPart, place: str, unusable: UnusableValue) -> Impasse:
-    return Impasse(part.id, pointer_in(part, place, unusable), unusable.var, unusable.message)
+def _impasse(part: CompiledPart, path: str, unusable: UnusableValue) -> Impasse:
+    return Impasse(part.id, pointer_in(part, path, unusable), unusable.var, unusable.message)
 
 
-def pointer_in(part: CompiledPart, place: str, unusable: UnusableValue) -> str:
-    """Where in the file a question stands that has no answer."""
-    return part.pointer if part.is_elsewhere else f"{part.pointer}/{place}{unusable.pointer}"
+def pointer_in(part: CompiledPart, path: str, unusable: UnusableValue) -> str:
+    """Return the pointer in the file of a question that has no answer."""
+    return part.pointer if part.is_elsewhere else f"{part.pointer}/{path}{unusable.pointer}"

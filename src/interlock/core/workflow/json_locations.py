@@ -1,4 +1,4 @@
-"""Places: from a JSON pointer to the line and column where its value begins in a JSON text."""
+"""Locations: the line and column at which the value of a JSON pointer begins in a JSON text."""
 
 import re
 from collections.abc import Iterable
@@ -15,10 +15,10 @@ _TWICE = 2
 _SPACE = r"[ \t\n\r]*+"
 _STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
-# What is one step for the loop below, so that it takes few: an item (with its key, with the comma
-# after it) as far as its opening bracket, or a closing bracket with the comma after it. Anything
-# else is the last group. What was read is not tried in other lengths (`++`), so a text is read
-# twice at most: as a key, and if no colon follows, as an item.
+# One match is one step of the loop in `_scan`, so that it takes few: an item (with its key, and the
+# comma after it) as far as its opening bracket, or a closing bracket with the comma after it.
+# Anything else is the last group. Nothing is matched again in another length (`++`), so a text is
+# read twice at most: as a key, and if no colon follows, as an item.
 _PIECE = re.compile(
     rf"{_SPACE}(?:"
     rf"(?:({_STRING}){_SPACE}:{_SPACE})?+()"
@@ -39,38 +39,38 @@ class TextPosition(msgspec.Struct, frozen=True):
 
 
 class _SoughtValue(msgspec.Struct):
-    """A value that was asked for, or that lies on the way to one."""
+    """A value that is to be located, or an ancestor of one."""
 
     parts: "dict[str, _SoughtValue]" = {}
     start: int = -1
     container_start: int = -1
-    """Where the value around it starts: if a key is repeated, parts of the first do not count."""
+    """The start of the value around it: if a key is repeated, parts of the first do not count."""
 
 
 _OpenContainer: TypeAlias = tuple[_SoughtValue | None, dict[str, int] | None, str | int]
-"""A list or object: what is wanted in it, how often it has which key, and which item comes now."""
+"""A list or object: the values sought in it, the count of each key, the current key or index."""
 
 
 def locate(text: str, pointers: Iterable[str]) -> dict[str, TextPosition]:
-    """Where the value of each pointer begins, or else that of its nearest ancestor there is.
+    """Return the start of each pointer's value, or else of its nearest ancestor that exists.
 
-    Of a repeated key the last counts, as for all who decode it. In text that is not JSON, what
-    stands before the first mistake is found; without a value at all, it is the first character.
+    Of a repeated key the last counts, as in every decoder. In text that is not JSON, values before
+    the first mistake are found; without a value at all, it is the first character.
     """
     paths = {pointer: _pointer_steps(pointer) for pointer in pointers}
     root = _SoughtValue()
     for path in paths.values():
-        wanted = root
+        sought = root
         for step in path:
-            wanted = wanted.parts.setdefault(step, _SoughtValue())
+            sought = sought.parts.setdefault(step, _SoughtValue())
     _scan(text, root)
     starts = {pointer: _nearest_start(root, path) for pointer, path in paths.items()}
-    spots = _text_positions(text, sorted({*starts.values()}))
-    return {pointer: spots[start] for pointer, start in starts.items()}
+    positions = _text_positions(text, sorted({*starts.values()}))
+    return {pointer: positions[start] for pointer, start in starts.items()}
 
 
 def repeated_keys(text: str) -> tuple[str, ...]:
-    """Pointers of keys that one object has more than once, as far as the text is JSON."""
+    """Return the pointers of keys that an object has more than once, as far as the text is JSON."""
     return tuple(dict.fromkeys(_scan(text, _SoughtValue())))
 
 
@@ -79,10 +79,10 @@ def _pointer_steps(pointer: str) -> list[str]:
 
 
 def _scan(text: str, root: _SoughtValue) -> list[str]:
-    """Write down where `root` and its parts start; return the first repeated keys."""
+    """Record the starts of `root` and its parts; return the first repeated keys."""
     repeated: list[str] = []
     outer: list[_OpenContainer] = []
-    # We begin in a list of which the whole text is the one item.
+    # The scan begins in an imaginary list, with the whole text as its one item.
     here: _SoughtValue | None = _SoughtValue({"0": root})
     keys: dict[str, int] | None = None
     step: str | int = 0
@@ -134,30 +134,33 @@ def _decode_key(key: str) -> str | None:
 
 
 def _pointer(outer: list[_OpenContainer], step: str | int) -> str:
-    # The outermost is the list that we made up.
-    steps = [*(around[2] for around in outer[1:]), step]
+    # The outermost is the imaginary list.
+    steps = [*(container[2] for container in outer[1:]), step]
     return "".join(f"/{escape_pointer_part(str(step))}" for step in steps)
 
 
 def _nearest_start(root: _SoughtValue, path: list[str]) -> int:
-    found = root
+    nearest = root
     for step in path:
-        part = found.parts[step]
-        if part.container_start != found.start:
+        part = nearest.parts[step]
+        if part.container_start != nearest.start:
             break
-        found = part
-    return max(found.start, 0)
+        nearest = part
+    return max(nearest.start, 0)
 
 
 def _text_positions(text: str, offsets: list[int]) -> dict[int, TextPosition]:
-    """The offsets ascend, and none is between the two characters of a line break."""
-    spots: dict[int, TextPosition] = {}
+    """Return the line and column of each offset.
+
+    The offsets ascend, and none is between the two characters of a line break.
+    """
+    positions: dict[int, TextPosition] = {}
     line, line_start, at = 1, 0, 0
     for offset in offsets:
         breaks = text.count("\n", at, offset) + text.count("\r", at, offset)
         line += breaks - text.count("\r\n", at, offset)
         if breaks:
             line_start = max(text.rfind("\n", at, offset), text.rfind("\r", at, offset)) + 1
-        spots[offset] = TextPosition(line, offset - line_start + 1)
+        positions[offset] = TextPosition(line, offset - line_start + 1)
         at = offset
-    return spots
+    return positions

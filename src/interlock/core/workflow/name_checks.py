@@ -1,4 +1,4 @@
-"""Names of functions and features: what they stand for, and those that stand for nothing."""
+"""Look up the names of functions and features, and report those that do not exist."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -8,25 +8,25 @@ from interlock.core.workflow.problems import Problem, suggest_nearest
 
 
 def known_features(workflow: Workflow, problems: list[Problem]) -> tuple[str, ...]:
-    names = [strip_owner_prefix(written, "features") for written in workflow.features]
+    names = [strip_owner_prefix(name, "features") for name in workflow.features]
     for index, name in enumerate(names):
         if name not in FEATURES:
-            what = f"there is no feature `{workflow.features[index]}`"
+            message = f"there is no feature `{workflow.features[index]}`"
             hint = suggest_nearest(name, FEATURES)
-            problems.append(Problem("feature", f"/features/{index}", what, hint))
+            problems.append(Problem("feature", f"/features/{index}", message, hint))
     return tuple(dict.fromkeys(name for name in names if name in FEATURES))
 
 
 def functions_by_name(
-    written: tuple[Function, ...], at: str, problems: list[Problem]
+    definitions: tuple[Function, ...], at: str, problems: list[Problem]
 ) -> dict[str, Function]:
-    found: dict[str, Function] = {}
-    for index, function in enumerate(written):
-        if function.name in found:
-            what = f"`{function.name}` is defined twice"
-            problems.append(Problem("function", f"{at}/{index}/name", what))
-        found[function.name] = function
-    return found
+    functions: dict[str, Function] = {}
+    for index, function in enumerate(definitions):
+        if function.name in functions:
+            message = f"`{function.name}` is defined twice"
+            problems.append(Problem("function", f"{at}/{index}/name", message))
+        functions[function.name] = function
+    return functions
 
 
 def function_problems(
@@ -39,5 +39,5 @@ def function_problems(
         *((call.name, f"/functionCalls/{index}/name") for index, call in calls),
     ):
         if name.removesuffix("()") not in functions:
-            what = f"there is no function `{name}`"
-            yield Problem("function", pointer_to(at), what, suggest_nearest(name, functions))
+            message = f"there is no function `{name}`"
+            yield Problem("function", pointer_to(at), message, suggest_nearest(name, functions))

@@ -1,8 +1,8 @@
-"""Operators: what each takes in a condition, what it answers for a value, and how it is said.
+"""Operators of conditions: the operand that each takes, its answer for a value, and its wording.
 
-An unset variable is null. `equals`, `not_equals`, `in`, and `contains` for a list, mind neither
-capitals nor whether a number or a boolean is written as text; `equalsExactly` minds both. Numbers,
-and texts that are numbers, are ordered as numbers; other texts as texts without capitals.
+An unset variable is null. `equals`, `not_equals`, `in`, and `contains` for a list, ignore case and
+whether a number or a boolean is written as text; `equalsExactly` ignores neither. Numbers, and
+texts that are numbers, are ordered as numbers; other texts as texts, ignoring case.
 """
 
 import math
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def expected_operand(operator: Operator, value: Json) -> str | None:
-    """What the operator wants, if `value` is not of that kind."""
+    """Return the kind of operand that the operator takes, if `value` is not of that kind."""
     match operator:
         case "exists":
             return None if isinstance(value, bool) else "true or false"
@@ -59,15 +59,15 @@ def expected_operand(operator: Operator, value: Json) -> str | None:
 
 
 def instruction_count(pattern: str) -> int | str:
-    """How many the pattern has, compiled, or why it is not taken."""
+    """Return the number of instructions of the compiled pattern, or the reason for a refusal."""
     try:
         return pattern_size(pattern)
-    except ValueError as refused:
-        return str(refused)
+    except ValueError as error:
+        return str(error)
 
 
 def compare(value: Json, operator: Operator, operand: Json) -> bool | None:
-    """The answer for the value of a variable; None if the question makes no sense for it."""
+    """Return the answer for the value of a variable; None if the question makes no sense for it."""
     match operator:
         case "equals" | "not_equals":
             return _is_same(_fold_value(value), _fold_value(operand)) == (operator == "equals")
@@ -81,10 +81,10 @@ def compare(value: Json, operator: Operator, operand: Json) -> bool | None:
         case _ if value is None:
             return False
         case "gt" | "gte" | "lt" | "lte":
-            one, other = _order_key(value), _order_key(operand)
-            if one is None or other is None or isinstance(one, str) != isinstance(other, str):
+            left, right = _order_key(value), _order_key(operand)
+            if left is None or right is None or isinstance(left, str) != isinstance(right, str):
                 return None
-            return _ORDERS[operator](one, other)
+            return _ORDERS[operator](left, right)
         case "contains" if isinstance(value, list):
             folded = _fold_value(operand)
             return any(_is_same(_fold_value(item), folded) for item in value)
@@ -101,7 +101,7 @@ def compare(value: Json, operator: Operator, operand: Json) -> bool | None:
 
 
 def required_variable_kind(operator: Operator, operand: Json) -> str:
-    """What a variable must be, so that the question makes sense."""
+    """Return the kind of variable for which the question makes sense."""
     match operator:
         case "gt" | "gte" | "lt" | "lte":
             return (
@@ -114,17 +114,17 @@ def required_variable_kind(operator: Operator, operand: Json) -> str:
 
 
 def phrase(operator: Operator, operand: Json) -> str:
-    """What is said of the variable: `is at least 5`."""
+    """Return the predicate of a clause about the variable: `is at least 5`."""
     match operator, operand:
         case "exists", _:
             return "is set" if operand else "is not set"
         case "in", list():
-            shown = ", ".join(map(quote, operand)) or "nothing"
+            operand_text = ", ".join(map(quote, operand)) or "nothing"
         case "matches", str() if operand.isprintable():
-            shown = f"/{operand}/"
+            operand_text = f"/{operand}/"
         case _:
-            shown = quote(operand)
-    return f"{_PHRASES[operator]} {clip(shown)}"
+            operand_text = quote(operand)
+    return f"{_PHRASES[operator]} {clip(operand_text)}"
 
 
 def quote(value: Json, length: int = SHOWN_LENGTH_MAX) -> str:
@@ -145,7 +145,7 @@ def _fold_value(value: Json) -> Json:
 
 
 def _order_key(value: Json) -> int | float | str | None:
-    """As it is compared with more and less, if it is."""
+    """Return the value by which it is ordered; None if it is not ordered."""
     match value:
         case bool():
             return None
@@ -159,21 +159,23 @@ def _order_key(value: Json) -> int | float | str | None:
 
 
 def _parse_number(text: str) -> int | float | None:
-    if len(text) > _NUMBER_LENGTH_MAX or not (found := _NUMBER.fullmatch(text)):
+    if len(text) > _NUMBER_LENGTH_MAX or not (match := _NUMBER.fullmatch(text)):
         return None
     # An integer stays one: as a double it would equal its neighbours.
-    number = float(text) if found.lastindex else int(text)
+    number = float(text) if match.lastindex else int(text)
     return number if math.isfinite(number) else None
 
 
-def _is_same(one: Json, other: Json) -> bool:
-    """As JSON values; for Python, true is 1."""
-    match one, other:
+def _is_same(left: Json, right: Json) -> bool:
+    """Whether both are the same JSON value; for Python, true is 1."""
+    match left, right:
         case (bool(), _) | (_, bool()):
-            return one is other
+            return left is right
         case list(), list():
-            return len(one) == len(other) and all(map(_is_same, one, other))
+            return len(left) == len(right) and all(map(_is_same, left, right))
         case dict(), dict():
-            return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+            return left.keys() == right.keys() and all(
+                _is_same(left[key], right[key]) for key in left
+            )
         case _:
-            return one == other
+            return left == right

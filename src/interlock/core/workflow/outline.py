@@ -1,4 +1,4 @@
-"""A workflow as a whole: what an agent will see step by step, and its shape as a drawing."""
+"""A workflow as a whole: previews of its steps as an agent sees them, and drawings of its shape."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
@@ -26,12 +26,12 @@ class Preview(msgspec.Struct, frozen=True, rename="camel"):
     title: str
     number: int
     notes: tuple[str, ...]
-    """When it is shown, and what happens with it."""
+    """The conditions under which it is shown, and its consequences."""
     prompt: str
 
 
 class StepMark(msgspec.Struct, frozen=True):
-    """Something about a step that its title does not say."""
+    """A property of a step that its title does not show."""
 
     kind: Literal[
         "condition",
@@ -48,15 +48,15 @@ class StepMark(msgspec.Struct, frozen=True):
 
 
 class OutlinePiece(msgspec.Struct, frozen=True):
-    """A step, or a loop or group with what lies in it."""
+    """A step, or a loop or group with the pieces in it."""
 
     kind: Literal["step", "loop", "group"]
     id: str
     title: str
     number: int
-    """Of a step, counted from 1."""
+    """The number of a step, counted from 1; 0 for a loop or group."""
     how: str
-    """How often a block is gone through, and when."""
+    """The number of passes of a loop or group, and its condition."""
     marks: tuple[StepMark, ...]
     body: "tuple[OutlinePiece, ...]"
     pointer: str
@@ -65,11 +65,11 @@ class OutlinePiece(msgspec.Struct, frozen=True):
 def preview(
     workflow: CompiledWorkflow, context: Mapping[str, Json], preferences: Preferences
 ) -> Iterator[Preview]:
-    """Every step in the order of the definition, whether this context would lead there or not."""
-    shown = msgspec.structs.replace(workflow, shows_unset=True)
+    """Yield every step in the order of the definition, whether this context leads there or not."""
+    showing_unset = msgspec.structs.replace(workflow, shows_unset=True)
     for step, loops, position in _steps_with_positions(workflow.steps):
         rendered = prompts.render(
-            shown,
+            showing_unset,
             position,
             context=context,
             preferences=preferences,
@@ -85,17 +85,17 @@ def preview(
 
 
 def pieces(workflow: CompiledWorkflow) -> tuple[OutlinePiece, ...]:
-    """The shape of a workflow as data, for a page."""
+    """Return the shape of a workflow as data, for a page."""
     return tuple(_pieces(workflow.steps))
 
 
 def draw(workflow: CompiledWorkflow) -> list[str]:
-    """The shape of a workflow with characters, for a terminal."""
+    """Return the shape of a workflow as lines of text, for a terminal."""
     return [f"{workflow.id} {workflow.version}: {workflow.name}", *_tree_lines(workflow.steps, "")]
 
 
 def mermaid(workflow: CompiledWorkflow) -> str:
-    """The same as a flowchart that Markdown viewers draw."""
+    """Return the shape of a workflow as a flowchart that Markdown viewers draw."""
     chart = _MermaidChart()
     first, last = chart.add(workflow.steps, "  ")
     lines = ["flowchart TD", "  begin((start))", "  finish((done))", *chart.lines]
@@ -124,20 +124,22 @@ def _loop_note(loop: CompiledLoop) -> str:
     )
 
 
-def _describe_repetition(loop: CompiledLoop, who: str = "you decide") -> str:
+def _describe_repetition(loop: CompiledLoop, decider: str = "you decide") -> str:
     if loop.kind == "group":
         assert loop.run_condition is not None, "a group is made for its condition"
         return f"only when {_describe_condition(loop.run_condition)}"
-    how = {
+    repetition = {
         "for": f"{loop.count} times",
         "forEach": f"for each of `{loop.items}`",
-        "while": f"as long as {who} to go on",
-        "until": f"until {who} to stop",
+        "while": f"as long as {decider} to go on",
+        "until": f"until {decider} to stop",
     }[loop.kind]
     if loop.condition is not None:
-        how = f"{loop.kind} {conditions.describe(conditions.unpack(loop.condition))}"
-    only = f", only when {_describe_condition(loop.run_condition)}" if loop.run_condition else ""
-    return f"{how}, at most {loop.passes_max} passes{only}"
+        repetition = f"{loop.kind} {conditions.describe(conditions.unpack(loop.condition))}"
+    condition = (
+        f", only when {_describe_condition(loop.run_condition)}" if loop.run_condition else ""
+    )
+    return f"{repetition}, at most {loop.passes_max} passes{condition}"
 
 
 def _marks(step: CompiledStep) -> Iterator[StepMark]:
@@ -145,8 +147,8 @@ def _marks(step: CompiledStep) -> Iterator[StepMark]:
         yield StepMark("condition", f"only when {_describe_condition(step.run_condition)}")
     for fragment in step.fragments:
         if fragment.when:
-            only = f"fragment {fragment.id} only when {_describe_condition(fragment.when)}"
-            yield StepMark("fragment", only)
+            words = f"fragment {fragment.id} only when {_describe_condition(fragment.when)}"
+            yield StepMark("fragment", words)
     if step.confirms:
         when = (
             f" when {_describe_condition(step.confirms)}" if isinstance(step.confirms, str) else ""
@@ -167,12 +169,12 @@ def _marks(step: CompiledStep) -> Iterator[StepMark]:
 
 
 def _owed_marks(step: CompiledStep) -> Iterator[StepMark]:
-    """What is handed in besides notes; the prompt says it, so a preview does not."""
+    """Yield what is handed in besides notes; a preview leaves it out, since the prompt says it."""
     if step.contract:
-        may = "hands in" if step.contract.is_required else "may hand in"
-        yield StepMark("contract", f"{may} {step.contract.name}")
-    for found in step.assessments:
-        yield StepMark("assessment", f"assesses {found.id}")
+        verb = "hands in" if step.contract.is_required else "may hand in"
+        yield StepMark("contract", f"{verb} {step.contract.name}")
+    for assessment in step.assessments:
+        yield StepMark("assessment", f"assesses {assessment.id}")
     if step.user_only:
         yield StepMark("user", f"needs the user: {step.user_only.question}")
 
@@ -187,8 +189,8 @@ def _pieces(parts: tuple[CompiledPart, ...]) -> Iterator[OutlinePiece]:
         else:
             kind = "group" if part.kind == "group" else "loop"
             body = tuple(_pieces(part.body))
-            how = _describe_repetition(part, "the agent decides")
-            yield OutlinePiece(kind, part.id, part.title, 0, how, (), body, part.pointer)
+            repetition = _describe_repetition(part, "the agent decides")
+            yield OutlinePiece(kind, part.id, part.title, 0, repetition, (), body, part.pointer)
 
 
 def _describe_condition(condition: str) -> str:
@@ -211,15 +213,15 @@ def _tree_lines(parts: tuple[CompiledPart, ...], margin: str) -> Iterator[str]:
             [f"only when {_describe_condition(part.run_condition)}"] if part.run_condition else []
         )
         marks += [f"hands in {part.contract.name}"] if part.contract else []
-        marks += [f"assesses {found.id}" for found in part.assessments]
+        marks += [f"assesses {assessment.id}" for assessment in part.assessments]
         marks += ["asks the user"] if part.user_only or part.confirms else []
         marks += ["waits for approval"] if part.approval else []
-        said = f" ({'; '.join(marks)})" if marks else ""
-        yield f"{margin}{edge}{part.number}. {part.title} [{part.id}]{said}"
+        suffix = f" ({'; '.join(marks)})" if marks else ""
+        yield f"{margin}{edge}{part.number}. {part.title} [{part.id}]{suffix}"
 
 
 class _MermaidChart:
-    """Numbers the nodes: an id of a step may be anything that mermaid has a meaning for."""
+    """A flowchart with numbered nodes: the id of a step may have a meaning in mermaid."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -228,22 +230,24 @@ class _MermaidChart:
     def add(
         self, parts: tuple[CompiledPart, ...], margin: str
     ) -> tuple[list[tuple[str, str]], list[str]]:
-        """The nodes that one comes to first, each with its condition, and those that lead on."""
+        """Return the nodes that come first, each with its condition, and those that lead on."""
         entries: list[tuple[str, str]] = []
-        ways: list[str] = []
-        may_pass = True
+        open_ends: list[str] = []
+        may_come_first = True
         for part in parts:
             first, last = self._add_part(part, margin)
             when = (
                 f"|{_label(_describe_condition(part.run_condition))}|" if part.run_condition else ""
             )
-            self.lines += [f"{margin}{way} -->{when} {name}" for way in ways for name, _ in first]
-            if may_pass:
+            self.lines += [
+                f"{margin}{end} -->{when} {name}" for end in open_ends for name, _ in first
+            ]
+            if may_come_first:
                 entries += [(name, when or inner) for name, inner in first]
-            # What may be skipped leaves the ways before it open.
-            ways = [*last, *ways] if part.run_condition else last
-            may_pass = may_pass and part.run_condition is not None
-        return entries, ways
+            # A part that may be skipped leaves the ends before it open.
+            open_ends = [*last, *open_ends] if part.run_condition else last
+            may_come_first = may_come_first and part.run_condition is not None
+        return entries, open_ends
 
     def _add_part(self, part: CompiledPart, margin: str) -> tuple[list[tuple[str, str]], list[str]]:
         self._count += 1
@@ -257,7 +261,7 @@ class _MermaidChart:
         self.lines.append(f'{margin}subgraph {name}["{label}, at most {part.passes_max}"]')
         first, last = self.add(part.body, f"{margin}  ")
         self.lines.append(f"{margin}end")
-        self.lines += [f"{margin}{way} -. again .-> {back}" for way in last for back, _ in first]
+        self.lines += [f"{margin}{end} -. again .-> {entry}" for end in last for entry, _ in first]
         return first, last
 
 

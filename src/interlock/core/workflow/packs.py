@@ -1,10 +1,10 @@
 """Packs: the kinds of artifact that Interlock knows, each with its schema and an example.
 
-A kind is also taken with `wr.` before it: workflow files from elsewhere tell agents to send that.
-Fields beyond those of a kind are kept and not read.
+A kind is also accepted with the prefix `wr.`: workflow files from elsewhere tell agents to send
+that. Fields beyond those of a kind are kept and not read.
 """
 
-from __future__ import annotations  # types are read when a pack is first asked for: 1 ms
+from __future__ import annotations  # types are evaluated when a pack is first used: 1 ms
 
 import functools
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
@@ -144,7 +144,7 @@ KnownArtifact: TypeAlias = (
     | GapResolutionArtifact
     | LoopControlArtifact
 )
-"""What the engine reads of any step."""
+"""The artifacts that the engine reads from any step."""
 _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
     "user_only": {"resolution": "answered", "detail": "<what the user said>"},
     "capability_observation": {
@@ -221,13 +221,13 @@ _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
 }
 EXAMPLES: dict[str, Json] = {
     kind: {"kind": kind, **_EXAMPLE_FIELDS[kind]}
-    for kind in (known.__struct_config__.tag for known in get_args(KnownArtifact))
+    for kind in (artifact.__struct_config__.tag for artifact in get_args(KnownArtifact))
 }
-"""One that is accepted, for each known kind."""
+"""An accepted example of each known kind."""
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A contract that is built in. What stands in <…> in the example is for the agent to write."""
+    """A built-in contract. Texts in <…> in the example are for the agent to replace."""
 
     name: str
     purpose: str
@@ -240,37 +240,41 @@ def names() -> tuple[str, ...]:
 
 
 def pack(name: str) -> Pack | None:
-    """The pack of that name. Its schema stands alone: it refers to nothing."""
+    """Return the pack of that name, if there is one. Its schema contains no references."""
     return _pack(name) if name in _EXAMPLE_FIELDS else None
 
 
 @functools.cache
 def _pack(name: str) -> Pack:
-    [shape] = [one for one in PackArtifact.__subclasses__() if one.__struct_config__.tag == name]
-    generated = msgspec.json.schema(shape)
+    [artifact_type] = [
+        subclass
+        for subclass in PackArtifact.__subclasses__()
+        if subclass.__struct_config__.tag == name
+    ]
+    generated = msgspec.json.schema(artifact_type)
     schema = _inline_refs(generated, generated["$defs"])
     schema["properties"]["kind"] = {"enum": [name, f"wr.{name}"]}
-    return Pack(name, shape.__doc__ or "", schema, {"kind": name, **_EXAMPLE_FIELDS[name]})
+    return Pack(name, artifact_type.__doc__ or "", schema, {"kind": name, **_EXAMPLE_FIELDS[name]})
 
 
 def kind_without_prefix(kind: str) -> str:
-    """A kind as it is called here."""
+    """Return the kind by our name for it."""
     return kind.removeprefix("wr.")
 
 
 def contract_name(ref: str) -> str:
-    """The name of a contract, however a file refers to it."""
+    """Return the name of a contract, however a file refers to it."""
     return ref.removeprefix("wr.contracts.").removeprefix("interlock.contracts.")
 
 
 def _inline_refs(node: Any, defs: dict[str, Any]) -> Any:
-    """The schema with what it refers to in place, and without what only people read."""
+    """Return the schema with its references expanded, and without annotations."""
     if isinstance(node, list):
         return [_inline_refs(item, defs) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     parts = cast("dict[str, Any]", node)
-    plain = {
+    inlined = {
         key: {name: _inline_refs(item, defs) for name, item in parts[key].items()}
         if key == "properties"
         else _inline_refs(parts[key], defs)
@@ -278,11 +282,11 @@ def _inline_refs(node: Any, defs: dict[str, Any]) -> Any:
         if key not in ("$ref", "$defs", "title", "description", "default")
     }
     if "$ref" in parts:
-        plain = {**_inline_refs(defs[parts["$ref"].removeprefix("#/$defs/")], defs), **plain}
-    match plain.get("anyOf"):
+        inlined = {**_inline_refs(defs[parts["$ref"].removeprefix("#/$defs/")], defs), **inlined}
+    match inlined.get("anyOf"):
         case [{"enum": options}, {"type": "null"}]:
             return {"enum": [*options, None]}
         case [{"type": str(kind), **rest}, {"type": "null"}]:
             return {"type": [kind, "null"], **rest}
         case _:
-            return plain
+            return inlined

@@ -1,10 +1,10 @@
-"""Read a workflow file: the whole of it, or everything that is wrong with its form."""
+"""Parse a workflow file: into the workflow, or into everything that is wrong with its form."""
 
 import re
 import types
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -15,13 +15,11 @@ from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem, suggest_nearest
 from interlock.core.workflow.workrail_compat import NormalisationReport, normalise_foreign
 
-PROBLEMS_MAX = 50  # of one file; who has more begins with these
-
-Written = TypeVar("Written", bound=msgspec.Struct)
+PROBLEMS_MAX = 50  # reported of one file; the rest can wait
 
 
 class ParsedWorkflow(msgspec.Struct, frozen=True):
-    """A file that has the form of a workflow. What it says may still make no sense."""
+    """A file that has the form of a workflow. Its content may still make no sense."""
 
     workflow: Workflow
     text: str
@@ -30,9 +28,9 @@ class ParsedWorkflow(msgspec.Struct, frozen=True):
 
 def parse_workflow(content: bytes) -> ParsedWorkflow | InvalidWorkflow:
     if len(content) > FILE_BYTES_MAX:
-        size = f"the file has {len(content)} bytes or more; {FILE_BYTES_MAX} are taken"
+        message = f"the file has {len(content)} bytes or more; {FILE_BYTES_MAX} are taken"
         return InvalidWorkflow(
-            (Problem("size", "", size, "Split it, or move texts into references."),)
+            (Problem("size", "", message, "Split it, or move texts into references."),)
         )
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -42,64 +40,68 @@ def parse_workflow(content: bytes) -> ParsedWorkflow | InvalidWorkflow:
         return InvalidWorkflow((_decode_problem(content, error),))
     try:
         canonical.check_canonical(document)
-    except NotCanonical as refused:
-        return invalid_with_locations(text, (Problem("value", refused.pointer, refused.reason),))
+    except NotCanonical as error:
+        return invalid_with_locations(text, (Problem("value", error.pointer, error.reason),))
     if not isinstance(document, dict):
         return InvalidWorkflow((Problem("json", "", "a workflow is a JSON object"),))
-    folded = NormalisationReport()
+    report = NormalisationReport()
     problems = [
         Problem("repeated-key", pointer, "this key stands here twice; only one would count")
         for pointer in json_locations.repeated_keys(text)
     ]
-    inner = normalise_foreign(cast("dict[str, Any]", document), folded)
+    normalised = normalise_foreign(cast("dict[str, Any]", document), report)
     workflow: Workflow | None = None
     try:
-        workflow = msgspec.convert(inner, Workflow)
+        workflow = msgspec.convert(normalised, Workflow)
     except msgspec.ValidationError:
-        problems += islice(collect_problems(Workflow, inner, ""), PROBLEMS_MAX)
+        problems += islice(collect_problems(Workflow, normalised, ""), PROBLEMS_MAX)
         assert problems, "what cannot be read has a reason"
     if problems or workflow is None:
-        renamed = (_with_original_pointer(found, folded) for found in (*problems, *folded.warnings))
-        return invalid_with_locations(text, tuple(renamed))
-    return ParsedWorkflow(workflow, text, tuple(folded.warnings))
+        reported = (
+            _with_original_pointer(problem, report) for problem in (*problems, *report.warnings)
+        )
+        return invalid_with_locations(text, tuple(reported))
+    return ParsedWorkflow(workflow, text, tuple(report.warnings))
 
 
 def invalid_with_locations(text: str, problems: tuple[Problem, ...]) -> InvalidWorkflow:
-    """The same problems, each with its line and column, in the order of the file."""
+    """Return the problems, each with its line and column, in the order of the file."""
     return InvalidWorkflow(with_locations(text, problems))
 
 
 def with_locations(text: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     if not problems:
         return ()
-    spots = json_locations.locate(text, {found.pointer for found in problems})
-    found = [
+    positions = json_locations.locate(text, {problem.pointer for problem in problems})
+    located = [
         msgspec.structs.replace(
-            problem, line=spots[problem.pointer].line, column=spots[problem.pointer].column
+            problem, line=positions[problem.pointer].line, column=positions[problem.pointer].column
         )
-        if problem.pointer in spots
+        if problem.pointer in positions
         else problem
         for problem in dict.fromkeys(problems)
     ]
-    return tuple(sorted(found, key=lambda problem: (problem.line, problem.column)))
+    return tuple(sorted(located, key=lambda problem: (problem.line, problem.column)))
 
 
 def collect_problems(cls: type[msgspec.Struct], value: Any, at: str) -> Iterator[Problem]:
-    """Everything that keeps `value` from being a `cls`, field by field."""
+    """Yield everything that keeps `value` from being a `cls`, field by field."""
     if not isinstance(value, dict):
         yield Problem("value", at, f"an object is wanted, not {_kind_of(value)}")
         return
-    given = cast("dict[str, Any]", value)
+    members = cast("dict[str, Any]", value)
     fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
     tag = cls.__struct_config__.tag_field
-    for name in sorted(given.keys() - fields.keys() - {tag}):
-        what = f"there is no field `{name}` here"
+    for name in sorted(members.keys() - fields.keys() - {tag}):
+        message = f"there is no field `{name}` here"
         yield Problem(
-            "field", f"{at}/{escape_pointer_part(name)}", what, suggest_nearest(name, fields)
+            "field", f"{at}/{escape_pointer_part(name)}", message, suggest_nearest(name, fields)
         )
     for name, field in fields.items():
-        if name in given:
-            yield from _collect_value(field.type, given[name], f"{at}/{escape_pointer_part(name)}")
+        if name in members:
+            yield from _collect_value(
+                field.type, members[name], f"{at}/{escape_pointer_part(name)}"
+            )
         elif field.required:
             yield Problem("field", at, f"`{name}` is missing")
 
@@ -109,36 +111,38 @@ def _collect_value(expected: Any, value: Any, at: str) -> Iterator[Problem]:
         msgspec.convert(value, expected)
     except msgspec.ValidationError as error:
         inner = _collect_parts(expected, value, at)
-        first = next(inner, None)  # one after the other: nobody reads more than a few
+        first = next(inner, None)  # lazily: nobody reads more than a few
         if first is not None:
             yield first
             yield from inner
         else:
-            # msgspec says "…what… - at `$.steps[0].id`"; inside of a field, the place is enough.
-            what = _plain_message(str(error).partition(" - at `")[0])
-            yield Problem("value", at, what, _type_description(expected))
+            # msgspec says "message - at `$.steps[0].id`"; the pointer says where already.
+            message = _plain_message(str(error).partition(" - at `")[0])
+            yield Problem("value", at, message, _type_description(expected))
 
 
 def _collect_parts(expected: Any, value: Any, at: str) -> Iterator[Problem]:
-    """The problems of the parts of a value, where it is one that has parts."""
+    """Yield the problems of the parts of a value, where it has parts."""
     options = _union_options(expected)
-    structs = [found for found in options if _is_struct(found)]
+    structs = [struct for struct in options if _is_struct(struct)]
     if structs and isinstance(value, dict):
         chosen = _matching_struct(structs, cast("dict[str, Any]", value))
         if chosen is None:
-            tags = ", ".join(f"`{found.__struct_config__.tag}`" for found in structs)
+            tags = ", ".join(f"`{struct.__struct_config__.tag}`" for struct in structs)
             field = structs[0].__struct_config__.tag_field
             yield Problem("value", f"{at}/{field}", f"one of these is wanted: {tags}")
         else:
             yield from collect_problems(chosen, value, at)
     for option in options:
-        origin, inner = get_origin(option), get_args(option)
+        origin, type_arguments = get_origin(option), get_args(option)
         if origin is tuple and isinstance(value, list):
             for index, item in enumerate(cast("list[Any]", value)):
-                yield from _collect_value(inner[0], item, f"{at}/{index}")
+                yield from _collect_value(type_arguments[0], item, f"{at}/{index}")
         elif origin is dict and isinstance(value, dict):
             for name, item in cast("dict[str, Any]", value).items():
-                yield from _collect_value(inner[1], item, f"{at}/{escape_pointer_part(name)}")
+                yield from _collect_value(
+                    type_arguments[1], item, f"{at}/{escape_pointer_part(name)}"
+                )
 
 
 def _union_options(expected: Any) -> tuple[Any, ...]:
@@ -149,8 +153,8 @@ def _union_options(expected: Any) -> tuple[Any, ...]:
     return (expected,)
 
 
-def _is_struct(found: Any) -> bool:
-    return isinstance(found, type) and issubclass(found, msgspec.Struct)
+def _is_struct(option: Any) -> bool:
+    return isinstance(option, type) and issubclass(option, msgspec.Struct)
 
 
 def _matching_struct(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
@@ -162,19 +166,21 @@ def _matching_struct(structs: list[type[msgspec.Struct]], value: dict[str, Any])
 
 
 def _type_description(expected: Any) -> str:
-    """What the type says about itself, where it says something."""
+    """Return the description of the type, where it has one."""
     metas = get_args(expected)[1:] if get_origin(expected) is Annotated else ()
     return next((meta.description for meta in metas if meta.description), "")
 
 
 def _plain_message(message: str) -> str:
-    """What msgspec says, for somebody who does not know Python."""
+    """Return a message of msgspec, for somebody who does not know Python."""
     if message.endswith("of length >= 1"):
         return "it is empty"
-    what, _, value = message.partition("got ")
-    for theirs, ours in _TYPE_WORDS.items():
-        what, value = (re.sub(rf"\b{theirs}\b", ours, part) for part in (what, value))
-    message = f"{what}got {value}" if value else what
+    expectation, _, actual = message.partition("got ")
+    for type_name, word in _TYPE_WORDS.items():
+        expectation, actual = (
+            re.sub(rf"\b{type_name}\b", word, part) for part in (expectation, actual)
+        )
+    message = f"{expectation}got {actual}" if actual else expectation
     return message[:1].lower() + message[1:].replace("`", "").replace(" | ", " or ")
 
 
@@ -200,17 +206,17 @@ def _decode_problem(content: bytes, error: Exception) -> Problem:
     if isinstance(error, RecursionError):
         return Problem("json", "", "it is nested too deeply")
     # msgspec counts bytes: "JSON is malformed: … (byte 17)".
-    what, _, byte = str(error).removeprefix("JSON is malformed: ").rpartition(" (byte ")
+    message, _, byte = str(error).removeprefix("JSON is malformed: ").rpartition(" (byte ")
     if not byte.rstrip(")").isdigit():
         return _problem_after(content.rstrip(), f"this is not JSON: {error}")  # the end is missing
-    return _problem_after(content[: int(byte.rstrip(")"))], f"this is not JSON: {what}")
+    return _problem_after(content[: int(byte.rstrip(")"))], f"this is not JSON: {message}")
 
 
-def _problem_after(before: bytes, message: str) -> Problem:
-    """A problem at the place up to which the file could be read."""
-    last = before.rpartition(b"\n")[2].decode(errors="replace")
-    line = before.count(b"\n") + 1
-    return Problem("json", "", message, line=line, column=len(last) + 1)
+def _problem_after(readable: bytes, message: str) -> Problem:
+    """Return a problem at the place up to which the file could be read."""
+    last_line = readable.rpartition(b"\n")[2].decode(errors="replace")
+    line = readable.count(b"\n") + 1
+    return Problem("json", "", message, line=line, column=len(last_line) + 1)
 
 
 def _with_original_pointer(problem: Problem, report: NormalisationReport) -> Problem:

@@ -1,15 +1,13 @@
-"""Foreign regular expressions, for an engine that takes linear time whatever they say."""
+"""Compile foreign regular expressions for an engine that runs them in linear time."""
 
 import importlib
 from typing import Any
 
-_SIZING_MEMORY = (
-    128 * 1024
-)  # with so little memory, a pattern that is far too large is refused at once
+_SIZING_MEMORY = 128 * 1024  # so little that a pattern which is far too large is refused at once
 
 
 def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024) -> Any:
-    """The pattern, for an engine that comes without types.
+    """Return the compiled pattern, of an engine that comes without types.
 
     Raises:
         ValueError: it cannot be searched for in linear time, or is too large.
@@ -17,16 +15,16 @@ def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024
     re2: Any = importlib.import_module("re2")
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # groups would keep it from its fast path
-    options.max_mem = memory  # of each; the last 128 are kept
+    options.never_capture = True  # groups would prevent its fast path
+    options.max_mem = memory  # of each pattern; the last 128 are kept
     try:
         return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
-    except re2.error as refused:
-        raise ValueError(refused.args[0].decode(errors="replace")) from None
+    except re2.error as error:
+        raise ValueError(error.args[0].decode(errors="replace")) from None
 
 
 def pattern_size(pattern: str, flags: str = "") -> int:
-    """How many instructions it compiles to.
+    """Return the number of instructions that the pattern compiles to.
 
     Raises:
         ValueError: as above.

@@ -1,4 +1,4 @@
-"""Holes: the places in a prompt where a value of the context belongs, like {{area.name}}."""
+"""Placeholders: the places in a prompt for values of the context, like {{area.name}}."""
 
 import re
 
@@ -6,5 +6,5 @@ PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
 def placeholder_paths(text: str) -> tuple[str, ...]:
-    """The context paths that `text` speaks of."""
+    """Return the context paths of the placeholders in `text`."""
     return tuple(PLACEHOLDER.findall(text))

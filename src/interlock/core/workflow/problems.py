@@ -40,12 +40,12 @@ class Problem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pointer: str
     """The JSON pointer (RFC 6901) of the value; empty for the whole file."""
     message: str
-    """What is true."""
+    """The problem, as a statement."""
     suggestion: str = ""
-    """What to do about it, where that is not plain."""
+    """The remedy, where it is not obvious."""
     severity: Severity = "error"
     line: int = 0
-    """Counted from 1, as is the column; 0 where the place is not known."""
+    """Counted from 1, as is the column; 0 where the location is not known."""
     column: int = 0
 
     def __str__(self) -> str:
@@ -55,17 +55,17 @@ class Problem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class InvalidWorkflow(msgspec.Struct, frozen=True):
-    """The file is not a workflow. Every problem at once, so that one edit can mend them all."""
+    """The file is not a workflow. Has every problem at once, so that one edit can fix them all."""
 
     problems: tuple[Problem, ...]
 
 
 def suggest_nearest(name: str, known: Iterable[str]) -> str:
-    """What to suggest instead of a name that is not known."""
+    """Return a suggestion for a name that is not known."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if close:
-        return f"Did you mean `{close[0]}`?"
+    matches = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if matches:
+        return f"Did you mean `{matches[0]}`?"
     return f"Known are: {', '.join(names)}." if names else ""
 
 
@@ -74,4 +74,4 @@ def warning(rule: ProblemRule, pointer: str, message: str, suggestion: str = "")
 
 
 def errors_of(problems: "list[Problem] | tuple[Problem, ...]") -> tuple[Problem, ...]:
-    return tuple(found for found in problems if found.severity == "error")
+    return tuple(problem for problem in problems if problem.severity == "error")

@@ -1,4 +1,14 @@
-"""The prompt of a step, as the agent is given it. What is written here is stored with the node."""
+"""Render the prompt of a step as the agent is given it. The text is stored with the node.
+
+`prompt_texts` has put together what is the same in every run; `render` adds what depends on it. It
+chooses the fragments whose conditions hold, fills the placeholders of the role, the prompt and the
+fragments from the context and the variables of loops, and joins the parts in a fixed order: loop
+banners, the opening (only at the start of a run), role, prompt, requests for a loop decision, for
+what is checked and owed, for assessments and for a confirmation, notes, and fragments last. Three
+things keep a prompt from being rendered: a placeholder without a value (`MissingContextKeys`,
+unless the workflow shows unset values), a condition without an answer, and a prompt that would be
+larger than `CHARS_MAX` (both an `Impasse`).
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -23,7 +33,7 @@ _NOTES_LATER = "Finish with notes for this step: what you did, found and decided
 
 
 class MissingContextKeys(msgspec.Struct, frozen=True):
-    """The prompt speaks of context that nobody has set."""
+    """The context keys that the prompt refers to and nobody has set."""
 
     keys: tuple[str, ...]
 
@@ -33,15 +43,15 @@ class Resolved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     id: str
     digest: str | None = None
-    """`sha256:…` of its content; nothing for an address, which is never fetched."""
+    """`sha256:…` of its content; None for an address, which is never fetched."""
     problem: str = ""
-    """Why it has no digest."""
+    """The reason why it has no digest."""
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
     text: str
     confirms: bool = False
-    """Whether it asks for the user's yes."""
+    """Whether it asks the agent to get the user's confirmation."""
     trace: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -54,29 +64,29 @@ def render(
     preferences: Preferences,
     opening: tuple[Resolved, ...] | None = None,
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
-    """The words for the step at `position`. `opening` is given where the run begins there."""
+    """Return the prompt of the step at `position`. `opening` is given if the run begins there."""
     step = interpret.step_at(workflow, position)
     assert step is not None, "a prompt is for a step"
     loops = interpret.enclosing_loops(workflow, position)
     scope = interpret.scope(workflow, position, context)
-    chosen = _chosen_fragments(step, scope)
-    if isinstance(chosen, Impasse):
-        return chosen
-    fragments, trace = chosen
-    written = (step.agent_role, step.prompt, *fragments)
+    selection = _chosen_fragments(step, scope)
+    if isinstance(selection, Impasse):
+        return selection
+    fragments, trace = selection
+    source_texts = (step.agent_role, step.prompt, *fragments)
     unset = tuple(
         dict.fromkeys(
             path
-            for text in written
+            for text in source_texts
             for path in placeholder_paths(text)
             if conditions.look_up(scope, path) is None
         )
     )
     if unset and not workflow.shows_unset:
         return MissingContextKeys(unset)
-    if large := _size_impasse(step, written, scope):
-        return large
-    role, asked, *extra = (_fill_placeholders(text, scope) for text in written)
+    if impasse := _size_impasse(step, source_texts, scope):
+        return impasse
+    role, prompt, *fragment_texts = (_fill_placeholders(text, scope) for text in source_texts)
     confirms = asks_to_confirm(step, scope, preferences)
     if isinstance(confirms, Impasse):
         return confirms
@@ -84,20 +94,20 @@ def render(
         *_loop_banners(workflow, position, context),
         *(_opening_texts(workflow, step, context, opening) if opening is not None else ()),
         *((f"Your role: {role}",) if role else ()),
-        asked,
+        prompt,
         *_decision_request(step, loops),
         *_demand_texts(step, preferences),
         *_assessment_requests(step),
         *((_CONFIRMATION_REQUEST,) if confirms else ()),
         *(() if step.notes_optional else (_NOTES_LATER if opening is None else _NOTES_AT_FIRST,)),
-        *extra,
+        *fragment_texts,
     ]
     warnings = tuple(f"`{path}` is not set; the prompt says so in its place." for path in unset)
     return RenderedPrompt("\n\n".join(parts), confirms, trace, warnings)
 
 
 def reminder(workflow: CompiledWorkflow) -> str:
-    """What was said at the start and holds throughout, for whoever comes back after a break."""
+    """Return the guidance given at the start, for whoever comes back after a break."""
     return _bullet_list("This holds throughout the workflow", workflow.guidance)
 
 
@@ -107,11 +117,11 @@ def asks_to_confirm(
     """Whether the user is asked before the step is handed in: only where a run is guided."""
     if isinstance(step.confirms, bool):
         return step.confirms and preferences.autonomy == "guided"
-    held = conditions.evaluate(conditions.unpack(step.confirms), scope)
-    if isinstance(held, UnusableValue):
-        pointer = interpret.pointer_in(step, "requireConfirmation", held)
-        return Impasse(step.id, pointer, held.var, held.message)
-    return held and preferences.autonomy == "guided"
+    answer = conditions.evaluate(conditions.unpack(step.confirms), scope)
+    if isinstance(answer, UnusableValue):
+        pointer = interpret.pointer_in(step, "requireConfirmation", answer)
+        return Impasse(step.id, pointer, answer.var, answer.message)
+    return answer and preferences.autonomy == "guided"
 
 
 def confirms_at(
@@ -120,7 +130,7 @@ def confirms_at(
     context: Mapping[str, Json],
     preferences: Preferences,
 ) -> bool:
-    """The same for the step at a position where it could be decided before."""
+    """Whether the user is asked at `position`, where that could be decided before."""
     step = interpret.step_at(workflow, position)
     scope = interpret.scope(workflow, position, context)
     return step is not None and asks_to_confirm(step, scope, preferences) is True
@@ -134,44 +144,46 @@ _CONFIRMATION_REQUEST = (
 def _chosen_fragments(
     step: CompiledStep, scope: Mapping[str, Json]
 ) -> tuple[tuple[str, ...], tuple[Entry, ...]] | Impasse:
-    """The fragments that are part of the prompt now, and why."""
-    taken: list[str] = []
+    """Return the texts of the fragments whose conditions hold, and the trace of the decisions."""
+    texts: list[str] = []
     trace: list[Entry] = []
     for index, fragment in enumerate(step.fragments):
-        held = True
+        holds = True
         if fragment.when is not None:
             condition = conditions.unpack(fragment.when)
             answer = conditions.evaluate(condition, scope)
             if isinstance(answer, UnusableValue):
                 pointer = interpret.pointer_in(step, f"promptFragments/{index}/when", answer)
                 return Impasse(step.id, pointer, answer.var, answer.message)
-            held = answer
-            why = conditions.describe(condition)
-            what = "fragment_given" if held else "fragment_left_out"
-            trace.append(Entry(what, f"{step.id}/{fragment.id}", why if held else f"not so: {why}"))
-        if held:
-            taken.append(fragment.text)
-    return tuple(taken), tuple(trace)
+            holds = answer
+            reason = conditions.describe(condition)
+            kind = "fragment_given" if holds else "fragment_left_out"
+            trace.append(
+                Entry(kind, f"{step.id}/{fragment.id}", reason if holds else f"not so: {reason}")
+            )
+        if holds:
+            texts.append(fragment.text)
+    return tuple(texts), tuple(trace)
 
 
 def _size_impasse(
-    step: CompiledStep, written: tuple[str, ...], scope: Mapping[str, Json]
+    step: CompiledStep, source_texts: tuple[str, ...], scope: Mapping[str, Json]
 ) -> Impasse | None:
-    """What would make the prompt larger than an agent can read."""
-    counted = [path for text in written for path in placeholder_paths(text)]
+    """Return the impasse, if the prompt would be larger than an agent can read."""
+    paths = [path for text in source_texts for path in placeholder_paths(text)]
     sizes = {
-        path: len(_display_value(conditions.look_up(scope, path), path)) for path in set(counted)
+        path: len(_display_value(conditions.look_up(scope, path), path)) for path in set(paths)
     }
-    if sum(map(len, written)) + sum(sizes[path] for path in counted) <= CHARS_MAX:
+    if sum(map(len, source_texts)) + sum(sizes[path] for path in paths) <= CHARS_MAX:
         return None
     largest = max(sizes, key=lambda path: sizes[path])
-    what = f"with `{largest}` filled in, the prompt has more than {CHARS_MAX} characters"
-    return Impasse(step.id, step.pointer, largest, what)
+    message = f"with `{largest}` filled in, the prompt has more than {CHARS_MAX} characters"
+    return Impasse(step.id, step.pointer, largest, message)
 
 
 def _fill_placeholders(text: str, scope: Mapping[str, Json]) -> str:
     return PLACEHOLDER.sub(
-        lambda hole: _display_value(conditions.look_up(scope, hole[1]), hole[1]), text
+        lambda match: _display_value(conditions.look_up(scope, match[1]), match[1]), text
     )
 
 
@@ -184,11 +196,11 @@ def _display_value(value: Json, path: str) -> str:
 def _loop_banners(
     workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
 ) -> Iterator[str]:
-    for depth, found in enumerate(interpret.enclosing_loops(workflow, position)):
-        if found.loop.kind == "group":
+    for depth, enclosing in enumerate(interpret.enclosing_loops(workflow, position)):
+        if enclosing.loop.kind == "group":
             continue
         scope = interpret.scope(workflow, position[: depth + 1], context)  # outside of this loop
-        loop, number = found.loop, found.iteration
+        loop, number = enclosing.loop, enclosing.iteration
         if loop.kind in ("for", "forEach"):
             name = loop.items if loop.kind == "forEach" else str(loop.count)
             value = conditions.look_up(scope, name)
@@ -197,9 +209,9 @@ def _loop_banners(
         elif number == 1:
             yield f"This is the first pass of “{loop.title}”, of at most {loop.passes_max}."
         else:
-            last = " There is none after it." if number == loop.passes_max else ""
+            ending = " There is none after it." if number == loop.passes_max else ""
             yield (
-                f"This is pass {number} of at most {loop.passes_max} of “{loop.title}”.{last}"
+                f"This is pass {number} of at most {loop.passes_max} of “{loop.title}”.{ending}"
                 " Look only at what the passes before have left unresolved."
             )
 
@@ -223,32 +235,33 @@ def _opening_texts(
         if lines:
             yield _bullet_list(title, lines)
     if workflow.references:
-        resolved = {found.id: found for found in references}
+        resolved = {reference.id: reference for reference in references}
         lines = tuple(
-            _reference_line(found, resolved.get(found.id)) for found in workflow.references
+            _reference_line(reference, resolved.get(reference.id))
+            for reference in workflow.references
         )
         yield _bullet_list("Read these where they matter", lines)
     if workflow.capabilities:
-        wanted = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
+        needed = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
         yield (
-            f"This workflow uses: {wanted}. Find out whether you have it and hand in for each an"
+            f"This workflow uses: {needed}. Find out whether you have it and hand in for each an"
             ' artifact: {"kind": "capability_observation", "capability": "…", "status": "available"'
             ' or "unavailable", "evidence": "…"}'
         )
 
 
 def _reference_line(reference: Reference, resolved: Resolved | None) -> str:
-    weight = "; it decides where sources differ" if reference.authoritative else ""
+    authority = "; it decides where sources differ" if reference.authoritative else ""
     state = f" ({resolved.problem})" if resolved and resolved.problem else ""
-    where = reference.source if reference.is_address else f"`{reference.source}`"
-    return f"{reference.title}: {where}{state}, {reference.purpose}{weight}"
+    source = reference.source if reference.is_address else f"`{reference.source}`"
+    return f"{reference.title}: {source}{state}, {reference.purpose}{authority}"
 
 
 def _decision_request(step: CompiledStep, loops: tuple[EnclosingLoop, ...]) -> Iterator[str]:
-    """What `loop_control` is about, where the step owes it."""
+    """Yield the question that `loop_control` answers, where the step owes it."""
     if step.contract is None or step.contract.name != "loop_control":
         return
-    controlled = [found.loop for found in loops if found.loop.is_controlled]
+    controlled = [enclosing.loop for enclosing in loops if enclosing.loop.is_controlled]
     if controlled:
         yield (
             f"End with a decision: does “{controlled[-1].title}” need another pass? Stop if you"
@@ -267,29 +280,32 @@ def _demand_texts(step: CompiledStep, preferences: Preferences) -> Iterator[str]
 
 
 def _assessment_requests(step: CompiledStep) -> Iterator[str]:
-    for found in step.assessments:
+    for assessment in step.assessments:
         lines = (
-            f"{part.id} ({' / '.join(part.levels)}): {part.purpose}" for part in found.dimensions
+            f"{dimension.id} ({' / '.join(dimension.levels)}): {dimension.purpose}"
+            for dimension in assessment.dimensions
         )
-        example = msgspec.json.encode(assessment_example(found, step)).decode()
+        example = msgspec.json.encode(assessment_example(assessment, step)).decode()
         yield (
-            _bullet_list(f"Assess `{found.id}` ({found.purpose})", tuple(lines))
+            _bullet_list(f"Assess `{assessment.id}` ({assessment.purpose})", tuple(lines))
             + f"\nHand it in as an artifact: {example}"
         )
 
 
 def assessment_example(assessment: Assessment, step: CompiledStep) -> dict[str, Json]:
-    """One that is accepted: with levels that have no consequence, where there are such."""
+    """Return an example that is accepted, with levels without consequences where possible."""
     dimensions: dict[str, Json] = {}
-    for part in assessment.dimensions:
-        feared = {
+    for dimension in assessment.dimensions:
+        consequential_levels = {
             consequence.when.any_equals_level.casefold()
             for consequence in step.consequences
             if consequence.when.for_assessment in (None, assessment.id)
         }
-        good = [level for level in part.levels if level.casefold() not in feared]
-        level = good[-1] if good else part.levels[-1]
-        dimensions[part.id] = {"level": level, "rationale": "<why>"}
+        harmless_levels = [
+            level for level in dimension.levels if level.casefold() not in consequential_levels
+        ]
+        level = harmless_levels[-1] if harmless_levels else dimension.levels[-1]
+        dimensions[dimension.id] = {"level": level, "rationale": "<why>"}
     return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
 
 

@@ -1,4 +1,4 @@
-"""The part of a prompt that is the same in every run: put together when a workflow is compiled."""
+"""Compose the part of a prompt that is the same in every run, when a workflow is compiled."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -22,39 +22,43 @@ from interlock.core.workflow.definition import (
 from interlock.core.workflow.placeholders import PLACEHOLDER
 
 BINDING = re.compile(r"\{\{\s*(?:wr\.|interlock\.)?bindings\.([\w-]+)\s*\}\}")
-_BRACES_MAX = 84  # what is longer between two braces was not meant to be computed
+_BRACES_MAX = 84  # longer text between braces is not meant as a placeholder
 _UNSUPPORTED_MAX = 20
 
 
 def unsupported_placeholders(text: str) -> tuple[str, ...]:
-    """What stands in double braces and is not a path: it is given to the agent as it is."""
-    found: list[str] = []
-    behind, closed = 0, text.find("}}")
-    while closed >= 0 and len(found) < _UNSUPPORTED_MAX:
-        opened = text.rfind("{{", max(behind, closed - _BRACES_MAX), closed)
-        whole = text[opened : closed + 2]
-        if opened >= 0 and not PLACEHOLDER.fullmatch(whole) and not BINDING.fullmatch(whole):
-            found.append(whole[2:-2].strip())
-        behind = closed + 2
-        closed = text.find("}}", behind)
-    return tuple(found)
+    """Return the texts in double braces that are not paths: the agent is shown them as they are."""
+    unsupported: list[str] = []
+    searched_to, end = 0, text.find("}}")
+    while end >= 0 and len(unsupported) < _UNSUPPORTED_MAX:
+        start = text.rfind("{{", max(searched_to, end - _BRACES_MAX), end)
+        placeholder = text[start : end + 2]
+        if (
+            start >= 0
+            and not PLACEHOLDER.fullmatch(placeholder)
+            and not BINDING.fullmatch(placeholder)
+        ):
+            unsupported.append(placeholder[2:-2].strip())
+        searched_to = end + 2
+        end = text.find("}}", searched_to)
+    return tuple(unsupported)
 
 
 def filled_size(text: str, bindings: Mapping[str, str]) -> int:
-    """How long `text` becomes with what is bound to its slots."""
+    """Return the length of `text` with its slots filled in."""
     return len(text) + sum(len(bindings.get(slot, "")) for slot in BINDING.findall(text))
 
 
 def fill_slots(
     text: str, bindings: Mapping[str, str], on_missing_slot: Callable[[str], None]
 ) -> str:
-    """`text` with what the project has put into its slots."""
+    """Return `text` with its slots filled in; `on_missing_slot` is called for the unbound ones."""
 
-    def fill(found: re.Match[str]) -> str:
-        if found[1] not in bindings:
-            on_missing_slot(found[1])
+    def fill(match: re.Match[str]) -> str:
+        if match[1] not in bindings:
+            on_missing_slot(match[1])
             return ""
-        return bindings[found[1]]
+        return bindings[match[1]]
 
     return BINDING.sub(fill, text)
 
@@ -65,7 +69,7 @@ def step_text(
     functions: Mapping[str, Function],
     on_missing_passage: Callable[[str], None],
 ) -> str:
-    """What a step asks. `lost` is told of passages that do not exist."""
+    """Return the text of a step. `on_missing_passage` is called for passages that do not exist."""
     parts = [step.prompt] if step.prompt else []
     blocks = _with_features(step.prompt_blocks or PromptBlocks(), features)
     parts += _block_texts(blocks, on_missing_passage)
@@ -78,20 +82,23 @@ def step_text(
 
 
 def _with_features(blocks: PromptBlocks, features: tuple[str, ...]) -> PromptBlocks:
-    found = [FEATURES[name] for name in features]
+    chosen = [FEATURES[name] for name in features]
     return msgspec.structs.replace(
         blocks,
-        constraints=(*blocks.constraints, *(line for f in found for line in f.constraints)),
-        procedure=(*blocks.procedure, *(line for f in found for line in f.procedure)),
-        verify=(*blocks.verify, *(line for f in found for line in f.verify)),
+        constraints=(
+            *blocks.constraints,
+            *(line for feature in chosen for line in feature.constraints),
+        ),
+        procedure=(*blocks.procedure, *(line for feature in chosen for line in feature.procedure)),
+        verify=(*blocks.verify, *(line for feature in chosen for line in feature.verify)),
     )
 
 
 def _block_texts(blocks: PromptBlocks, on_missing_passage: Callable[[str], None]) -> list[str]:
-    def to_text(words: RichText) -> str:
-        if isinstance(words, str):
-            return words
-        return "".join(_part_text(part, on_missing_passage) for part in words)
+    def to_text(rich_text: RichText) -> str:
+        if isinstance(rich_text, str):
+            return rich_text
+        return "".join(_part_text(part, on_missing_passage) for part in rich_text)
 
     parts = [to_text(blocks.goal)] if blocks.goal else []
     if blocks.constraints:
@@ -100,7 +107,8 @@ def _block_texts(blocks: PromptBlocks, on_missing_passage: Callable[[str], None]
         parts.append(_titled_list("Procedure", map(to_text, blocks.procedure), is_numbered=True))
     if blocks.output_required:
         lines = (
-            f"`{name}`: {to_text(words)}" for name, words in sorted(blocks.output_required.items())
+            f"`{name}`: {to_text(rich_text)}"
+            for name, rich_text in sorted(blocks.output_required.items())
         )
         parts.append(_titled_list("What must come out", lines))
     if blocks.verify:
@@ -121,24 +129,23 @@ _NUMBERED = re.compile(r"\s*\d+[.)]\s")
 
 
 def _titled_list(title: str, lines: Iterable[str], *, is_numbered: bool = False) -> str:
-    shown: list[str] = []
+    items: list[str] = []
     for number, line in enumerate(lines, start=1):
         mark = f"{number}. " if is_numbered else "- "
         if is_numbered and _NUMBERED.match(line):
             mark = ""  # the author has numbered it
-        shown.append(mark + line.replace("\n", "\n" + " " * len(mark)))
-    return "\n".join((f"{title}:", *shown))
+        items.append(mark + line.replace("\n", "\n" + " " * len(mark)))
+    return "\n".join((f"{title}:", *items))
 
 
 def _function_texts(step: Step, functions: Mapping[str, Function]) -> list[str]:
-    named = [name.removesuffix("()") for name in step.function_references]
+    referenced = [name.removesuffix("()") for name in step.function_references]
     called = [call.name.removesuffix("()") for call in step.function_calls]
     lines: list[str] = []
-    for name in dict.fromkeys((*named, *called)):
-        if found := functions.get(name):
-            lines.append(
-                f"{name}({', '.join(map(_parameter_name, found.parameters))}): {found.definition}"
-            )
+    for name in dict.fromkeys((*referenced, *called)):
+        if function := functions.get(name):
+            parameters = ", ".join(map(_parameter_name, function.parameters))
+            lines.append(f"{name}({parameters}): {function.definition}")
     parts = [_titled_list("Functions that this step speaks of", lines)] if lines else []
     if step.function_calls:
         calls = (
@@ -160,9 +167,9 @@ def _json(value: Any) -> str:
 
 
 def verification_text(step: Step, verification: Verification) -> str:
-    asked = f"{verification.prompt}\n\n" if verification.prompt else ""
+    author_prompt = f"{verification.prompt}\n\n" if verification.prompt else ""
     return (
-        f"{asked}Prove that “{step.title}” is done: run this command in the workspace.\n\n"
+        f"{author_prompt}Prove that “{step.title}” is done: run this command in the workspace.\n\n"
         f"    {verification.command}\n\n"
         "Claims do not count here, only what the command says. If it fails, mend what is wrong and"
         " run it again; hand the step in when it has passed."
@@ -182,9 +189,9 @@ DECISION_PROMPT = "Look back at this pass: at what is still unresolved, not at h
 
 
 def delegations_text(step: Parallel, certain: Iterable[str]) -> str:
-    """`certain` are the delegations that no condition decides about."""
-    asked = f"{step.prompt}\n\n" if step.prompt else ""
-    return "\n\n".join((_delegation_intro(asked), *certain))
+    """Return the text of the delegating step. `certain` are the delegations without a condition."""
+    author_prompt = f"{step.prompt}\n\n" if step.prompt else ""
+    return "\n\n".join((_delegation_intro(author_prompt), *certain))
 
 
 def _delegation_intro(author_prompt: str) -> str:

@@ -1,7 +1,15 @@
-"""Foreign JSON Schemas (2020-12): what one may cost, what is wrong with a value, what it declares.
+"""Foreign JSON Schemas (2020-12): their cost, the errors of a value, and the members they declare.
 
-Patterns and schemas are programs of strangers: what they may cost is weighed before they are taken,
+Patterns and schemas are programs of strangers: their cost is checked before they are accepted,
 patterns are searched for in linear time, and nothing is ever fetched.
+
+`weigh` walks a schema, and again each definition for each `$ref` to it, and counts the work in a
+`CostTally`, which several schemas and patterns may share; it also refuses keywords that cost too
+much or refer elsewhere. A foreign schema goes to the engine only after it was weighed. The engine
+says cheaply whether a value is valid, but it collects errors with copies of the values, so `errors`
+estimates that cost first and says less where it is too high. `resolve`, `subschema_at` and
+`undeclared_members` read a schema without the engine; where it is not plain (alternatives,
+patterns, references that conflict), they say nothing rather than something wrong.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +26,13 @@ from interlock.core.workflow.patterns import compile_pattern, pattern_size
 
 BYTES_MAX = 64 * 1024
 WORK_MAX = 1_500
-"""For all patterns and schemas together: an instruction of a compiled pattern is one, and so is a
-value in a schema, again for each `$ref` to it. At worst, one takes 0.5 ms for 64 KB of output."""
+"""For all patterns and schemas together: an instruction of a compiled pattern counts as one, and so
+does a value in a schema, again for each `$ref` to it. At worst, one takes 0.5 ms for 64 KB of
+output."""
 FLAWS_MAX = 20
 ERRORS_MAX = 20
-_EXPLAINED_WORK_MAX = (
-    50_000  # work of a schema times values: at worst so many errors, of 10 µs each
-)
-_COPIED_MAX = 1_000_000  # with each error goes a copy of what is wrong: 0.1 µs and 100 bytes each
+_EXPLAINED_WORK_MAX = 50_000  # work of a schema times values: at worst as many errors, 10 µs each
+_COPIED_MAX = 1_000_000  # values copied into errors: 0.1 µs and 100 bytes each
 _VISITED_MAX = 10_000
 _REFS_MAX = 16
 _INDEX_MAX = 10  # digits of an index
@@ -42,14 +49,14 @@ SchemaNode: TypeAlias = dict[str, Any]
 
 
 class SchemaError(msgspec.Struct, frozen=True):
-    """One thing that a value lacks, and where (JSON pointer; of a missing field, its own)."""
+    """One thing that is wrong with a value, and its JSON pointer (for a missing field, its own)."""
 
     pointer: str
     message: str
 
 
 class CostTally(msgspec.Struct):
-    """What patterns and schemas cost together so far, and what is wrong with them."""
+    """The cost of patterns and schemas together so far, and their flaws."""
 
     flaws: list[Flaw] = []
     work: int = 0
@@ -59,38 +66,38 @@ class CostTally(msgspec.Struct):
             self.flaws.append(Flaw(at, message))
 
     def refuse_excess(self, at: str) -> bool:
-        """Whether all of it costs too much, with what stands at `at` as the last straw."""
+        """Whether the whole costs too much; if so, refuse the part at `at`, which was the last."""
         if self.work > WORK_MAX:
-            what = f"patterns and schemas may cost {WORK_MAX} in all; with this, they cost more"
-            self.refuse(at, f"{what} (a schema that refers to itself has no end)")
+            message = f"patterns and schemas may cost {WORK_MAX} in all; with this, they cost more"
+            self.refuse(at, f"{message} (a schema that refers to itself has no end)")
         return self.work > WORK_MAX
 
 
 def canonical_value(value: Json, at: str, *, bytes_max: int) -> tuple[Json] | Flaw:
-    """The value as its canonical form will be read, in a tuple: a value may be anything."""
+    """Return the value as its canonical form is decoded, in a tuple: a value may be anything."""
     try:
         content = canonical.encode(value)
         if len(content) > bytes_max:
             return Flaw(at, f"more than {bytes_max} bytes")
-        read = msgspec.json.decode(content)
-        canonical.encode(read)  # 1e20 became an integer, which is not taken when it is read again
-    except NotCanonical as refused:
-        return Flaw(at + refused.pointer, refused.reason)
-    return (read,)
+        decoded = msgspec.json.decode(content)
+        canonical.encode(decoded)  # 1e20 became an integer, which is refused when it is read again
+    except NotCanonical as error:
+        return Flaw(at + error.pointer, error.reason)
+    return (decoded,)
 
 
 def weigh(schema: SchemaNode, base: str, tally: CostTally) -> None:
-    """Add what the schema costs, and everything that is wrong with it."""
+    """Add the cost of the schema to the tally, and everything that is wrong with it."""
     if len(msgspec.json.encode(schema)) > BYTES_MAX:
         return tally.refuse(base, f"more than {BYTES_MAX} bytes")
     flaw_count, defs = len(tally.flaws), schema.get("$defs")
-    waiting: list[tuple[str, Json]] = [(base, schema)]
-    while waiting:
-        for at, under, key, item in _walk_values(*waiting.pop()):
+    pending: list[tuple[str, Json]] = [(base, schema)]
+    while pending:
+        for at, outer_key, key, item in _walk_values(*pending.pop()):
             tally.work += 1
             if tally.work > WORK_MAX:
                 return None  # a recursive schema ends here, too
-            if under == "patternProperties":
+            if outer_key == "patternProperties":
                 weigh_pattern(key, at, tally)
             if key in ("unevaluatedItems", "unevaluatedProperties"):
                 tally.refuse(at, f"`{key}` is not taken: it costs twice as much at each level")
@@ -100,9 +107,9 @@ def weigh(schema: SchemaNode, base: str, tally: CostTally) -> None:
                 weigh_pattern(item, at, tally)
             elif key == "$ref":
                 name = item.removeprefix("#/$defs/")
-                is_local = name != item and not {*name} & {*"/~%"}  # what would be unescaped
+                is_local = name != item and not {*name} & {*"/~%"}  # these would be unescaped
                 if is_local and isinstance(defs, dict) and name in defs:
-                    waiting.append((f"{base}/$defs/{name}", cast("dict[str, Json]", defs)[name]))
+                    pending.append((f"{base}/$defs/{name}", cast("dict[str, Json]", defs)[name]))
                 else:
                     tally.refuse(at, "only #/$defs/name of the same schema is taken")
             elif key == "$schema" and item.rstrip("#") != _DIALECT:
@@ -119,53 +126,54 @@ def weigh_pattern(pattern: str, at: str, tally: CostTally, flags: str = "") -> N
         return
     try:
         tally.work += pattern_size(pattern, flags)
-    except ValueError as refused:
-        tally.refuse(at, f"cannot be searched for in linear time: {refused}")
+    except ValueError as error:
+        tally.refuse(at, f"cannot be searched for in linear time: {error}")
 
 
 def validator(schema: SchemaNode) -> Callable[[Json], bool]:
-    """Whether a value satisfies a schema that was weighed."""
+    """Return the test whether a value satisfies a schema, which was weighed before."""
     return _build_validator(schema).is_valid
 
 
 def first_error(schema: SchemaNode, value: Json) -> SchemaError | None:
-    """What is wrong with a value that does not satisfy the schema, if that is not costly to say."""
+    """Return an error of a value that does not satisfy the schema, if it is not costly to find."""
     if _has_alternatives(schema) and _is_costly(schema, value):
         return None
     return _first_error(schema, value)
 
 
 def errors(schema: SchemaNode, value: Json) -> tuple[SchemaError, ...]:
-    """What is wrong with the value: at most `ERRORS_MAX`, and one where more are costly to find."""
-    judge = _build_validator(schema)
-    if judge.is_valid(value):
+    """Return the errors of the value: at most `ERRORS_MAX`, and one where more would be costly."""
+    engine_validator = _build_validator(schema)
+    if engine_validator.is_valid(value):
         return ()
     if not _is_costly(schema, value):
         return tuple(
-            _readable_error(error) for error in islice(judge.iter_errors(value), ERRORS_MAX)
+            _readable_error(error)
+            for error in islice(engine_validator.iter_errors(value), ERRORS_MAX)
         )
     if not _has_alternatives(schema):
         try:
-            judge.validate(value)
+            engine_validator.validate(value)
         except ValueError as error:
             return (_readable_error(error),)
     return (SchemaError("", "it does not satisfy the schema"),)
 
 
 def subschema_at(schema: SchemaNode, pointer: str) -> SchemaNode | None:
-    """What the schema says of the value at a place, where it says so plainly."""
+    """Return the part of the schema for the value at `pointer`, where that is plain."""
     node = resolve(schema, schema)
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        below = None if node is None else _subschema_of(node, key)
-        if below is None and node is not None and len(key) < _INDEX_MAX and key.isdecimal():
-            below = _subschema_of(node, int(key))
-        node = resolve(below, schema)
+        subschema = None if node is None else _subschema_of(node, key)
+        if subschema is None and node is not None and len(key) < _INDEX_MAX and key.isdecimal():
+            subschema = _subschema_of(node, int(key))
+        node = resolve(subschema, schema)
     return node
 
 
 def resolve(node: Any, schema: SchemaNode) -> SchemaNode | None:
-    """A part of `schema`, joined with what it refers to, where that is plain."""
+    """Return a part of `schema`, merged with the definitions it refers to, where that is plain."""
     for _ in range(_REFS_MAX):
         if not isinstance(node, dict):
             return {} if node is True else None
@@ -178,70 +186,72 @@ def resolve(node: Any, schema: SchemaNode) -> SchemaNode | None:
 
 
 def undeclared_members(schema: SchemaNode, value: Json) -> tuple[str, ...]:
-    """Where the value has members that the schema does not declare; in doubt, nowhere."""
-    found: list[str] = []
-    waiting: list[tuple[str, SchemaNode | None, Json]] = [("", resolve(schema, schema), value)]
+    """Return the pointers of members that the schema does not declare; in doubt, none."""
+    undeclared: list[str] = []
+    pending: list[tuple[str, SchemaNode | None, Json]] = [("", resolve(schema, schema), value)]
     visits = 0
-    while waiting and len(found) < ERRORS_MAX and visits < _VISITED_MAX:
-        at, node, here = waiting.pop()
-        if node is None or not isinstance(here, dict | list):
+    while pending and len(undeclared) < ERRORS_MAX and visits < _VISITED_MAX:
+        at, node, container = pending.pop()
+        if node is None or not isinstance(container, dict | list):
             continue
         is_closed = "properties" in node and not _AMBIGUOUS_KEYWORDS & node.keys()
         patterns = [compile_pattern(pattern) for pattern in node.get("patternProperties", ())]
-        items = here.items() if isinstance(here, dict) else enumerate(here)
+        items = container.items() if isinstance(container, dict) else enumerate(container)
         for key, item in islice(items, _VISITED_MAX // (1 + len(patterns))):
             visits += 1 + len(patterns)
-            below, place = _subschema_of(node, key), f"{at}/{escape_pointer_part(str(key))}"
-            is_named = any(pattern.search(str(key).encode()) for pattern in patterns)
-            if below is not None:
-                waiting.append((place, resolve(below, schema), item))
-            elif isinstance(key, str) and is_closed and not is_named:
-                found.append(place)
-    return tuple(sorted(found[:ERRORS_MAX]))
+            subschema, pointer = _subschema_of(node, key), f"{at}/{escape_pointer_part(str(key))}"
+            matches_pattern = any(pattern.search(str(key).encode()) for pattern in patterns)
+            if subschema is not None:
+                pending.append((pointer, resolve(subschema, schema), item))
+            elif isinstance(key, str) and is_closed and not matches_pattern:
+                undeclared.append(pointer)
+    return tuple(sorted(undeclared[:ERRORS_MAX]))
 
 
 def _build_validator(schema: SchemaNode) -> Any:
-    """One that takes linear time for patterns, too, and never fetches anything."""
+    """Return a validator that takes linear time for patterns, and never fetches anything."""
     import jsonschema_rs as engine  # noqa: PLC0415
 
     linear = engine.RegexOptions()
     return engine.Draft202012Validator(schema, pattern_options=linear, offline=True, mask="it")
 
 
-def _walk_values(at: str, value: Json, under: str = "") -> Iterator[tuple[str, str, str, Json]]:
-    """All that is in a value, at any depth: where, in what, under which key, and what it is."""
+def _walk_values(at: str, value: Json, outer_key: str = "") -> Iterator[tuple[str, str, str, Json]]:
+    """Yield everything in a value, at any depth: pointer, key of its container, key, and value."""
     items = enumerate(value) if isinstance(value, list) else ()
     for key, item in value.items() if isinstance(value, dict) else items:
-        here = f"{at}/{escape_pointer_part(str(key))}"
-        yield here, under, str(key), item
-        yield from _walk_values(here, item, str(key))
+        pointer = f"{at}/{escape_pointer_part(str(key))}"
+        yield pointer, outer_key, str(key), item
+        yield from _walk_values(pointer, item, str(key))
 
 
 def _first_error(schema: SchemaNode, *values: Json) -> SchemaError | None:
-    """What is wrong with the schema itself, or else with a value under it."""
+    """Return the first error of the schema itself, or else of a value under it."""
     try:
-        judge = _build_validator(schema)
+        engine_validator = _build_validator(schema)
         for value in values:
-            judge.validate(value)
+            engine_validator.validate(value)
     except ValueError as error:
-        place = _pointer(getattr(error, "instance_path", ()))
-        return SchemaError(place, _with_found_value(error, getattr(error, "message", str(error))))
+        pointer = _pointer(getattr(error, "instance_path", ()))
+        return SchemaError(pointer, _with_found_value(error, getattr(error, "message", str(error))))
     return None
 
 
 def _readable_error(error: Any) -> SchemaError:
-    """An error of the engine, in words that name what is allowed and the place to change."""
-    place = _pointer(error.instance_path)
+    """Return an error of the engine, in words that say what is allowed and where to change it."""
+    pointer = _pointer(error.instance_path)
     match error.kind.name:
         case "required":
             return SchemaError(
-                f"{place}/{escape_pointer_part(error.kind.property)}", "it is missing"
+                f"{pointer}/{escape_pointer_part(error.kind.property)}", "it is missing"
             )
         case "enum":
             allowed = ", ".join(quote(option) for option in error.kind.options)
-            return SchemaError(place, _with_found_value(error, f"it is not one of {allowed}", 600))
+            return SchemaError(
+                pointer, _with_found_value(error, f"it is not one of {allowed}", 600)
+            )
         case _:
-            return SchemaError(place, _with_found_value(error, error.message))
+            return SchemaError(pointer, _with_found_value(error, error.message))
 
 
 def _with_found_value(error: Any, message: str, length: int = 200) -> str:
@@ -253,55 +263,57 @@ def _pointer(steps: Sequence[str | int]) -> str:
 
 
 def _has_alternatives(schema: SchemaNode) -> bool:
-    """On the way to a first error, all errors in alternatives are collected."""
+    """Whether there are alternatives: the engine collects all errors in them before the first."""
     text = msgspec.json.encode(schema)
     return b'"anyOf":' in text or b'"oneOf":' in text
 
 
 def _is_costly(schema: SchemaNode, value: Json) -> bool:
-    """Whether all errors together, which the engine collects before it tells one, are too many."""
-    weigh(schema, "", weighing := CostTally())
+    """Whether the errors, all of which the engine collects before it returns one, cost too much."""
+    weigh(schema, "", tally := CostTally())
     count, copied = _extent(value)
     if b'"propertyNames":' in msgspec.json.encode(schema):
         copied *= count  # for each name that is wrong, the engine copies the whole object
-    return weighing.work * count > _EXPLAINED_WORK_MAX or weighing.work * copied > _COPIED_MAX
+    return tally.work * count > _EXPLAINED_WORK_MAX or tally.work * copied > _COPIED_MAX
 
 
 def _extent(root: Json) -> tuple[int, int]:
-    """How many values there are, and what a copy of each of them would come to, in 32 bytes."""
+    """Return the number of values, and the size of a copy of each of them, in units of 32 bytes."""
     count, copied = 0, 0
-    waiting: list[tuple[int, Json]] = [(1, root)]
-    while waiting:
-        level, value = waiting.pop()
+    pending: list[tuple[int, Json]] = [(1, root)]
+    while pending:
+        level, value = pending.pop()
         count += 1
-        # A value is copied with each of those that it stands in.
+        # A value is copied with each of the values that contain it.
         copied += level * (1 + (len(value) // 32 if isinstance(value, str) else 0))
         if isinstance(value, dict):
             copied += level * sum(1 + len(key) // 32 for key in value)
-            waiting += ((level + 1, item) for item in value.values())
+            pending += ((level + 1, item) for item in value.values())
         elif isinstance(value, list):
-            waiting += ((level + 1, item) for item in value)
+            pending += ((level + 1, item) for item in value)
     return count, copied
 
 
 def _merged_node(node: SchemaNode, target: Any) -> Any:
-    """Both demands as one, where that is plain."""
+    """Return both demands as one, where that is plain."""
     if not isinstance(target, dict):
         return None
     target = cast("SchemaNode", target)
-    both = (node.keys() & target.keys()) - ANNOTATION_KEYWORDS - {"properties", "required", "type"}
-    if both or ("type" in node and node["type"] != target.get("type", node["type"])):
+    conflicts = (
+        (node.keys() & target.keys()) - ANNOTATION_KEYWORDS - {"properties", "required", "type"}
+    )
+    if conflicts or ("type" in node and node["type"] != target.get("type", node["type"])):
         return None
-    joined = {**target, **node}
+    merged = {**target, **node}
     if "properties" in node and "properties" in target:
-        joined["properties"] = {**target["properties"], **node["properties"]}
+        merged["properties"] = {**target["properties"], **node["properties"]}
     if "required" in node and "required" in target:
-        joined["required"] = [*target["required"], *node["required"]]
-    return joined
+        merged["required"] = [*target["required"], *node["required"]]
+    return merged
 
 
 def _subschema_of(node: SchemaNode, step: str | int) -> Any:
-    """What is said of a member or an item, if something is."""
+    """Return the part of the schema for a member or an item, if there is one."""
     if isinstance(step, int):
         return None if "prefixItems" in node else node.get("items")
     if step in node.get("properties", ()):

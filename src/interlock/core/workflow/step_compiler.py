@@ -1,4 +1,16 @@
-"""The steps of a workflow, compiled: loops, routines and delegations become a tree of steps."""
+"""Compile the steps of a workflow: loops, routines and delegations become a tree of steps.
+
+Blocks are compiled from the outside in and in the order of the file (`_compile_block`), each with a
+`Scope` that says what applies to its steps: the prefix of ids, the functions, the pointer, and what
+brought the steps in. A step becomes itself and the steps that the compiler puts after it
+(verification, audit). A loop gets its body, which may be a step beside it, and a step that owes the
+decision where the agent controls it. A call becomes the routine's steps with the arguments put in,
+and a parallel step a delegating and a synthesis step. Several parts under one condition become a
+group, so that the condition is evaluated once.
+
+Whatever is wrong is added to `problems`, and compiling goes on, as far as the limits on steps,
+nesting and size allow. Numbers of steps follow the order in which steps are built.
+"""
 
 from typing import Any, Literal, TypeAlias
 
@@ -51,37 +63,37 @@ def _with_pointers(steps: tuple[AnyStep, ...], at: str) -> _LocatedSteps:
 
 
 class StepCompiler(CompilerBase):
-    """Lives for one compilation, as its ground does."""
+    """Compiles the steps of one workflow. Lives for one compilation, as its base does."""
 
     def __init__(self, workflow: Workflow, library: Library) -> None:
         super().__init__(workflow, library)
         self._workflow = workflow
         self._library = library
         self._loop_bodies: list[AnyStep] = []
-        """Steps that are the body of a loop beside them."""
+        """Steps that were compiled as the body of a loop beside them."""
         self._features = known_features(workflow, self.problems)
         self._demands = DemandCompiler(workflow, self.problems)
 
     def compile_steps(self) -> tuple[CompiledPart, ...]:
         workflow = self._workflow
-        written = workflow.function_definitions
-        functions = functions_by_name(written, "/functionDefinitions", self.problems)
+        definitions = workflow.function_definitions
+        functions = functions_by_name(definitions, "/functionDefinitions", self.problems)
         steps = workflow.steps
         if workflow.kind == "routine":
-            # Started by itself, it takes from the context what a caller would give it.
-            given = {name: f"{{{{{name}}}}}" for name in workflow.inputs}
-            steps = tuple(routines.with_arguments(step, given) or step for step in steps)
+            # Started by itself, it takes its arguments from the context.
+            arguments = {name: f"{{{{{name}}}}}" for name in workflow.inputs}
+            steps = tuple(routines.with_arguments(step, arguments) or step for step in steps)
         return self._compile_block(
             _with_pointers(steps, "/steps"), Scope("/steps", functions=functions)
         )
 
     def _compile_block(self, steps: _LocatedSteps, scope: Scope) -> tuple[CompiledPart, ...]:
-        bodies = (step.body for step, _ in steps if isinstance(step, Loop))
-        moved = {body for body in bodies if isinstance(body, str)}
+        loop_bodies = (step.body for step, _ in steps if isinstance(step, Loop))
+        body_ids = {body for body in loop_bodies if isinstance(body, str)}
         parts: list[CompiledPart] = []
         for step, at in steps:
             here = msgspec.structs.replace(scope, at=scope.at if scope.is_elsewhere else at)
-            if step.id in moved:
+            if step.id in body_ids:
                 continue  # it is the body of a loop beside it
             if self.step_count > STEPS_MAX or self.is_too_large:
                 break
@@ -95,14 +107,16 @@ class StepCompiler(CompilerBase):
                 case Parallel():
                     parts += self._compile_parallel(step, here)
         for step, at in steps:
-            is_taken = any(step is taken for taken in self._loop_bodies)
-            if step.id in moved and not is_taken and not self.is_too_large:
-                what = f"no way leads to `{step.id}`: it is the body of a loop that is not reached"
-                self.error("unreachable", scope.at if scope.is_elsewhere else at, what)
+            is_compiled = any(step is body for body in self._loop_bodies)
+            if step.id in body_ids and not is_compiled and not self.is_too_large:
+                message = (
+                    f"no way leads to `{step.id}`: it is the body of a loop that is not reached"
+                )
+                self.error("unreachable", scope.at if scope.is_elsewhere else at, message)
         return tuple(parts)
 
     def _compile_step(self, step: Step, scope: Scope) -> tuple[CompiledPart, ...]:
-        """The step, and what the compiler puts behind it."""
+        """Compile the step, and the steps that the compiler puts after it."""
         functions = self._functions_in_scope(step, scope)
         self.problems += function_problems(step, functions, scope.pointer_to)
         if (step.prompt is None) == (step.prompt_blocks is None):
@@ -115,10 +129,10 @@ class StepCompiler(CompilerBase):
 
         for index, line in enumerate(step.guidance):
             self.check_placeholders(line, scope.pointer_to(f"/guidance/{index}"))
-        alone = msgspec.structs.replace(step, guidance=())
-        said = prompt_texts.step_text(alone, (), functions, report_missing_passage)
+        without_guidance = msgspec.structs.replace(step, guidance=())
+        own_text = prompt_texts.step_text(without_guidance, (), functions, report_missing_passage)
         self.check_placeholders(
-            said, scope.pointer_to("/prompt" if step.prompt else "/promptBlocks")
+            own_text, scope.pointer_to("/prompt" if step.prompt else "/promptBlocks")
         )
         text = prompt_texts.step_text(step, self._features, functions, lambda _: None)
         compiled = self._build_step(step, text, scope)
@@ -126,8 +140,8 @@ class StepCompiler(CompilerBase):
         injected = (*compiled.injected, *by_feature)
         parts = [msgspec.structs.replace(compiled, injected=injected)]
         if step.verification:
-            proof = prompt_texts.verification_text(step, step.verification)
-            parts.append(self._follow_up_step(step, "verification", proof, scope))
+            verification_text = prompt_texts.verification_text(step, step.verification)
+            parts.append(self._follow_up_step(step, "verification", verification_text, scope))
         if step.audit:
             parts.append(
                 self._follow_up_step(
@@ -137,9 +151,9 @@ class StepCompiler(CompilerBase):
         return self._under_condition(step.run_condition, tuple(parts), step.id, scope)
 
     def _under_condition(
-        self, written: Any, parts: tuple[CompiledPart, ...], name: StepId, scope: Scope
+        self, written: Any, parts: tuple[CompiledPart, ...], step_id: StepId, scope: Scope
     ) -> tuple[CompiledPart, ...]:
-        """The parts under one condition, which is looked at once for all of them."""
+        """Return the parts under one condition, which is evaluated once for all of them."""
         condition = self._demands.condition(written, scope.pointer_to("/runCondition"))
         if condition is None or not parts:
             return parts
@@ -147,7 +161,7 @@ class StepCompiler(CompilerBase):
             return (msgspec.structs.replace(parts[0], run_condition=condition),)
         return (
             CompiledLoop(
-                id=StepId(f"{scope.prefix}{name}"),
+                id=StepId(f"{scope.prefix}{step_id}"),
                 title=parts[0].title,
                 kind="group",
                 passes_max=1,
@@ -205,13 +219,13 @@ class StepCompiler(CompilerBase):
     def _follow_up_step(
         self, step: Step, part: Literal["verification", "audit"], text: str, scope: Scope
     ) -> CompiledStep:
-        """A step that the compiler puts behind `step`."""
-        wanted = OutputContract("verification") if part == "verification" else None
+        """Return a step that the compiler puts after `step`."""
+        contract = OutputContract("verification") if part == "verification" else None
         inner = Step(
             StepId(f"{step.id}__{part}"),
             f"{part.capitalize()}: {step.title}",
             text,
-            output_contract=wanted,
+            output_contract=contract,
         )
         by = Injected("step", f"{part} of {step.id}")
         here = msgspec.structs.replace(
@@ -258,46 +272,51 @@ class StepCompiler(CompilerBase):
         return self._with_decision_step(loop, scope) if loop.is_controlled and body else loop
 
     def _loop_body(self, step: Loop, scope: Scope, siblings: _LocatedSteps) -> _LocatedSteps:
-        """The steps of a loop: those in it, or the one beside it that it names."""
+        """Return the steps of a loop: those in it, or the one beside it that it names."""
         if not isinstance(step.body, str):
             if not step.body:
                 self.error(
                     "loop", scope.pointer_to("/body"), "a loop goes round over at least one step"
                 )
             return _with_pointers(step.body, scope.pointer_to("/body"))
-        found = tuple(pair for pair in siblings if pair[0].id == step.body and pair[0] is not step)
-        if not found:
-            what = f"no step `{step.body}` stands beside this loop"
-            near = suggest_nearest(step.body, (other.id for other, _ in siblings))
-            self.error("loop", scope.pointer_to("/body"), what, near)
-        self._loop_bodies += [other for other, _ in found[:1]]
-        return found[:1]
+        named_steps = tuple(
+            pair for pair in siblings if pair[0].id == step.body and pair[0] is not step
+        )
+        if not named_steps:
+            message = f"no step `{step.body}` stands beside this loop"
+            hint = suggest_nearest(step.body, (sibling.id for sibling, _ in siblings))
+            self.error("loop", scope.pointer_to("/body"), message, hint)
+        self._loop_bodies += [sibling for sibling, _ in named_steps[:1]]
+        return named_steps[:1]
 
     def _with_decision_step(self, loop: CompiledLoop, scope: Scope) -> CompiledLoop:
-        """The loop with a step in its body that owes the decision, whatever is skipped."""
-        owing = self._demands.contract(OutputContract("loop_control"), scope.at)
-        sure = [
+        """Return the loop with a step in its body that owes the decision, whatever is skipped."""
+        decision_contract = self._demands.contract(OutputContract("loop_control"), scope.at)
+        unconditional = [
             part
             for part in loop.body
             if isinstance(part, CompiledStep) and part.run_condition is None
         ]
-        owed = [part.contract for part in sure if part.contract and part.contract.is_required]
-        if any(contract.name == "loop_control" for contract in owed):
+        required_contracts = [
+            part.contract for part in unconditional if part.contract and part.contract.is_required
+        ]
+        if any(contract.name == "loop_control" for contract in required_contracts):
             return loop
-        last, by = sure[-1] if sure and sure[-1] is loop.body[-1] else None, f"loop {loop.id}"
+        last = unconditional[-1] if unconditional and unconditional[-1] is loop.body[-1] else None
+        by = f"loop {loop.id}"
         if last and last.contract is None and last.validation_criteria is None:
             injected = (*last.injected, Injected("contract", by))
-            last = msgspec.structs.replace(last, contract=owing, injected=injected)
+            last = msgspec.structs.replace(last, contract=decision_contract, injected=injected)
             return msgspec.structs.replace(loop, body=(*loop.body[:-1], last))
         decision = Step(
             StepId(f"{loop.id.removeprefix(scope.prefix)}__decision"),
             f"Another pass? {loop.title}",
             output_contract=OutputContract("loop_control"),
         )
-        here = msgspec.structs.replace(
+        decision_scope = msgspec.structs.replace(
             scope, injected=(*scope.injected, Injected("step", by)), is_elsewhere=True
         )
-        step = self._build_step(decision, prompt_texts.DECISION_PROMPT, here)
+        step = self._build_step(decision, prompt_texts.DECISION_PROMPT, decision_scope)
         return msgspec.structs.replace(loop, body=(*loop.body, step))
 
     def _expand_call(self, step: TemplateCall, scope: Scope) -> tuple[CompiledPart, ...]:
@@ -305,21 +324,24 @@ class StepCompiler(CompilerBase):
         self.claim_id(step.id, scope)
         if routine is None or self.is_too_large:
             return ()
-        given = self._call_arguments(step, routine, scope)
+        arguments = self._call_arguments(step, routine, scope)
         self._warn_about_dropped_fields(routine, scope)
         if self.add_and_check_size(
-            routines.expanded_size(routine, given), scope.pointer_to("/templateCall")
+            routines.expanded_size(routine, arguments), scope.pointer_to("/templateCall")
         ):
             return ()
         steps: list[AnyStep] = []
-        for found in routine.steps:
-            filled = routines.with_arguments(found, given)
+        for routine_step in routine.steps:
+            filled = routines.with_arguments(routine_step, arguments)
             if filled is None:
-                what = f"with these arguments, `{found.id}` of the routine is too long or not valid"
-                self.error("template", scope.pointer_to("/templateCall/args"), what)
+                message = (
+                    f"with these arguments, `{routine_step.id}` of the routine is too long or not"
+                    " valid"
+                )
+                self.error("template", scope.pointer_to("/templateCall/args"), message)
             else:
                 steps.append(_with_call_title(filled, step.title))
-        inner = Scope(
+        inner_scope = Scope(
             at=scope.at,
             prefix=f"{scope.prefix}{step.id}.",
             functions={function.name: function for function in routine.function_definitions},
@@ -329,7 +351,7 @@ class StepCompiler(CompilerBase):
             is_elsewhere=True,
         )
         with self._demands.resolving_names_in(routine), self.slot_defaults_of(routine):
-            parts = self._compile_block(_with_pointers(tuple(steps), scope.at), inner)
+            parts = self._compile_block(_with_pointers(tuple(steps), scope.at), inner_scope)
         return self._under_condition(step.run_condition, parts, step.id, scope)
 
     def _called_routine(self, step: TemplateCall, scope: Scope) -> Workflow | None:
@@ -339,8 +361,8 @@ class StepCompiler(CompilerBase):
             hint = suggest_nearest(called, self._library.routines)
             self.error("template", at, f"there is no routine `{called}`", hint)
         elif routine.id in (*scope.calls, self._workflow.id):
-            way = " → ".join((*scope.calls, routine.id))
-            self.error("template", at, f"routine `{called}` ends up calling itself: {way}")
+            call_chain = " → ".join((*scope.calls, routine.id))
+            self.error("template", at, f"routine `{called}` ends up calling itself: {call_chain}")
         elif len(scope.calls) == NESTING_MAX:
             self.error("template", at, f"routines call routines more than {NESTING_MAX} deep")
         else:
@@ -352,20 +374,22 @@ class StepCompiler(CompilerBase):
     ) -> dict[str, str]:
         arguments = routines.arguments_of(step, routine)
         for name in arguments.unknown:
-            place = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
-            what = f"routine `{routine.id}` takes no `{name}`"
-            self.error("template", place, what, suggest_nearest(name, routine.inputs))
+            pointer = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
+            message = f"routine `{routine.id}` takes no `{name}`"
+            self.error("template", pointer, message, suggest_nearest(name, routine.inputs))
         for name in arguments.unused:
-            place = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
-            self.warn("template", place, f"routine `{routine.id}` does not speak of `{{{name}}}`")
+            pointer = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
+            self.warn("template", pointer, f"routine `{routine.id}` does not speak of `{{{name}}}`")
         for name in arguments.missing:
-            what = f"routine `{routine.id}` needs `{name}`: {routine.inputs[name].description}"
-            self.error("template", scope.pointer_to("/templateCall"), what)
+            message = f"routine `{routine.id}` needs `{name}`: {routine.inputs[name].description}"
+            self.error("template", scope.pointer_to("/templateCall"), message)
         return arguments.given
 
     def _compile_parallel(self, step: Parallel, scope: Scope) -> tuple[CompiledPart, ...]:
         by = Injected("text", f"parallel {step.id}")
-        here = msgspec.structs.replace(scope, injected=(*scope.injected, by), is_elsewhere=True)
+        inner_scope = msgspec.structs.replace(
+            scope, injected=(*scope.injected, by), is_elsewhere=True
+        )
         certain: list[str] = []
         fragments: list[CompiledFragment] = []
         for number, delegation in enumerate(step.parallel_delegations, start=1):
@@ -373,14 +397,14 @@ class StepCompiler(CompilerBase):
             text = self.resolve_text(
                 prompt_texts.delegation_text(delegation, number), scope.pointer_to(f"{at}/goal")
             )
-            place = scope.pointer_to(f"{at}/runCondition")
-            when = self._demands.condition(delegation.run_condition, place)
+            pointer = scope.pointer_to(f"{at}/runCondition")
+            when = self._demands.condition(delegation.run_condition, pointer)
             if when is None:
                 certain.append(text)
             else:
                 fragments.append(CompiledFragment(f"delegation-{number}", text, when))
-        asked = prompt_texts.delegations_text(step, certain)
-        [delegating] = self._compile_step(Step(step.id, step.title, asked), here)
+        prompt = prompt_texts.delegations_text(step, certain)
+        [delegating] = self._compile_step(Step(step.id, step.title, prompt), inner_scope)
         delegating = msgspec.structs.replace(delegating, fragments=tuple(fragments))
         synthesis = Step(
             StepId(f"{step.id}__synthesis"),
@@ -388,21 +412,25 @@ class StepCompiler(CompilerBase):
             step.synthesis.prompt,
             output_contract=step.synthesis.output_contract,
         )
-        there = msgspec.structs.replace(here, at=scope.pointer_to("/synthesis"))
-        parts = (delegating, *self._compile_step(synthesis, there))
+        synthesis_scope = msgspec.structs.replace(inner_scope, at=scope.pointer_to("/synthesis"))
+        parts = (delegating, *self._compile_step(synthesis, synthesis_scope))
         return self._under_condition(step.run_condition, parts, step.id, scope)
 
     def _warn_about_dropped_fields(self, routine: Workflow, scope: Scope) -> None:
-        """What a routine says as a whole does not come along with its steps."""
-        left = [name for field, name in _WORKFLOW_LEVEL_FIELDS.items() if getattr(routine, field)]
-        if left:
-            what = f"`{'`, `'.join(left)}` of routine `{routine.id}` do not come along with a call"
-            self.warn("template", scope.pointer_to("/templateCall"), what)
+        """Warn about workflow-level fields of a routine: they do not come along with its steps."""
+        dropped = [
+            name for field, name in _WORKFLOW_LEVEL_FIELDS.items() if getattr(routine, field)
+        ]
+        if dropped:
+            message = (
+                f"`{'`, `'.join(dropped)}` of routine `{routine.id}` do not come along with a call"
+            )
+            self.warn("template", scope.pointer_to("/templateCall"), message)
 
 
 def _with_call_title(step: AnyStep, title: str | None) -> AnyStep:
-    """A routine's step under the title of its call."""
+    """Return a routine's step under the title of its call."""
     if not title:
         return step
-    whole = f"{title}: {step.title}" if step.title else title
-    return msgspec.structs.replace(step, title=whole)
+    full_title = f"{title}: {step.title}" if step.title else title
+    return msgspec.structs.replace(step, title=full_title)

@@ -1,7 +1,7 @@
-"""What workflow files of other origin write differently, folded into our form.
+"""Normalise workflow files of other origin into our form.
 
-WorkRail's files (schema 0.3) load as they are wherever what they say has a meaning here. What has
-none is named in a warning; nothing is dropped in silence.
+WorkRail's files (schema 0.3) load as they are wherever their fields have a meaning here. A field
+that has none is named in a warning; nothing is dropped in silence.
 """
 
 from typing import Any, cast
@@ -10,7 +10,7 @@ from interlock.core.workflow.problems import Problem, warning
 
 _IGNORED_FIELDS = {
     "metricsProfile": "Interlock asks no agent for metrics",
-    "$schema": "",  # for editors; nobody need be told
+    "$schema": "",  # for editors; needs no warning
 }
 _IGNORED_STEP_FIELDS = {
     "hasValidation": "it follows from `validationCriteria`",
@@ -27,28 +27,28 @@ _RENAMED_PREFERENCES = {"recommendedAutonomy": "autonomy", "recommendedRiskPolic
 
 
 class NormalisationReport:
-    """A file in our form, with what was found on the way."""
+    """The warnings about a file that was normalised, and the pointers that changed."""
 
     def __init__(self) -> None:
         self.warnings: list[Problem] = []
         self.original_pointers: dict[str, str] = {}
-        """For each pointer that is not the file's own: the one that is."""
+        """For each pointer that is not the file's own, the one that is."""
 
 
 def normalise_foreign(document: dict[str, Any], report: NormalisationReport) -> dict[str, Any]:
     document = _without_ignored_fields(document, _IGNORED_FIELDS, "", report)
     preferences = document.get("recommendedPreferences")
     if isinstance(preferences, dict):
-        given = cast("dict[str, Any]", preferences)
+        written = cast("dict[str, Any]", preferences)
         document["recommendedPreferences"] = {
             name
-            if _RENAMED_PREFERENCES.get(name) in given
+            if _RENAMED_PREFERENCES.get(name) in written
             else _RENAMED_PREFERENCES.get(name, name): value
-            for name, value in given.items()
+            for name, value in written.items()
         }
-        here = "/recommendedPreferences"
+        pointer = "/recommendedPreferences"
         report.original_pointers |= {
-            f"{here}/{new}": f"{here}/{old}" for old, new in _RENAMED_PREFERENCES.items()
+            f"{pointer}/{new}": f"{pointer}/{old}" for old, new in _RENAMED_PREFERENCES.items()
         }
     document["steps"] = _normalise_steps(document.get("steps"), "/steps", report)
     return document if document["steps"] is not None else _without_steps(document)
@@ -59,7 +59,7 @@ def _without_steps(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _normalise_steps(value: Any, at: str, report: NormalisationReport) -> Any:
-    """Every step says of which type it is, at any depth; what is no list of steps is left alone."""
+    """Give every step its type, at any depth; leave alone anything that is not a list of steps."""
     if not isinstance(value, list):
         return value
     steps = cast("list[Any]", value)
@@ -71,8 +71,8 @@ def _normalise_step(value: Any, at: str, report: NormalisationReport) -> Any:
         return value
     step = cast("dict[str, Any]", value)
     kind = step.get("type", "template_call" if "templateCall" in step else "standard")
-    no_meaning = _IGNORED_STEP_FIELDS | (_IGNORED_LOOP_FIELDS if kind == "loop" else {})
-    step = {"type": kind, **_without_ignored_fields(step, no_meaning, at, report)}
+    ignored_fields = _IGNORED_STEP_FIELDS | (_IGNORED_LOOP_FIELDS if kind == "loop" else {})
+    step = {"type": kind, **_without_ignored_fields(step, ignored_fields, at, report)}
     if kind == "loop" and isinstance(step.get("body"), list):
         step["body"] = _normalise_steps(step["body"], f"{at}/body", report)
     return step
@@ -82,7 +82,9 @@ def _without_ignored_fields(
     value: dict[str, Any], ignored_fields: dict[str, str], at: str, report: NormalisationReport
 ) -> dict[str, Any]:
     for name in ignored_fields.keys() & value.keys():
-        if why := ignored_fields[name]:
-            found = warning("no-meaning", f"{at}/{name}", f"`{name}` has no meaning here: {why}")
-            report.warnings.append(found)
+        if reason := ignored_fields[name]:
+            problem = warning(
+                "no-meaning", f"{at}/{name}", f"`{name}` has no meaning here: {reason}"
+            )
+            report.warnings.append(problem)
     return {name: item for name, item in value.items() if name not in ignored_fields}
