@@ -1,3 +1,1 @@
-"""Notes: what a note says, what it is called, how it is found and changed. Files and indexes are
-adapters.
-"""
+"""The domain of notes: their grammar, names, search and edits. Files and indexes are adapters."""

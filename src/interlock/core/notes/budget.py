@@ -1,8 +1,8 @@
-"""The budget: how much of what is known is told to an agent, and what is left out.
+"""Briefings for agents within a budget of tokens, and counts of what they leave out.
 
-What is told is chosen as if nothing had been told before; then what was told before is dropped.
-So the same twice is nothing the second time, however much is left out, and when something new
-comes in, only that is told.
+Items are selected as if the agent had been told nothing before; then those it was told before are
+dropped. So the same briefing twice is empty the second time, however much is left out, and when
+something new comes in, only that is told.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 ASCII_CHARS_PER_TOKEN: Final = 4
-ITEM_SHARE: Final = 6  # one item takes a sixth of the budget at most: others are to be seen too
-ITEM_TOKENS_MIN: Final = 12  # less of an item says nothing
+ITEM_SHARE: Final = 6  # one item takes at most a sixth of the budget, so that others are shown too
+ITEM_TOKENS_MIN: Final = 12  # a shorter excerpt of an item says nothing
 HEADING_TOKENS_MAX: Final = 20
 
 _DIGEST_CHARS: Final = 16
@@ -23,20 +23,20 @@ class BriefingPart(msgspec.Struct, frozen=True):
     heading: str
     items: tuple[str, ...]
     unfetched_count: int = 0
-    """How many there are besides, which nobody has fetched."""
+    """The number of further items, which nobody has fetched."""
 
 
 class Briefing(msgspec.Struct, frozen=True):
     text: str
     """Empty where there is nothing new."""
     shown_digests: tuple[str, ...]
-    """Digests of what the text tells, to be handed in as `told` the next time."""
+    """Digests of the items in the text, to be passed as `told_digests` the next time."""
     left_out: tuple[tuple[str, int], ...]
-    """Headings, and how many of their items have not been told at all."""
+    """Headings, each with the number of its items that have not been told at all."""
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate that is rather too high: a token is four ASCII characters or one other.
+    """Return an estimate that is rather too high: a token is four ASCII characters or one other.
 
     English prose has somewhat fewer, Chinese and Cyrillic at most as many, source code and rare
     scripts may have some more.
@@ -46,55 +46,60 @@ def estimate_tokens(text: str) -> int:
 
 
 def item_digest(heading: str, text: str) -> str:
-    """What an item is recognised by when it is to be told again."""
-    told = f"{heading}\0{text}".encode("utf-8", "surrogatepass")
-    return hashlib.sha256(told).hexdigest()[:_DIGEST_CHARS]
+    """Return the digest by which an item is recognised when it comes up again."""
+    content = f"{heading}\0{text}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARS]
 
 
 def assemble_briefing(
     parts: Sequence[BriefingPart], *, budget: int, told_digests: frozenset[str] = frozenset()
 ) -> Briefing:
-    """The parts, the most important first, in at most `budget` tokens.
+    """Write the parts, the most important first, in at most `budget` tokens.
 
-    Each part gets its first item if that fits, then they take turns. What is left out is counted
-    in the last line, which says how to get it.
+    Each part gets its first item if that fits, then they take turns. The last line counts what is
+    left out, and says how to get it.
     """
-    chosen = _select_items(
+    selections = _select_items(
         [_PartSelection(part.heading, _unique_items(part), part.unfetched_count) for part in parts],
         budget,
     )
-    left_out = _left_out_counts(chosen)
-    fresh = [
-        (c.heading, [(mark, line) for mark, line in c.lines if mark not in told_digests])
-        for c in chosen
+    left_out = _left_out_counts(selections)
+    fresh_sections = [
+        (
+            selection.heading,
+            [(digest, line) for digest, line in selection.lines if digest not in told_digests],
+        )
+        for selection in selections
     ]
-    shown = tuple(mark for _, lines in fresh for mark, _ in lines)
-    if not shown:
+    shown_digests = tuple(digest for _, lines in fresh_sections for digest, _ in lines)
+    if not shown_digests:
         return Briefing("", (), left_out)
     blocks = [
-        _section_text(heading, [line for _, line in lines]) for heading, lines in fresh if lines
+        _section_text(heading, [line for _, line in lines])
+        for heading, lines in fresh_sections
+        if lines
     ]
-    return Briefing("\n\n".join([*blocks, *_left_out_line(left_out)]), shown, left_out)
+    return Briefing("\n\n".join([*blocks, *_left_out_line(left_out)]), shown_digests, left_out)
 
 
 class _PartSelection:
-    """What is chosen of a part, while it is being chosen."""
+    """A part and the items selected from it so far, each as digest and line."""
 
-    def __init__(self, whole_heading: str, texts: Sequence[str], more: int) -> None:
+    def __init__(self, whole_heading: str, texts: Sequence[str], unfetched_count: int) -> None:
         self.whole_heading = whole_heading
         self.heading = cut_to_tokens(whole_heading, HEADING_TOKENS_MAX)
         self.texts = texts
-        self.more = more
+        self.unfetched_count = unfetched_count
         self.lines: list[tuple[str, str]] = []
         self.is_closed = not texts
 
     @property
     def left_out_count(self) -> int:
-        return len(self.texts) - len(self.lines) + self.more
+        return len(self.texts) - len(self.lines) + self.unfetched_count
 
 
 class _TextSize:
-    """Of the text so far, in characters. Separators are counted where there may be none."""
+    """The size of the text so far, in characters, with some separators that may not be written."""
 
     def __init__(self) -> None:
         self.ascii_chars = 0
@@ -114,11 +119,11 @@ class _TextSize:
 
 def _select_items(selections: Sequence[_PartSelection], budget: int) -> Sequence[_PartSelection]:
     size = _TextSize()
-    waiting = [c for c in selections if not c.is_closed]
+    waiting = [selection for selection in selections if not selection.is_closed]
     while waiting:
-        for c in waiting:
-            _select_next(c, selections, size, budget)
-        waiting = [c for c in waiting if not c.is_closed]
+        for selection in waiting:
+            _select_next(selection, selections, size, budget)
+        waiting = [selection for selection in waiting if not selection.is_closed]
     return selections
 
 
@@ -126,31 +131,35 @@ def _select_next(
     selection: _PartSelection, selections: Sequence[_PartSelection], size: _TextSize, budget: int
 ) -> None:
     text = selection.texts[len(selection.lines)]
-    mark = item_digest(selection.whole_heading, text)
+    digest = item_digest(selection.whole_heading, text)
     is_first = not selection.lines
-    around = f"{_section_text(selection.heading, [])}\n\n\n- " if is_first else "\n- "
+    prefix = f"{_section_text(selection.heading, [])}\n\n\n- " if is_first else "\n- "
     item_max = max(budget // ITEM_SHARE, ITEM_TOKENS_MIN)
-    selection.lines.append((mark, ""))
-    frame = around + "".join(_left_out_line(_left_out_counts(selections))) + "\n\n"
+    selection.lines.append((digest, ""))
+    frame = prefix + "".join(_left_out_line(_left_out_counts(selections))) + "\n\n"
     room = min(budget - size.tokens_with(frame), item_max)
-    # The first may be cut to what fits; a later one is told as fully as the others or not at all.
+    # The first may be cut to what fits; a later one gets as much room as the others or none.
     needed = min(estimate_tokens(text), ITEM_TOKENS_MIN if is_first else item_max)
     line = cut_to_tokens(text, room) if room >= needed else ""
     if not line:
         selection.lines.pop()
         selection.is_closed = True
         return
-    selection.lines[-1] = (mark, line)
-    size.add(around + line)
+    selection.lines[-1] = (digest, line)
+    size.add(prefix + line)
     selection.is_closed = len(selection.lines) == len(selection.texts)
 
 
 def _left_out_counts(selections: Iterable[_PartSelection]) -> tuple[tuple[str, int], ...]:
-    return tuple((c.heading, c.left_out_count) for c in selections if c.left_out_count)
+    return tuple(
+        (selection.heading, selection.left_out_count)
+        for selection in selections
+        if selection.left_out_count
+    )
 
 
 def _unique_items(part: BriefingPart) -> list[str]:
-    """The items, each once. There may be thousands, of which few will be told."""
+    """Return the items, each once. There may be thousands, of which few will be told."""
     return [text for text in dict.fromkeys(part.items) if text.strip()]
 
 
@@ -166,24 +175,24 @@ def _left_out_line(left_out: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def cut_to_tokens(text: str, tokens_max: int) -> str:
-    """One line of at most so many tokens; cut at a word, with … at its end.
+    """Return the text as one line of at most `tokens_max` tokens; cut at a word, with … at its end.
 
     One line: a note must not be able to write headings of its own into what an agent is told.
     """
     line = " ".join(text.split())
     if estimate_tokens(line) <= tokens_max:
         return line
-    ascii_chars = others = end = 0
+    ascii_chars = other_chars = end = 0
     for end, char in enumerate(line):  # noqa: B007 (used after the loop)
         ascii_chars += char.isascii()
-        others += not char.isascii()
-        if _token_count(ascii_chars, others + 1) > tokens_max:
+        other_chars += not char.isascii()
+        if _token_count(ascii_chars, other_chars + 1) > tokens_max:
             break
-    kept = line[:end]
-    at_word = kept.rpartition(" ")[0] if line[end] != " " else kept
+    head = line[:end]
+    whole_words = head.rpartition(" ")[0] if line[end] != " " else head
     # A long word, or a script without spaces, is cut where it must be.
-    kept = at_word if len(at_word) > len(kept) // 2 else kept
-    return f"{kept.rstrip()}…" if kept.strip() else ""
+    head = whole_words if len(whole_words) > len(head) // 2 else head
+    return f"{head.rstrip()}…" if head.strip() else ""
 
 
 def _ascii_chars(text: str) -> int:

@@ -1,6 +1,14 @@
-"""Edits of a note: each changes one place, and everything around it stays as it is.
+"""The edits of a note: each changes one part of the text, and everything around it stays as it is.
 
-The frontmatter is never touched. What is put in gets the newlines that the file has.
+The frontmatter is never touched: `apply_edit` splits it off, edits the body, and refuses a result
+that would be read with other frontmatter. Inserted text gets the newlines that the file has.
+
+A section is found by its heading among the blocks of `markdown_blocks`, so a `#` in code is no
+heading. It ends at the next heading that is not below its own; what `ReplaceSection` replaces ends
+at the next heading of any level, unless it is told to include the subsections.
+
+Text right above an underlined heading would become part of that heading, so `Prepend` and the edits
+of sections leave a blank line there. Refusals count lines from 1, in the whole file.
 """
 
 import difflib
@@ -20,13 +28,13 @@ _HASHES = re.compile(r"(#{1,6})[ \t]+")
 
 
 class Append(msgspec.Struct, frozen=True, tag="append"):
-    """After the last line."""
+    """Add text after the last line."""
 
     content: str
 
 
 class Prepend(msgspec.Struct, frozen=True, tag="prepend"):
-    """Before the first line, after the frontmatter."""
+    """Add text before the first line, after the frontmatter."""
 
     content: str
 
@@ -35,11 +43,11 @@ class FindReplace(msgspec.Struct, frozen=True, tag="find_replace"):
     find: str
     replacement: str
     expected: int = 1
-    """How many places there must be. All of them are changed, or none."""
+    """The number of matches there must be. All of them are replaced, or none."""
 
 
 class ReplaceSection(msgspec.Struct, frozen=True, tag="replace_section"):
-    """What is under a heading. The heading stays; `content` may begin with it again."""
+    """Replace the text under a heading. The heading stays; `content` may begin with it again."""
 
     section: str
     content: str
@@ -52,7 +60,7 @@ class InsertBefore(msgspec.Struct, frozen=True, tag="insert_before_section"):
 
 
 class InsertAfter(msgspec.Struct, frozen=True, tag="insert_after_section"):
-    """After the section and its subsections: what is put there does not take their text over."""
+    """Insert text after the section and its subsections, which keep their text."""
 
     section: str
     content: str
@@ -62,7 +70,7 @@ NoteEdit: TypeAlias = Append | Prepend | FindReplace | ReplaceSection | InsertBe
 
 
 class EmptySearchText(msgspec.Struct, frozen=True):
-    """Nothing is everywhere."""
+    """The text to find is empty, which would match everywhere."""
 
 
 class TextNotFound(msgspec.Struct, frozen=True):
@@ -70,14 +78,14 @@ class TextNotFound(msgspec.Struct, frozen=True):
     closest: str
     """The line that is most like it; empty where none is."""
     line: int
-    """Where that is, from 1; 0 where there is none."""
+    """The number of that line, from 1; 0 where there is none."""
 
 
 class MatchCountMismatch(msgspec.Struct, frozen=True):
     expected: int
     found: int
     lines: tuple[int, ...]
-    """Where the first of them are."""
+    """The line numbers of the first matches."""
 
 
 class NoSuchSection(msgspec.Struct, frozen=True):
@@ -90,13 +98,13 @@ class AmbiguousSection(msgspec.Struct, frozen=True):
     section: str
     found: int
     lines: tuple[int, ...]
-    """Where the first of them are."""
+    """The line numbers of the first headings with this name."""
     is_distinct_by_level: bool
-    """Whether no two have the same number of hashes."""
+    """Whether no two of the headings have the same number of hashes."""
 
 
 class FrontmatterConflict(msgspec.Struct, frozen=True):
-    """What is put in would become frontmatter, or make some of what is there."""
+    """The inserted text would become frontmatter, or turn existing text into frontmatter."""
 
 
 EditRefusal: TypeAlias = (
@@ -110,35 +118,36 @@ EditRefusal: TypeAlias = (
 
 
 def apply_edit(text: str, change: NoteEdit) -> str | EditRefusal:
+    """Return the text of the file after the edit, or the reason it is refused."""
     front, body = frontmatter.read(text)
     newline = markdown_blocks.newline_of(text)
-    before = len(markdown_blocks.end_offsets(front.text)) if front.text else 1
+    first_line = len(markdown_blocks.end_offsets(front.text)) if front.text else 1
     match change:
         case FindReplace():
-            edited = _find_and_replace(body, change, newline, before)
+            result = _find_and_replace(body, change, newline, first_line)
         case Append(content):
-            edited = (
+            result = (
                 body
                 + _missing_newline(front.text + body, newline)
                 + _with_final_newline(content, newline)
             )
         case Prepend(content):
             gap = newline if _begins_with_underlined_heading(body) else ""
-            edited = (
+            result = (
                 _missing_newline(front.text, newline)
                 + _with_final_newline(content, newline)
                 + gap
                 + body
             )
         case _:
-            edited = _edit_section(body, change, newline or "\n", before)
-    if not isinstance(edited, str):
-        return edited
-    whole = front.text + edited
-    # What is put in may begin with a fence of frontmatter, or close one that was open.
-    if _stripped_front(frontmatter.read(whole)[0].text) != _stripped_front(front.text):
+            result = _edit_section(body, change, newline or "\n", first_line)
+    if not isinstance(result, str):
+        return result
+    edited_text = front.text + result
+    # The inserted text may begin with a fence of frontmatter, or close one that was open.
+    if _stripped_front(frontmatter.read(edited_text)[0].text) != _stripped_front(front.text):
         return FrontmatterConflict()
-    return whole
+    return edited_text
 
 
 def _stripped_front(front: str) -> str:
@@ -146,7 +155,7 @@ def _stripped_front(front: str) -> str:
 
 
 def _begins_with_underlined_heading(body: str) -> bool:
-    """A text right above such a heading would become part of it."""
+    """True if text right above the body would become part of its first heading."""
     blocks = markdown_blocks.blocks(markdown_blocks.split(body))[:1]
     return any(block.kind == "heading" and block.first == 0 < block.last for block in blocks)
 
@@ -164,49 +173,53 @@ def _edit_section(
         return heading
     starts = [0, *markdown_blocks.end_offsets(body)]
     following = headings[headings.index(heading) + 1 :]
-    after = next((other for other in following if other.level <= heading.level), None)
+    next_section = next(
+        (candidate for candidate in following if candidate.level <= heading.level), None
+    )
     content = _convert_newlines(change.content, newline)
     match change:
         case InsertBefore():
             return _insert_paragraph(body, starts[heading.first], content, newline)
         case InsertAfter():
-            end = starts[after.first] if after else len(body)
+            end = starts[next_section.first] if next_section else len(body)
             return _insert_paragraph(body, end, content, newline)
         case ReplaceSection(_, _, with_subsections):
-            until = after if with_subsections else next(iter(following), None)
+            next_heading = next_section if with_subsections else next(iter(following), None)
             start = starts[heading.last + 1]
-            end = starts[until.first] if until else len(body)
-            is_risky = until is not None and until.last > until.first
+            end = starts[next_heading.first] if next_heading else len(body)
+            is_underlined = next_heading is not None and next_heading.last > next_heading.first
             content = _without_heading(content, heading)
             return _replace_section(
-                body, start, end, content, newline, is_before_underlined_heading=is_risky
+                body, start, end, content, newline, is_before_underlined_heading=is_underlined
             )
 
 
 def _find_heading(
     headings: list[MarkdownBlock], section: str, first_line: int
 ) -> MarkdownBlock | NoSuchSection | AmbiguousSection:
-    wanted = section.strip()
-    hashes = _HASHES.match(wanted)
-    name = wanted[hashes.end() :].strip() if hashes else wanted
+    query = section.strip()
+    hashes = _HASHES.match(query)
+    name = query[hashes.end() :].strip() if hashes else query
     level = len(hashes[1]) if hashes else 0
     candidates = [heading for heading in headings if level in (0, heading.level)]
-    found = [heading for heading in candidates if _title(heading) == name]
-    if not found:
+    matches = [heading for heading in candidates if _title(heading) == name]
+    if not matches:
         folded = name.casefold()
-        found = [heading for heading in candidates if _title(heading).casefold() == folded]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        places = tuple(heading.first + first_line for heading in found[:REPORTED_LINES_MAX])
-        levels = {heading.level for heading in found}
-        return AmbiguousSection(section, len(found), places, len(levels) == len(found))
-    known = [f"{'#' * heading.level} {_title(heading)}" for heading in headings]
-    by_name = {
-        _title(heading).casefold(): shown for heading, shown in zip(headings, known, strict=True)
+        matches = [heading for heading in candidates if _title(heading).casefold() == folded]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        lines = tuple(heading.first + first_line for heading in matches[:REPORTED_LINES_MAX])
+        levels = {heading.level for heading in matches}
+        return AmbiguousSection(section, len(matches), lines, len(levels) == len(matches))
+    labels = [f"{'#' * heading.level} {_title(heading)}" for heading in headings]
+    label_by_name = {
+        _title(heading).casefold(): label for heading, label in zip(headings, labels, strict=True)
     }
-    closest = difflib.get_close_matches(name.casefold(), list(by_name)[:LINES_COMPARED_MAX], n=1)
-    return NoSuchSection(section, tuple(known), by_name[closest[0]] if closest else "")
+    closest = difflib.get_close_matches(
+        name.casefold(), list(label_by_name)[:LINES_COMPARED_MAX], n=1
+    )
+    return NoSuchSection(section, tuple(labels), label_by_name[closest[0]] if closest else "")
 
 
 def _title(heading: MarkdownBlock) -> str:
@@ -216,12 +229,12 @@ def _title(heading: MarkdownBlock) -> str:
 def _without_heading(content: str, heading: MarkdownBlock) -> str:
     for block in markdown_blocks.blocks(markdown_blocks.split(content))[:1]:
         is_first = not content[: [0, *markdown_blocks.end_offsets(content)][block.first]].strip()
-        same = (block.kind, block.level, _title(block)) == (
+        is_same_heading = (block.kind, block.level, _title(block)) == (
             "heading",
             heading.level,
             _title(heading),
         )
-        if is_first and same:
+        if is_first and is_same_heading:
             return content[markdown_blocks.end_offsets(content)[block.last] :]
     return content
 
@@ -235,9 +248,9 @@ def _replace_section(
     *,
     is_before_underlined_heading: bool,
 ) -> str:
-    """`is_risky` if what follows is underlined: a text right above it would become part of it."""
+    """Replace the text between `start` and `end`, keeping the blank lines around it."""
     section = body[start:end]
-    old = section.strip("\r\n")
+    old_text = section.strip("\r\n")
     content = content.strip("\r\n")
     if not section.strip():
         if not content:
@@ -251,18 +264,18 @@ def _replace_section(
             + gap
             + body[start:]
         )
-    begin = start + section.index(old)
-    stop = begin + len(old)
+    begin = start + section.index(old_text)
+    stop = begin + len(old_text)
     if not content:
-        # One of the two gaps around it is enough.
+        # One of the two blank gaps around it is enough.
         return body[:start] + body[stop:].removeprefix(newline)
-    is_close = not markdown_blocks.split(body[stop:end])[2:]
-    gap = newline if is_before_underlined_heading and is_close else ""
+    is_adjacent = not markdown_blocks.split(body[stop:end])[2:]
+    gap = newline if is_before_underlined_heading and is_adjacent else ""
     return body[:begin] + content + gap + body[stop:]
 
 
 def _insert_paragraph(body: str, position: int, content: str, newline: str) -> str:
-    """A paragraph of its own: a blank line on either side, where there is none."""
+    """Insert a paragraph of its own: with a blank line on either side, where there is none."""
     content = content.strip("\r\n")
     if not content.strip():
         return body
@@ -282,42 +295,45 @@ def _find_and_replace(
         return EmptySearchText()
     if find not in body:
         find = _convert_newlines(find, newline)
-    found = body.count(find)
-    if not found:
+    match_count = body.count(find)
+    if not match_count:
         return _text_not_found(body, change.find, first_line)
-    if found != change.expected:
-        return MatchCountMismatch(change.expected, found, _match_lines(body, find, first_line))
+    if match_count != change.expected:
+        lines = _match_lines(body, find, first_line)
+        return MatchCountMismatch(change.expected, match_count, lines)
     return body.replace(find, _convert_newlines(change.replacement, newline))
 
 
 def _match_lines(body: str, find: str, first_line: int) -> tuple[int, ...]:
-    """The lines of the first places."""
+    """Return the line numbers of the first matches."""
     starts = markdown_blocks.end_offsets(body)[:-1]
-    places: list[int] = []
+    lines: list[int] = []
     position = body.find(find)
-    while position >= 0 and len(places) < REPORTED_LINES_MAX:
-        places.append(bisect_right(starts, position) + first_line)
+    while position >= 0 and len(lines) < REPORTED_LINES_MAX:
+        lines.append(bisect_right(starts, position) + first_line)
         position = body.find(find, position + len(find))
-    return tuple(places)
+    return tuple(lines)
 
 
 def _text_not_found(body: str, find: str, first_line: int) -> TextNotFound:
-    first = next((line.strip() for line in markdown_blocks.split(find) if line.strip()), "")
-    compared = markdown_blocks.split(body)[:LINES_COMPARED_MAX]
-    shortened = [line.strip()[:LINE_CHARS_COMPARED_MAX] for line in compared]
+    sought_line = next((line.strip() for line in markdown_blocks.split(find) if line.strip()), "")
+    compared_lines = markdown_blocks.split(body)[:LINES_COMPARED_MAX]
+    shortened_lines = [line.strip()[:LINE_CHARS_COMPARED_MAX] for line in compared_lines]
     close = (
-        difflib.get_close_matches(first[:LINE_CHARS_COMPARED_MAX], shortened, n=1) if first else []
+        difflib.get_close_matches(sought_line[:LINE_CHARS_COMPARED_MAX], shortened_lines, n=1)
+        if sought_line
+        else []
     )
     if not close:
         return TextNotFound(find, "", 0)
-    index = shortened.index(close[0])
-    return TextNotFound(find, compared[index], index + first_line)
+    index = shortened_lines.index(close[0])
+    return TextNotFound(find, compared_lines[index], index + first_line)
 
 
 def _missing_newline(above: str, newline: str) -> str:
-    """What `above` lacks for something to follow on a line of its own."""
-    is_whole = not above.strip(frontmatter.BYTE_ORDER_MARK) or above.endswith(("\n", "\r"))
-    return "" if is_whole else newline or "\n"
+    """Return the newline that `above` lacks for text to follow on a line of its own, or nothing."""
+    is_complete = not above.strip(frontmatter.BYTE_ORDER_MARK) or above.endswith(("\n", "\r"))
+    return "" if is_complete else newline or "\n"
 
 
 def _with_final_newline(content: str, newline: str) -> str:

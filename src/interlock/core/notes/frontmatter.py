@@ -1,4 +1,4 @@
-"""The frontmatter of a note: read by YAML's rules, changed by the line, else left as it is."""
+"""The frontmatter of a note: parsed as YAML, changed line by line, otherwise left as it is."""
 
 import re
 from typing import TYPE_CHECKING
@@ -18,21 +18,21 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 _UNCLOSED_PROBLEM = "there is no `---` at its end; put one below the last of its lines"
-# A line of dashes is no frontmatter by itself: a key must follow it.
+# A line of dashes alone is no frontmatter: a key must follow it.
 _UNCLOSED_FRONT = re.compile(r"---[ \t]*(?:\r\n|\n|\r)[A-Za-z_][\w-]*:(?=\s|\Z)")
 
 
 class UnwritableFrontmatter(msgspec.Struct, frozen=True):
-    """The frontmatter cannot be changed, or written, so that everything else in it stays."""
+    """The frontmatter cannot be written, or not be changed with the rest of it intact."""
 
     problem: str
 
 
 def read(text: str) -> tuple[Frontmatter, str]:
-    """The frontmatter and the rest. Together they are `text`, whatever it is.
+    """Split `text` into the frontmatter and the rest. Together they are `text`, whatever it is.
 
     A byte order mark without frontmatter counts as the front, so that whatever is put before the
-    rest still comes after it. Where frontmatter begins and does not end, all of it is the rest.
+    rest still comes after the mark. Frontmatter that begins and does not end belongs to the rest.
     """
     start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     parts = _split_fences(text, start)
@@ -46,7 +46,7 @@ def read(text: str) -> tuple[Frontmatter, str]:
 
 
 def body_of(text: str) -> str:
-    """The same rest, without reading what the frontmatter says."""
+    """Return the same rest as `read`, without parsing the frontmatter."""
     start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     parts = _split_fences(text, start)
     return text[start:] if parts is None else text[sum(map(len, parts)) :]
@@ -55,10 +55,10 @@ def body_of(text: str) -> str:
 def with_values(
     front: Frontmatter, changes: Metadata, *, newline: str = "\n"
 ) -> Frontmatter | UnwritableFrontmatter:
-    """`front` with other values; None removes a key. Only the lines of these keys change.
+    """Return `front` with other values; None removes a key. Only the lines of these keys change.
 
-    `newline` is for a block that is made here; one that is there keeps its own. The result is read
-    back before it is given out: what cannot be changed safely is not changed.
+    `newline` is for a block that is created here; an existing one keeps its own. The result is read
+    back before it is returned: what cannot be changed safely is not changed.
     """
     if front.problem:
         return UnwritableFrontmatter(front.problem)
@@ -69,8 +69,8 @@ def with_values(
     changes = {key: value for key, value in changes.items() if _differs(front, key, value)}
     if not changes:
         return front
-    changed = _changed_text(front, changes, newline)
-    result, rest = read(changed)
+    changed_text = _changed_text(front, changes, newline)
+    result, rest = read(changed_text)
     if result.problem:
         return UnwritableFrontmatter(result.problem)
     if rest or result.values != _expected_values(front, changes):
@@ -81,12 +81,12 @@ def with_values(
 
 
 def render_values(values: Metadata) -> str:
-    """The lines of `values`, without fences."""
+    """Return the lines of `values`, without fences."""
     return yaml_text.block(values, newline="\n", indent="")
 
 
 def _split_fences(text: str, start: int) -> tuple[str, str, str] | None:
-    """The opening fence with what is before it, the lines in between, the closing fence."""
+    """Return the opening fence with what is before it, the lines in between, the closing fence."""
     opening = _OPENING.match(text, start)
     closing = opening and _CLOSING.search(text, opening.end() - 1)
     if not opening or not closing:
@@ -118,38 +118,38 @@ def _expected_values(front: Frontmatter, changes: Metadata) -> Metadata:
 
 
 def _changed_text(front: Frontmatter, changes: Metadata, newline: str) -> str:
-    mark = BYTE_ORDER_MARK if front.text.startswith(BYTE_ORDER_MARK) else ""
-    parts = _split_fences(front.text, len(mark))
+    byte_order_mark = BYTE_ORDER_MARK if front.text.startswith(BYTE_ORDER_MARK) else ""
+    parts = _split_fences(front.text, len(byte_order_mark))
     if parts is None:
-        parts = (f"{mark}---{newline}", "", f"---{newline}")
+        parts = (f"{byte_order_mark}---{newline}", "", f"---{newline}")
     head, inner, tail = parts
     newline = "\r\n" if head.endswith("\r\n") else head[-1]
     entries = _parse_entries(inner)
     indent = ""
     if entries:
-        first = entries[0].start
-        indent = inner[_line_start(inner, first) : first]
+        first_start = entries[0].start
+        indent = inner[_line_start(inner, first_start) : first_start]
         indent = indent if indent.isspace() else ""
-    new = {key: changes[key] for key in changes if key not in front.values}
-    lines = yaml_text.block(new, newline=newline, indent=indent)
+    added_values = {key: changes[key] for key in changes if key not in front.values}
+    added_lines = yaml_text.block(added_values, newline=newline, indent=indent)
     for entry in reversed(entries):
         if entry.key in changes:
             inner = _replace_entry(inner, entry, changes[entry.key], indent=indent, newline=newline)
-    return head + inner + lines + tail
+    return head + inner + added_lines + tail
 
 
 def _replace_entry(
     inner: str, entry: "FrontmatterEntry", value: Json, *, indent: str, newline: str
 ) -> str:
-    shown = inner[entry.start : entry.value_end].rstrip(" \t\r\n")
-    if value is not None and "\n" not in shown and "\r" not in shown:
-        # In its place: a comment behind it, and the way the key is written, stay.
+    source = inner[entry.start : entry.value_end].rstrip(" \t\r\n")
+    if value is not None and "\n" not in source and "\r" not in source:
+        # Replace the value alone: a comment after it, and the way the key is written, stay.
         text = yaml_text.inline(value)
         if not inner[entry.value_start - 1].isspace():
             text = f" {text}"
         return inner[: entry.value_start] + text + inner[entry.value_end :]
     start = _line_start(inner, entry.start)
-    end = _line_end(inner, entry.start + len(shown))
+    end = _line_end(inner, entry.start + len(source))
     lines = "" if value is None else yaml_text.block({entry.key: value}, newline, indent)
     return inner[:start] + lines + inner[end:]
 
@@ -159,9 +159,9 @@ def _line_start(text: str, position: int) -> int:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Behind the newline of the line in which `position` is."""
-    found = _NEWLINE.search(text, position)
-    return found.end() if found else len(text)
+    """Return the position after the newline of the line in which `position` is."""
+    newline = _NEWLINE.search(text, position)
+    return newline.end() if newline else len(text)
 
 
 def _parse_entries(inner: str) -> "list[FrontmatterEntry]":

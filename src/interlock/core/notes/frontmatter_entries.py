@@ -1,6 +1,6 @@
-"""The keys at the top level of frontmatter: what they say, and where that stands.
+"""The keys at the top level of frontmatter, with their values and positions.
 
-Imported only where there is frontmatter: YAML takes 14 ms to import.
+Imported only where there is frontmatter: importing YAML takes 14 ms.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,31 +13,31 @@ from yaml import events
 from interlock.core.canonical import Json
 from interlock.core.notes.yaml_text import DEPTH_MAX
 
-FRONT_CHARS_MAX = 64 * 1024  # more is no frontmatter of a note but data that was put there
-EXPANDED_MAX = 4 * FRONT_CHARS_MAX  # an alias is worth what it stands for: a billion laughs are not
+FRONT_CHARS_MAX = 64 * 1024  # more is not the frontmatter of a note but data that was put there
+EXPANDED_MAX = 4 * FRONT_CHARS_MAX  # an alias counts as all it stands for: no billion laughs
 
 _Parse: TypeAlias = Callable[..., Iterator[events.Event]]
 _parse = cast("_Parse", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
 
 
 class InvalidFrontmatter(Exception):
-    """Why, in words."""
+    """Frontmatter that cannot be relied on; the message is the reason in words."""
 
 
 class FrontmatterEntry(msgspec.Struct, frozen=True):
     key: str
     value: Json
     start: int
-    """Positions are those in the text that was read."""
+    """Positions are those in the text that was parsed."""
     value_start: int
     value_end: int
 
 
 def parse_entries(text: str) -> list[FrontmatterEntry]:
-    """The keys in their order. Every scalar is the word that stands there.
+    """Return the entries in their order. Every scalar is a string, as it is written.
 
     Raises:
-        NotUnderstood: it is no mapping, or none that one may rely on.
+        InvalidFrontmatter: it is no mapping, or none that can be relied on.
     """
     if len(text) > FRONT_CHARS_MAX:
         raise InvalidFrontmatter(f"it is longer than {FRONT_CHARS_MAX} characters")
@@ -47,8 +47,8 @@ def parse_entries(text: str) -> list[FrontmatterEntry]:
             reader.handle_event(event)
     except yaml.MarkedYAMLError as error:
         # The fence is line 1, and a mark counts from 0.
-        where = "" if error.problem_mark is None else f"line {error.problem_mark.line + 2}: "
-        raise InvalidFrontmatter(f"{where}{error.problem or 'no YAML'}") from None
+        location = "" if error.problem_mark is None else f"line {error.problem_mark.line + 2}: "
+        raise InvalidFrontmatter(f"{location}{error.problem or 'no YAML'}") from None
     except yaml.YAMLError:
         raise InvalidFrontmatter("it has characters that YAML does not allow") from None
     except UnicodeEncodeError:
@@ -66,9 +66,9 @@ class _OpenCollection(msgspec.Struct):
 
 
 class _EntryReader:
-    """Builds values from the events of a parser, and not from its tree.
+    """Builds values from the events of a parser rather than from its tree.
 
-    So nesting takes no recursion, a key that comes twice is seen, and an alias is counted.
+    So nesting needs no recursion, a duplicate key is noticed, and an alias is counted.
     """
 
     def __init__(self) -> None:
@@ -97,9 +97,11 @@ class _EntryReader:
             case events.MappingStartEvent() | events.SequenceStartEvent():
                 self._begin_collection(event, start)
             case events.MappingEndEvent() | events.SequenceEndEvent():
-                done = self._open_collections.pop()
-                self._remember_anchor(done.anchor, done.value, self._size - done.size_before)
-                self._add_value(done.value)
+                collection = self._open_collections.pop()
+                self._remember_anchor(
+                    collection.anchor, collection.value, self._size - collection.size_before
+                )
+                self._add_value(collection.value)
             case events.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:

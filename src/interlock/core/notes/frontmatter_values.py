@@ -1,6 +1,6 @@
-"""Values for the frontmatter that somebody gives: what is meant by them, and which are nonsense.
+"""Values that a caller gives for the frontmatter: normalising them, and finding the bad ones.
 
-What stands in a file already is not judged here: `interlock note check` names it.
+Values that are already in a file are not judged here: `interlock note check` reports them.
 """
 
 import re
@@ -14,22 +14,22 @@ from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import TYPE_DEFAULT
 from interlock.core.notes.note import Metadata
 
-# What no address may have in it: a title that has it could not be asked for.
+# Characters that no address may have: a title with one of them could not be asked for.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _QUOTES: Final = "\"' \t"
 
 
 class BadValue(msgspec.Struct, frozen=True):
-    """A value for the frontmatter that nobody could follow afterwards."""
+    """A value for the frontmatter that nobody could make sense of afterwards."""
 
     key: str
     reason: str
     instead: str
 
 
-def normalise_values(given: Metadata) -> Metadata:
-    """Tags as a list, also where they came as words or as YAML; a title in one line."""
-    values = dict(given)
+def normalise_values(raw_values: Metadata) -> Metadata:
+    """Return the values with tags as a list, even from words or YAML, and a title on one line."""
+    values = dict(raw_values)
     if isinstance(tags := values.get("tags"), str):
         values["tags"] = [*parse_tags(tags)]
     if isinstance(title := values.get("title"), str):
@@ -42,20 +42,20 @@ def clean_title(text: str) -> str:
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
-    """`a, b` and `[a, b]` are the same two."""
+    """Return the tags in a text; `a, b` and `[a, b]` are the same two."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
     return tuple(tag for part in text.split(",") if (tag := part.strip(_QUOTES).lstrip("#")))
 
 
-def first_bad_value(before: Metadata, after: Metadata) -> BadValue | None:
-    """The first nonsense in what was changed; what is no longer there is none."""
-    kind = after.get("type", TYPE_DEFAULT)
-    for key, value in after.items():
-        is_new = value is not None and before.get(key) != value
-        if is_new and (found := _bad_value(key, value, kind)):
-            return found
+def first_bad_value(old_values: Metadata, new_values: Metadata) -> BadValue | None:
+    """Return the first bad value among the changed ones; a removed key has none."""
+    kind = new_values.get("type", TYPE_DEFAULT)
+    for key, value in new_values.items():
+        is_new = value is not None and old_values.get(key) != value
+        if is_new and (bad_value := _bad_value(key, value, kind)):
+            return bad_value
     return None
 
 
@@ -74,9 +74,9 @@ def _bad_value(key: str, value: Json, kind: Json) -> BadValue | None:
                 " `decisions/use-sqlite`.",
             )
         case "status" if not status.is_allowed(word, kind if isinstance(kind, str) else ""):
-            known = ", ".join(f"`{one}`" for one in status.allowed_words(str(kind)))
+            choices = ", ".join(f"`{choice}`" for choice in status.allowed_words(str(kind)))
             return BadValue(
-                key, f"a {one_line(str(kind))} has no status `{word}`", f"Use one of {known}."
+                key, f"a {one_line(str(kind))} has no status `{word}`", f"Use one of {choices}."
             )
         case _:
             return None

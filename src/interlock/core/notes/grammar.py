@@ -1,6 +1,17 @@
-"""What a note says: its observations, links, tags and headings; and a new note from parts.
+"""The grammar of notes: parsing a file into a `Note`, and composing a new note from parts.
 
-The grammar is Basic Memory's. Nothing in code, comments or frontmatter says anything.
+The grammar is Basic Memory's, on top of Markdown. Parsing takes three passes over the text:
+
+1. `frontmatter.read` splits it into the frontmatter, with title, type, permalink and tags, and the
+   body. Joined again they are the file, byte for byte.
+2. `markdown_blocks.blocks` divides the lines of the body into headings, list items and prose, and
+   leaves out code blocks and comments.
+3. `inline_markup` reads each block: links everywhere, and on the first line of a list item an
+   observation (`- [category] text #tag (context)`) or a relation (`- kind [[Target]] (context)`).
+   Code spans, comments and escaped characters are masked first.
+
+So nothing in code, comments or frontmatter is taken for an observation or a link. There are no
+syntax errors: whatever is not understood is prose. Lines are counted from 1, in the whole file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,22 +25,22 @@ TYPE_DEFAULT = "note"
 
 
 def parse_note(text: str, *, path: str) -> Note:
-    """The note in `text`, which may be anything. `path` names it where it has no title."""
+    """Parse the note in `text`, which may be anything. `path` names it where it has no title."""
     front, body = frontmatter.read(text)
-    before = len(markdown_blocks.end_offsets(front.text)) if front.text else 1
+    first_line = len(markdown_blocks.end_offsets(front.text)) if front.text else 1
     observations: list[Observation] = []
     links: list[NoteLink] = []
     headings: list[Heading] = []
     for block in markdown_blocks.blocks(markdown_blocks.split(body)):
-        line = block.first + before
+        line = block.first + first_line
         texts = block.texts
         if block.kind == "heading":
             headings.append(Heading(block.level, " ".join(texts).strip(), line))
         if block.kind == "item":
-            found, said = inline_markup.parse_list_item(texts, line)
-            links += said
-            if found:
-                observations.append(found)
+            observation, item_links = inline_markup.parse_list_item(texts, line)
+            links += item_links
+            if observation:
+                observations.append(observation)
         else:
             links += inline_markup.parse_links(texts, line)
     return Note(
@@ -48,7 +59,7 @@ def parse_note(text: str, *, path: str) -> Note:
 
 
 def render_note(note: Note) -> str:
-    """The file, byte for byte as it was read."""
+    """Return the file, byte for byte as it was read."""
     return note.text
 
 
@@ -61,26 +72,26 @@ def compose_note(
     metadata: Metadata | None = None,
     permalink: str = "",
 ) -> str | UnwritableFrontmatter:
-    """A new note. What is not given is taken from frontmatter that `content` begins with.
+    """Return a new note. What is not given is taken from frontmatter that `content` begins with.
 
-    Unreadable where the frontmatter would be too large or too deep to be read back. Frontmatter in
+    Refused where the frontmatter would be too large or too deep to be read back. Frontmatter in
     `content` that cannot be read stays where it is, as text.
     """
     front, body = frontmatter.read(content)
     if front.problem:
         front, body = Frontmatter("", {}), content
-    given: Metadata = {
+    named_values: Metadata = {
         "title": title,
         "type": type or ("" if _text_value(front, "type") else TYPE_DEFAULT),
         "permalink": permalink,
         "tags": [tag for tag in map(_clean_tag, tags) if tag],
     }
-    changes = {key: value for key, value in given.items() if value}
-    changes |= {key: value for key, value in (metadata or {}).items() if key not in given}
-    made = frontmatter.with_values(
+    changes = {key: value for key, value in named_values.items() if value}
+    changes |= {key: value for key, value in (metadata or {}).items() if key not in named_values}
+    result = frontmatter.with_values(
         front, changes, newline=markdown_blocks.newline_of(content) or "\n"
     )
-    return made if isinstance(made, UnwritableFrontmatter) else made.text + body
+    return result if isinstance(result, UnwritableFrontmatter) else result.text + body
 
 
 def _text_value(front: Frontmatter, key: str) -> str:
@@ -94,7 +105,7 @@ def _stem(path: str) -> str:
 
 
 def _parse_tags(value: Json) -> list[str]:
-    """A list, or words with commas between them."""
+    """Return the tags of a list, or of words with commas between them."""
     if isinstance(value, str):
         value = [*value.split(",")]
     if not isinstance(value, list):

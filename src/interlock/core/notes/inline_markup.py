@@ -1,7 +1,16 @@
-"""What a line of a note says: links, tags, an observation, a relation.
+"""The markup inside a block of a note: links, tags, observations and relations.
 
-Each line is there twice: as it is, and masked, which has the same length and a mark in place of all
-that says nothing (code, comments, escaped characters). Things are found in the masked one.
+Each line exists twice: as it is, and masked. The mask has the same length, with `_MASK` in place of
+everything that has no meaning here (code, comments, escaped characters). Markup is found in the
+mask, and then cut out of the text at the same positions.
+
+`_mask_lines` masks the lines of a block together, as code may begin on one and end on another. Then
+every `[[target]]` is a link of the kind `links_to`, except on the first line of a list item, where
+`_parse_first_line` tries in this order:
+
+1. a relation: a kind (or none), one target, and at most a context in parentheses after it;
+2. a checkbox, whose line has links but is no observation;
+3. an observation: it has a category, a tag, or both. Links in its text are links all the same.
 """
 
 import re
@@ -16,7 +25,7 @@ TARGET_CHARS_MAX = 300
 _MASK = "\0"
 _SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<!--")
 _TICKS = re.compile(r"`+")
-# Not `\w`: that leaves out the signs that vowels are written with in many scripts.
+# Not `\w`: that leaves out the vowel signs of many scripts.
 _NON_WORD_CHARS = (
     r"\s\0-,./:-@\[-^`{-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u060c\u061b\u061f\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3003\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3d\uff5b-\uff65"
@@ -33,7 +42,7 @@ _CATEGORY_END = re.compile(r"[\[\]()]")
 
 
 def parse_links(texts: list[str], line: int) -> list[NoteLink]:
-    """Every `[[link]]` in a paragraph that begins at `line`."""
+    """Return every `[[link]]` in a paragraph that begins at `line`."""
     whole = texts[0] if len(texts) == 1 else "\n".join(texts)
     if "[[" not in whole:
         return []
@@ -45,38 +54,41 @@ def parse_links(texts: list[str], line: int) -> list[NoteLink]:
 
 
 def parse_list_item(texts: list[str], line: int) -> tuple[Observation | None, list[NoteLink]]:
-    """What a list item says; an observation or relation is on its first line."""
+    """Return the observation and the links of a list item that begins at `line`.
+
+    An observation or relation is on its first line.
+    """
     whole = texts[0] if len(texts) == 1 else "\n".join(texts)
     if "[" not in whole and "#" not in whole:
         return None, []
     masks = _mask_lines(texts, whole)
-    found, said = _parse_first_line(texts[0], masks[0], line)
+    observation, links = _parse_first_line(texts[0], masks[0], line)
     for offset in range(1, len(texts)):
-        said += _links_at(texts[offset], _link_spans(masks[offset]), line + offset)
-    return found, said
+        links += _links_at(texts[offset], _link_spans(masks[offset]), line + offset)
+    return observation, links
 
 
 def _parse_first_line(text: str, mask: str, line: int) -> tuple[Observation | None, list[NoteLink]]:
     mask = mask.rstrip()
     text = text[: len(mask)]
-    places = _link_spans(mask)
-    relation = _relation(text, mask, line, places) if places else None
+    spans = _link_spans(mask)
+    relation = _relation(text, mask, line, spans) if spans else None
     if relation:
         return None, [relation]
-    said = _links_at(text, places, line)
+    links = _links_at(text, spans, line)
     start = 0
     category = ""
     if mask[:1] == "[":
         if _is_checkbox(mask):
-            return None, said
+            return None, links
         category, start = _category(text, mask)
-    tags = _tags(mask, places) if "#" in mask else ()
+    tags = _tags(mask, spans) if "#" in mask else ()
     if not category and not tags:
-        return None, said
+        return None, links
     end, context = _trailing_context(text, mask, start)
     if end == start:
         end, context = len(text), ""
-    return Observation(category or DEFAULT_CATEGORY, text[start:end], tags, context, line), said
+    return Observation(category or DEFAULT_CATEGORY, text[start:end], tags, context, line), links
 
 
 def _links_at(text: str, spans: list[tuple[int, int]], line: int) -> list[NoteLink]:
@@ -88,14 +100,14 @@ def _links_at(text: str, spans: list[tuple[int, int]], line: int) -> list[NoteLi
 
 
 def _mask_lines(texts: list[str], whole: str) -> list[str]:
-    """The lines of one paragraph: code may begin on one and end on another."""
+    """Mask the lines of one paragraph: code may begin on one and end on another."""
     if "`" not in whole and "\\" not in whole and "<!--" not in whole:
         return texts
     ticks: dict[int, list[int]] = {}
     for run in _TICKS.finditer(whole):
         ticks.setdefault(run.end() - run.start(), []).append(run.start())
     parts: list[str] = []
-    done = position = 0
+    copied_until = position = 0
     while special := _SPECIAL.search(whole, position):
         start, position = special.span()
         mark = whole[start]
@@ -103,21 +115,21 @@ def _mask_lines(texts: list[str], whole: str) -> list[str]:
             start, end = start + 1, position
         elif mark == "`":
             length = position - start
-            places = ticks.get(length, [])
-            index = bisect_right(places, start)
-            if index == len(places):
+            starts = ticks.get(length, [])
+            index = bisect_right(starts, start)
+            if index == len(starts):
                 continue
-            end = places[index] + length
+            end = starts[index] + length
         else:
-            found = whole.find("-->", start + 2)
-            if found < 0:
-                # None of those that follow has an end either.
+            comment_end = whole.find("-->", start + 2)
+            if comment_end < 0:
+                # None of the comments that begin after it has an end either.
                 whole = whole[:position] + whole[position:].replace("<!--", _MASK * 4)
                 continue
-            end = found + 3
-        parts += whole[done:start], _mask_text(whole[start:end])
-        done = position = end
-    parts.append(whole[done:])
+            end = comment_end + 3
+        parts += whole[copied_until:start], _mask_text(whole[start:end])
+        copied_until = position = end
+    parts.append(whole[copied_until:])
     return "".join(parts).split("\n")
 
 
@@ -126,19 +138,20 @@ def _mask_text(text: str) -> str:
 
 
 def _link_spans(mask: str) -> list[tuple[int, int]]:
-    places: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     position = 0
     while (position := mask.find("[[", position)) >= 0:
         end = mask.find("]]", position + 2)
         if end < 0:
             break
-        # Of several that begin, the last is the one that ends.
-        places.append((mask.rfind("[[", position, end), end + 2))
+        # Of several `[[` before one `]]`, the last begins the link.
+        spans.append((mask.rfind("[[", position, end), end + 2))
         position = end + 2
-    return places
+    return spans
 
 
 def target_of(inside: str) -> str:
+    """Return the target of `[[inside]]` without alias and heading; empty where it is no link."""
     if end := _TARGET_END.search(inside):
         if end[0] in "[]":
             return ""  # a matrix is no link: `[[1, 2], [3, 4]]`
@@ -162,7 +175,7 @@ def _relation(text: str, mask: str, line: int, spans: list[tuple[int, int]]) -> 
 
 
 def _relation_kind(text: str, mask: str) -> str:
-    """What stands before the target: nothing, a word, or a phrase in quotes."""
+    """Return the kind that is before the target: nothing, a word, or a phrase in quotes."""
     if not text:
         return LINKS_TO
     word = text.rstrip()
@@ -175,12 +188,12 @@ def _relation_kind(text: str, mask: str) -> str:
 
 
 def _is_checkbox(mask: str) -> bool:
-    """Any single ASCII character: people and plug-ins have given meanings to most of them."""
+    """True for any single ASCII character: people and plug-ins gave meanings to most of them."""
     return mask[2:3] == "]" and mask[1].isascii() and mask[3:4] in {"", " ", "\t"}
 
 
 def _category(text: str, mask: str) -> tuple[str, int]:
-    """The category, and where the text behind it begins."""
+    """Return the category, and where the text after it begins."""
     end = _CATEGORY_END.search(mask, 1)
     if not end or end[0] != "]" or mask[end.end() : end.end() + 1] not in {" ", "\t"}:
         return "", 0
@@ -194,28 +207,30 @@ def _category(text: str, mask: str) -> tuple[str, int]:
 
 def _tags(mask: str, link_spans: list[tuple[int, int]]) -> tuple[str, ...]:
     parts: list[str] = []
-    done = 0
+    copied_until = 0
     for start, end in link_spans:
-        parts += mask[done:start], _MASK * (end - start)
-        done = end
-    found = (tag[1].rstrip("-/") for tag in _TAG.finditer("".join(parts) + mask[done:]))
-    return tuple(dict.fromkeys(tag for tag in found if tag[:1].isalpha()))
+        parts += mask[copied_until:start], _MASK * (end - start)
+        copied_until = end
+    candidates = (
+        tag[1].rstrip("-/") for tag in _TAG.finditer("".join(parts) + mask[copied_until:])
+    )
+    return tuple(dict.fromkeys(tag for tag in candidates if tag[:1].isalpha()))
 
 
 def _trailing_context(text: str, mask: str, start: int) -> tuple[int, str]:
-    """Where the text from `start` on ends, and what is in the parentheses behind it."""
-    whole = len(text)
+    """Return where the text from `start` on ends, and the content of the parentheses after it."""
+    length = len(text)
     if mask[-1:] != ")":
-        return whole, ""
+        return length, ""
     depth = position = 0
-    for found in reversed([*_PARENTHESIS.finditer(mask, start + 1)]):
-        depth += 1 if found[0] == ")" else -1
+    for parenthesis in reversed([*_PARENTHESIS.finditer(mask, start + 1)]):
+        depth += 1 if parenthesis[0] == ")" else -1
         if depth == 0:
-            position = found.start()
+            position = parenthesis.start()
             break
     if not position:
-        return whole, ""
-    context = text[position + 1 : whole - 1].strip()
+        return length, ""
+    context = text[position + 1 : length - 1].strip()
     if not context or not mask[position - 1].isspace():
-        return whole, ""
+        return length, ""
     return start + len(text[start:position].rstrip()), context

@@ -1,7 +1,18 @@
 """The blocks of a Markdown text: headings, list items and prose with their lines. Code is left out.
 
-A line at a time, with the containers (quotes and list items) that are open: CommonMark's way, as
-far as it matters here. One difference: inside of a list an item may be indented however deeply.
+`_BlockScanner` reads a line at a time and keeps what is open: CommonMark's way, as far as it
+matters here. Open are the containers around the line (quotes and list items, outermost first), the
+paragraph that the line may continue, and perhaps a code fence or comment. For each line:
+
+1. `_scan_simple_line` takes the usual lines, for speed only; all others go the long way.
+2. `_strip_containers` removes the quote marks and indents of the open containers that the line is
+   in. A fence or comment goes on until its end, or until its container is over.
+3. `_scan_block` opens the containers that begin on the line, and closes those that it is not in.
+4. `_scan_leaf` takes what is left: a heading, fence, comment or rule, else text. Text continues the
+   open paragraph even where the marks of its containers are missing.
+
+One difference from CommonMark: inside a list an item may be indented however deeply, so there is no
+indented code in lists.
 """
 
 import re
@@ -17,41 +28,41 @@ _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
 _QUOTE = -1
 _CODE_INDENT = 4
 _RULE_MARKS_MIN = 3
-_CONTAINERS_MAX = 64  # deeper is nobody's list, and each costs time on each line
+_CONTAINERS_MAX = 64  # nobody nests deeper, and each costs time on each line
 _MARKUP_STARTS = frozenset(" \t>-+*_=`~#<0123456789")
-"""What a line may begin with that is more than text."""
+"""The characters that may begin a line that is more than text."""
 
 
 class MarkdownBlock(msgspec.Struct, gc=False):
     kind: Literal["heading", "item", "prose"]
     """An item is the first paragraph of a list item that is in no quote."""
     first: int
-    """Lines are those of the text, from 0."""
+    """The number of its first line in the text, from 0."""
     last: int
     texts: list[str]
-    """Its lines, without what makes them part of a list, a quote or a heading."""
+    """Its lines, without the markup that makes them part of a list, a quote or a heading."""
     level: int = 0
 
 
 def split(text: str) -> list[str]:
-    """The lines without their ends. Python's `splitlines` knows ends that Markdown does not."""
+    """Return the lines without newlines. `str.splitlines` knows ends that Markdown does not."""
     return _NEWLINE.split(text) if "\r" in text else text.split("\n")
 
 
 def end_offsets(text: str) -> list[int]:
-    """Where each line ends, behind its newline; the last one at the end of the text."""
-    return [*(found.end() for found in _NEWLINE.finditer(text)), len(text)]
+    """Return where each line ends, after its newline; the last one at the end of the text."""
+    return [*(newline.end() for newline in _NEWLINE.finditer(text)), len(text)]
 
 
 def newline_of(text: str) -> str:
-    """The kind of newline that most lines of `text` end with; empty where it has only one line."""
-    windows = text.count("\r\n")
-    unix = text.count("\n") - windows
-    old = text.count("\r") - windows
-    most = max(windows, unix, old)
-    if not most:
+    """Return the newline that most lines of `text` end with; empty where it has only one line."""
+    crlf_count = text.count("\r\n")
+    lf_count = text.count("\n") - crlf_count
+    cr_count = text.count("\r") - crlf_count
+    max_count = max(crlf_count, lf_count, cr_count)
+    if not max_count:
         return ""
-    return "\n" if unix == most else "\r\n" if windows == most else "\r"
+    return "\n" if lf_count == max_count else "\r\n" if crlf_count == max_count else "\r"
 
 
 def blocks(lines: list[str]) -> list[MarkdownBlock]:
@@ -65,13 +76,13 @@ class _BlockScanner:
     def __init__(self) -> None:
         self.blocks: list[MarkdownBlock] = []
         self._containers: list[int] = []
-        """`_QUOTE`, or how far the lines of a list item are indented within their surroundings."""
+        """Outermost first: `_QUOTE`, or the indent of a list item in the container around it."""
         self._paragraph: MarkdownBlock | None = None
-        """The one that the next line may continue; it is in the innermost container."""
+        """The paragraph that the next line may continue; it is in the innermost container."""
         self._fence = ""
         self._in_comment = False
         self._is_item_empty = False
-        """A list item has begun with nothing in it: a blank line ends it."""
+        """Whether a list item has just begun with nothing in it: a blank line ends it."""
 
     def scan_line(self, number: int, line: str) -> None:
         if not self._fence and not self._in_comment and self._scan_simple_line(number, line):
@@ -86,17 +97,20 @@ class _BlockScanner:
             number, rest, depth
         ):
             return
-        was_hollow, self._is_item_empty = self._is_item_empty, False
+        was_item_empty, self._is_item_empty = self._is_item_empty, False
         if not rest.strip(" \t"):
             self._paragraph = None
-            if was_hollow and depth == len(self._containers):
+            if was_item_empty and depth == len(self._containers):
                 depth -= 1
             del self._containers[depth:]
             return
         self._scan_block(number, rest, depth)
 
     def _scan_simple_line(self, number: int, line: str) -> bool:
-        """Is it one of the usual lines, taken here? The long way takes several times longer."""
+        """True if it is one of the usual lines, which is then done with.
+
+        The long way takes several times longer.
+        """
         if not line:
             if self._is_item_empty or _QUOTE in self._containers:
                 return False
@@ -104,7 +118,7 @@ class _BlockScanner:
             return True
         mark = line[0]
         if mark not in _MARKUP_STARTS:
-            # It is in no container: those that are open need an indent or a mark.
+            # It is in no container: a line in an open one has an indent or a mark.
             if not self._paragraph:
                 self._containers.clear()
             self._add_to_paragraph(number, line)
@@ -120,7 +134,7 @@ class _BlockScanner:
         return True
 
     def _strip_containers(self, line: str) -> tuple[str, int]:
-        """What is left of the line behind the open containers that it is in, and how many."""
+        """Return the rest of the line after the open containers that it is in, and their number."""
         position = 0
         for depth, container in enumerate(self._containers):
             text = line[position:].lstrip(" ")
@@ -136,9 +150,9 @@ class _BlockScanner:
         return line[position:], len(self._containers)
 
     def _continue_fence_or_comment(self, number: int, rest: str, depth: int) -> bool:
-        """Is the line part of the open fence or comment?"""
+        """True if the line is part of the open fence or comment."""
         if depth < len(self._containers):
-            # The list item or quote that it was in is over, and so is it.
+            # The list item or quote that the fence or comment was in is over, and so is it.
             self._fence = ""
             self._in_comment = False
             return False
@@ -159,14 +173,14 @@ class _BlockScanner:
         if paragraph and is_inside and self._try_underlined_heading(number, rest):
             return
         kind: Literal["item", "prose"] = "prose"
-        has_begun = False
+        has_opened = False
         while True:
             text = rest.lstrip(" ")
             indent = len(rest) - len(text)
             is_deep = indent >= _CODE_INDENT
-            open_now = self._containers if has_begun else self._containers[:depth]
-            in_list = any(container != _QUOTE for container in open_now)
-            if (is_deep and not in_list) or len(open_now) >= _CONTAINERS_MAX:
+            open_containers = self._containers if has_opened else self._containers[:depth]
+            in_list = any(container != _QUOTE for container in open_containers)
+            if (is_deep and not in_list) or len(open_containers) >= _CONTAINERS_MAX:
                 break
             if text[:1] == ">" and not is_deep:
                 inner, container, kind = (
@@ -176,7 +190,7 @@ class _BlockScanner:
                 )
             else:
                 marker = _MARKER.match(text)
-                interrupts = bool(paragraph and is_inside and not has_begun)
+                interrupts = bool(paragraph and is_inside and not has_opened)
                 if (
                     not marker
                     or _is_rule(text)
@@ -185,28 +199,28 @@ class _BlockScanner:
                     break
                 inner = text[marker.end() :]
                 container, inner = _item_indent(indent + marker.end(), inner)
-                kind = "prose" if _QUOTE in open_now else "item"
+                kind = "prose" if _QUOTE in open_containers else "item"
                 self._is_item_empty = not inner
-            if not has_begun:
-                has_begun = True
+            if not has_opened:
+                has_opened = True
                 self._paragraph = None
                 del self._containers[depth:]
             self._containers.append(container)
             rest = inner
             if not rest.strip(" \t"):
                 return
-        self._scan_leaf(number, rest, depth=None if has_begun else depth, kind=kind)
+        self._scan_leaf(number, rest, depth=None if has_opened else depth, kind=kind)
 
     def _scan_leaf(
         self, number: int, rest: str, *, depth: int | None, kind: Literal["item", "prose"]
     ) -> None:
-        """`depth` is None where a container has begun on this line."""
+        """`depth` counts the open containers that `rest` is in; None: one begins on this line."""
         text = rest.lstrip(" ")
         is_deep = len(rest) - len(text) >= _CODE_INDENT
         if not is_deep and self._try_begin_leaf(number, text, depth):
             return
         if self._paragraph:
-            # A line that could be nothing else goes on with the paragraph, wherever that is.
+            # A line that can be nothing else continues the paragraph, wherever that is.
             self._add_to_paragraph(number, text)
             return
         if depth is not None:
@@ -234,9 +248,9 @@ class _BlockScanner:
             inner = _CLOSING_HASHES.sub("", inner).rstrip(" \t")
             self.blocks.append(MarkdownBlock(self._heading_kind(), number, number, [inner], level))
         elif is_comment:
-            _, found, behind = text[2:].partition("-->")
-            self._in_comment = not found
-            self._add_prose(number, behind)
+            _, closing, rest = text[2:].partition("-->")
+            self._in_comment = not closing
+            self._add_prose(number, rest)
         return True
 
     def _try_underlined_heading(self, number: int, rest: str) -> bool:
@@ -253,7 +267,7 @@ class _BlockScanner:
         return True
 
     def _heading_kind(self) -> Literal["heading", "prose"]:
-        """What is a heading inside of a list or a quote divides nothing."""
+        """Return the kind of a heading here: inside a list or a quote it divides nothing."""
         return "prose" if self._containers else "heading"
 
     def _add_to_paragraph(
@@ -272,7 +286,7 @@ class _BlockScanner:
 
 
 def _item_indent(offset: int, inner: str) -> tuple[int, str]:
-    """How far the lines of an item are indented whose marker ends at `offset`, and its first."""
+    """Return the indent of an item whose marker ends at `offset`, and its text on this line."""
     text = inner.lstrip(" \t")
     spaces = len(inner[: len(inner) - len(text)].expandtabs(4))
     if not text or spaces > _CODE_INDENT:
@@ -281,7 +295,10 @@ def _item_indent(offset: int, inner: str) -> tuple[int, str]:
 
 
 def _may_interrupt(marker: re.Match[str], text: str) -> bool:
-    """A paragraph; "1986. A great year" at the start of a line is no list."""
+    """True if the marker may interrupt a paragraph.
+
+    "1986. A great year" at the start of a line is no list.
+    """
     return marker[1] in {None, "1"} and bool(text[marker.end() :].strip(" \t"))
 
 

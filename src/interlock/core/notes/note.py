@@ -1,4 +1,4 @@
-"""A note: one Markdown file, and what it says to those who look for it.
+"""A note: one Markdown file, and everything that is parsed from it.
 
 The text is the truth and is kept as it is, byte for byte; everything else here is read from it.
 """
@@ -11,7 +11,7 @@ from interlock.core.canonical import Json
 
 Metadata: TypeAlias = dict[str, Json]
 NoteStatus = Literal["open", "active", "blocked", "done", "closed"]
-"""What `core.notes.status` reads from it: importing that takes longer than naming them."""
+"""The words of `core.notes.status`, which takes longer to import than they do to repeat here."""
 
 
 class Frontmatter(msgspec.Struct, frozen=True):
@@ -20,9 +20,9 @@ class Frontmatter(msgspec.Struct, frozen=True):
     text: str
     """As written, with its fences and a byte order mark; empty where there is none."""
     values: Metadata
-    """What it says. Numbers, dates and booleans are the words that stand there."""
+    """The parsed values. Numbers, dates and booleans are strings, as they are written."""
     problem: str = ""
-    """Why it cannot be read, where it cannot; it is then kept and never changed."""
+    """The reason it cannot be read, if it cannot; it is then kept and never changed."""
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -30,11 +30,11 @@ class Observation(msgspec.Struct, frozen=True):
 
     category: str
     text: str
-    """With its tags."""
+    """The text, with its tags."""
     tags: tuple[str, ...]
     context: str
     line: int
-    """In the file, from 1."""
+    """The line in the file, from 1."""
 
 
 class NoteLink(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class NoteLink(msgspec.Struct, frozen=True):
 
     kind: str
     target: str
-    """As written, without `|alias` and `#heading`."""
+    """The target as written, without `|alias` and `#heading`."""
     context: str
     line: int
 
@@ -59,14 +59,14 @@ class Note(msgspec.Struct, frozen=True):
     title: str
     type: str
     tags: tuple[str, ...]
-    """Of the frontmatter and of the observations; each once, without `#`."""
+    """Those of the frontmatter and of the observations; each once, without `#`."""
     permalink: str
-    """The one in the frontmatter; empty where none is written."""
+    """The permalink in the frontmatter; empty where none is written."""
     observations: tuple[Observation, ...]
     links: tuple[NoteLink, ...]
     headings: tuple[Heading, ...]
 
     @property
     def text(self) -> str:
-        """The file."""
+        """The text of the file."""
         return self.front.text + self.body

@@ -1,4 +1,4 @@
-"""Typed notes: which types have a rule for the names and places of their files, and the next name.
+"""The note types with rules for the names and folders of their files, and the next free name.
 
 Any other type is free: `note`, `constraint`, `bug`, `schema` and what people make up.
 """
@@ -21,17 +21,17 @@ class NoteType(msgspec.Struct, frozen=True):
     prefix: str
     form: FileNameForm
     folder: str
-    """Where its notes lie; `*` stands for one folder, the subject of a specification."""
+    """The folder of its notes; `*` stands for one folder, the subject of a specification."""
     deprecated_folders: tuple[str, ...] = ()
-    """Folders in which they lay once."""
+    """Folders in which they used to be."""
     alternative_folders: tuple[str, ...] = ()
-    """Folders that are as good."""
+    """Folders that are just as good."""
     statuses: tuple[str, ...] = ()
-    """All that are known; empty: any word of which `core.notes.status` knows the meaning."""
+    """All that are allowed; empty: any word of which `core.notes.status` knows the meaning."""
 
     @property
     def file_name_pattern(self) -> str:
-        """The name of a file, as people are told."""
+        """The form of the name of a file, as people are told."""
         match self.form:
             case "number":
                 return f"{self.prefix}-NNN-slug.md"
@@ -114,11 +114,11 @@ _TYPED_NAME_PREFIX: Final = re.compile(rf"{_TYPED_NAME.pattern}[-_ :.]*", re.IGN
 
 
 class NoteNumber(msgspec.Struct, frozen=True, order=True):
-    """What makes a typed note one of its kind: no two have the same."""
+    """The number that identifies a typed note: no two may have the same."""
 
     prefix: str
     scope: str
-    """In what it is counted: a day, or the folder of a specification; empty: all notes."""
+    """The notes that are counted: of a day, or of the folder of a specification; empty: all."""
     number: int
 
     def __str__(self) -> str:
@@ -132,9 +132,9 @@ class NoteNumber(msgspec.Struct, frozen=True, order=True):
 
 
 def number_of(path: str) -> NoteNumber | None:
-    """The number in the name of a file, also where it is not written as it should be.
+    """Return the number in the name of a file, also where it is not written as it should be.
 
-    None where there is none, and for a kind of note of which a day may have several.
+    None where there is none, and for a type of which a day may have several notes.
     """
     folder, _, name = path.rpartition("/")
     match = _TYPED_NAME.match(name)
@@ -149,7 +149,7 @@ def number_of(path: str) -> NoteNumber | None:
 
 
 def type_of_name(path: str) -> NoteType | None:
-    """The type whose prefix, with a number or a day, begins the name of a file."""
+    """Return the type whose prefix, with a number or a day, begins the name of a file."""
     match = _TYPED_NAME.match(path.rpartition("/")[2])
     return BY_PREFIX[match["prefix"].upper()] if match else None
 
@@ -162,9 +162,9 @@ class NameSuggestion(msgspec.Struct, frozen=True):
 def suggest_name(
     type_name: str, title: str, existing_paths: Iterable[str], day: str, *, subject: str = "general"
 ) -> NameSuggestion:
-    """Where a new note goes and what it is called. `taken` are the paths of all notes.
+    """Return a path and a title for a new note. `existing_paths` are those of all notes.
 
-    A number that the title has already is kept if it is free; otherwise it is the one after the
+    A number that the title already has is kept if it is free; otherwise it is the one after the
     highest. `day` is today as `YYYY-MM-DD`; `subject` is what a specification is about.
     """
     type_ = TYPES.get(type_name.casefold())
@@ -172,14 +172,14 @@ def suggest_name(
         return NameSuggestion(naming.file_name(title), title)
     plain = plain_title(title)
     folder = type_.folder.replace("*", naming.slug(subject))
-    begun = _name_prefix(type_, folder, title, existing_paths, day)
-    joint = "_" if type_.form == "day" else "-"
-    name = f"{begun}{joint}{_shorten_slug(naming.slug(plain))}{SUFFIX}"
-    return NameSuggestion(f"{folder}/{name}", f"{begun}: {plain}")
+    prefix = _name_prefix(type_, folder, title, existing_paths, day)
+    separator = "_" if type_.form == "day" else "-"
+    name = f"{prefix}{separator}{_shorten_slug(naming.slug(plain))}{SUFFIX}"
+    return NameSuggestion(f"{folder}/{name}", f"{prefix}: {plain}")
 
 
 def plain_title(title: str) -> str:
-    """Without the prefix and number of a type, where anything is left then.
+    """Return the title without the prefix and number of a type, where anything is left then.
 
     Only where they are joined as in a name: `Task 5 things to do` is not about the fifth task.
     """
@@ -192,25 +192,29 @@ def _name_prefix(
     if type_.form == "day":
         return f"{type_.prefix}-{day}"
     scope = day if type_.form == "day-number" else folder if "*" in type_.folder else ""
-    used = {
+    used_numbers = {
         number.number
         for number in map(number_of, existing_paths)
         if number and (number.prefix, number.scope) == (type_.prefix, scope)
     }
-    typed = _TYPED_NAME.match(title.strip())
-    if typed and typed["prefix"].upper() == type_.prefix and typed["number"]:
-        wish = int(typed["number"])
-        if type_.form == "number" and 0 < wish <= NUMBER_MAX and wish not in used:
-            return NoteNumber(type_.prefix, scope, wish)
-    return NoteNumber(type_.prefix, scope, _next_number(used))
+    typed_name = _TYPED_NAME.match(title.strip())
+    if typed_name and typed_name["prefix"].upper() == type_.prefix and typed_name["number"]:
+        title_number = int(typed_name["number"])
+        if (
+            type_.form == "number"
+            and 0 < title_number <= NUMBER_MAX
+            and title_number not in used_numbers
+        ):
+            return NoteNumber(type_.prefix, scope, title_number)
+    return NoteNumber(type_.prefix, scope, _next_number(used_numbers))
 
 
-def _next_number(used: set[int]) -> int:
+def _next_number(used_numbers: set[int]) -> int:
     # A gap is a note that was deleted, and something may still refer to it.
-    after = max(used, default=0) + 1
-    if after <= NUMBER_MAX:
-        return after
-    return next((n for n in range(1, NUMBER_MAX + 1) if n not in used), after)
+    number_after = max(used_numbers, default=0) + 1
+    if number_after <= NUMBER_MAX:
+        return number_after
+    return next((n for n in range(1, NUMBER_MAX + 1) if n not in used_numbers), number_after)
 
 
 def _shorten_slug(slug: str) -> str:

@@ -1,4 +1,4 @@
-"""The edits of a note by their names, and what each of them takes."""
+"""The edit operations of a note by name, and the arguments that each of them takes."""
 
 import difflib
 from collections.abc import Set as AbstractSet
@@ -27,30 +27,37 @@ _SECTION_VARIANTS: Final[dict[str, EditOperation]] = {
     "prepend": "insert_before_section",
 }
 
-_SIMILARITY_MIN: Final = 0.4  # `replace` is to find replace_section
+_SIMILARITY_MIN: Final = 0.4  # low enough for `replace` to match replace_section
 
 
 def first_unused_argument(
-    operation: EditOperation | None, given: AbstractSet[ArgumentName]
+    operation: EditOperation | None, present: AbstractSet[ArgumentName]
 ) -> ArgumentName | None:
-    """The first of the arguments that the operation would leave unheard."""
-    stray = given - OPERATION_ARGUMENTS[operation] if operation else given
-    return next((argument for argument in get_args(ArgumentName) if argument in stray), None)
+    """Return the first of the given arguments that the operation would ignore."""
+    unused = present - OPERATION_ARGUMENTS[operation] if operation else present
+    return next((argument for argument in get_args(ArgumentName) if argument in unused), None)
 
 
 def operations_taking(argument: ArgumentName) -> tuple[EditOperation, ...]:
-    return tuple(operation for operation, taken in OPERATION_ARGUMENTS.items() if argument in taken)
+    return tuple(
+        operation for operation, arguments in OPERATION_ARGUMENTS.items() if argument in arguments
+    )
 
 
-def closest_operation(named: str, given: AbstractSet[ArgumentName]) -> EditOperation:
-    """The operation that takes most of what is given, and of those the one most like `named`."""
-    if "find" in given:
-        return "find_replace"  # what is found is one place already
-    most = max(len(taken & given) for taken in OPERATION_ARGUMENTS.values())
+def closest_operation(name: str, present: AbstractSet[ArgumentName]) -> EditOperation:
+    """Return the operation that takes most of the present arguments.
+
+    Of several, the one most like `name`.
+    """
+    if "find" in present:
+        return "find_replace"  # the text to find already names the place
+    max_count = max(len(arguments & present) for arguments in OPERATION_ARGUMENTS.values())
     fitting: dict[str, EditOperation] = {
-        op: op for op, taken in OPERATION_ARGUMENTS.items() if len(taken & given) == most
+        op: op
+        for op, arguments in OPERATION_ARGUMENTS.items()
+        if len(arguments & present) == max_count
     }
-    if (inside := _SECTION_VARIANTS.get(named)) in fitting:
-        return fitting[inside]
-    close = difflib.get_close_matches(named, fitting, n=1, cutoff=_SIMILARITY_MIN)
+    if (section_variant := _SECTION_VARIANTS.get(name)) in fitting:
+        return fitting[section_variant]
+    close = difflib.get_close_matches(name, fitting, n=1, cutoff=_SIMILARITY_MIN)
     return fitting[close[0]] if close else next(iter(fitting.values()))

@@ -1,10 +1,10 @@
-"""Text without the signs of Markdown, for a line that quotes it: signs go, words never do."""
+"""Text without Markdown markup, for a line that quotes it: markup goes, words never do."""
 
 import re
 from typing import Final
 
-# What a line begins with. Every way through it is one step a character: a note may have megabytes
-# of anything. It begins with the end of the line before, which is found faster than a beginning.
+# The markup at the start of a line. Matching is one step per character: a note may have megabytes
+# of anything. It begins with the newline before the line, which is found faster than a line start.
 _LINE_START: Final = re.compile(
     r"""
     \n(?:
@@ -19,6 +19,6 @@ _INLINE_MARKS: Final = ("`", "**", "~~", "[[", "]]", "<!--", "-->")
 
 def strip_markdown(text: str) -> str:
     text = _LINE_START.sub("\n", f"\n{text}")[1:]
-    for sign in _INLINE_MARKS:
-        text = text.replace(sign, "")
+    for mark in _INLINE_MARKS:
+        text = text.replace(mark, "")
     return text

@@ -1,7 +1,7 @@
-"""Problems: what is wrong, or merely odd, with a note: what `interlock note check` says.
+"""The problems of a note, wrong or merely odd, that `interlock note check` reports.
 
 An error: the note cannot be read as it was meant. A warning: it breaks a rule of its type. A hint:
-it may be a better note. What Interlock publishes itself is not judged by the rules of a type.
+it could be a better note. Notes that Interlock publishes are not judged by the rules of a type.
 """
 
 import re
@@ -29,15 +29,15 @@ NoteRule = Literal[
     "tags",
 ]
 QUALITY_RULES: Final = frozenset({"observations", "relations", "tags"})
-"""The rules that only say how a note could be better."""
+"""The rules that only suggest how a note could be better."""
 
 
 class NoteProblem(msgspec.Struct, frozen=True):
     rule: NoteRule
     message: str
-    """What is true."""
+    """The fact that is wrong or odd."""
     suggestion: str
-    """What to do about it."""
+    """The way to fix it."""
     severity: Severity = "warning"
 
 
@@ -64,7 +64,7 @@ TAGS_RANGE: Final = (2, 5)
 
 
 def find_problems(path: str, note: Note) -> list[NoteProblem]:
-    """All of them, the gravest first. That two notes have one number is seen by `number_of`."""
+    """Return all problems, the gravest first. `number_of` is for finding duplicate numbers."""
     if note.front.problem:
         return [
             NoteProblem(
@@ -88,7 +88,7 @@ def find_problems(path: str, note: Note) -> list[NoteProblem]:
 
 
 def is_published(path: str) -> bool:
-    """Whether its name is one that Interlock gives to the notes of its sessions."""
+    """True if its name is one that Interlock gives to the notes of its sessions."""
     return _PUBLISHED_PATH.fullmatch(path.removesuffix(SUFFIX)) is not None
 
 
@@ -96,67 +96,73 @@ def _name_problems(path: str, note: Note, type_: NoteType) -> Iterator[NoteProbl
     name = path.rpartition("/")[2]
     stem = name.removesuffix(SUFFIX)
     slug = naming.slug(plain_title(note.title))
-    rename = f"call it `{type_.file_name_pattern}`; its slug could be `{slug}`"
-    old = _DEPRECATED_NAMES.get(type_.name)
+    suggestion = f"call it `{type_.file_name_pattern}`; its slug could be `{slug}`"
+    deprecated_name = _DEPRECATED_NAMES.get(type_.name)
     prefix, _, rest = stem.partition("-")
-    shape = _NAME_TAILS[type_.form].fullmatch(rest)
-    if old and old.match(stem):
-        yield NoteProblem("deprecated", f"`{name}` has a form that is no longer used", rename)
+    tail = _NAME_TAILS[type_.form].fullmatch(rest)
+    if deprecated_name and deprecated_name.match(stem):
+        yield NoteProblem("deprecated", f"`{name}` has a form that is no longer used", suggestion)
     elif prefix != type_.prefix:
-        wrong = f"`{name}` does not begin with `{type_.prefix}-`, as each {type_.name} does"
-        yield NoteProblem("name", wrong, rename)
-    elif shape is None and type_.form == "number" and re.match(r"[0-9]+(?:-|\Z)", rest):
-        digits, _, slug = rest.partition("-")
+        message = f"`{name}` does not begin with `{type_.prefix}-`, as each {type_.name} does"
+        yield NoteProblem("name", message, suggestion)
+    elif tail is None and type_.form == "number" and re.match(r"[0-9]+(?:-|\Z)", rest):
+        digits, _, current_slug = rest.partition("-")
         if len(digits) != 3:  # noqa: PLR2004 (NNN)
-            wrong = f"the number in `{name}` has {len(digits)} digits and not three"
-            right = f"call it `{prefix}-{digits.lstrip('0').zfill(3)}-{slug or 'slug'}{SUFFIX}`"
-            yield NoteProblem("number", wrong, right)
+            message = f"the number in `{name}` has {len(digits)} digits and not three"
+            renumbering = (
+                f"call it `{prefix}-{digits.lstrip('0').zfill(3)}-{current_slug or 'slug'}{SUFFIX}`"
+            )
+            yield NoteProblem("number", message, renumbering)
         else:
-            yield NoteProblem("name", f"`{name}` says only its number", rename)
-    elif shape is None:
+            yield NoteProblem("name", f"`{name}` says only its number", suggestion)
+    elif tail is None:
         yield NoteProblem(
-            "name", f"`{name}` is not of the form `{type_.file_name_pattern}`", rename
+            "name", f"`{name}` is not of the form `{type_.file_name_pattern}`", suggestion
         )
-    elif not naming.is_slug(shape[1]):
-        wrong = f"`{name}` has other characters than letters, digits, hyphens and underscores"
-        yield NoteProblem("name", wrong, f"`{naming.slug(shape[1])}` would do for its last part")
+    elif not naming.is_slug(tail[1]):
+        message = f"`{name}` has other characters than letters, digits, hyphens and underscores"
+        yield NoteProblem("name", message, f"`{naming.slug(tail[1])}` would do for its last part")
 
 
 def _folder_problems(path: str, type_: NoteType) -> Iterator[NoteProblem]:
     folder = path.rpartition("/")[0]
-    if any(_folder_matches(folder, good) for good in (type_.folder, *type_.alternative_folders)):
+    if any(
+        _folder_matches(folder, pattern) for pattern in (type_.folder, *type_.alternative_folders)
+    ):
         return
-    where = f"`{folder}`" if folder else "the top folder"
-    right = f"move it to `{type_.folder.replace('*', '<subject>')}`"
+    location = f"`{folder}`" if folder else "the top folder"
+    suggestion = f"move it to `{type_.folder.replace('*', '<subject>')}`"
     if folder in type_.deprecated_folders:
-        yield NoteProblem("deprecated", f"{where} is no longer used for a {type_.name}", right)
+        yield NoteProblem(
+            "deprecated", f"{location} is no longer used for a {type_.name}", suggestion
+        )
     else:
-        yield NoteProblem("folder", f"a {type_.name} lies in {where}", right)
+        yield NoteProblem("folder", f"a {type_.name} lies in {location}", suggestion)
 
 
 def _folder_matches(folder: str, pattern: str) -> bool:
-    parts, wanted = folder.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(
-        want in ("*", part) for part, want in zip(parts, wanted, strict=True)
+    parts, pattern_parts = folder.split("/"), pattern.split("/")
+    return len(parts) == len(pattern_parts) and all(
+        pattern_part in ("*", part) for part, pattern_part in zip(parts, pattern_parts, strict=True)
     )
 
 
 def _type_problems(path: str, note: Note) -> Iterator[NoteProblem]:
-    named = type_of_name(path)
-    if named:
+    type_ = type_of_name(path)
+    if type_:
         yield NoteProblem(
             "type",
-            f"its name begins like that of a {named.name}, but its type is `{note.type}`",
-            f"write `type: {named.name}` into the frontmatter, or give it another name",
+            f"its name begins like that of a {type_.name}, but its type is `{note.type}`",
+            f"write `type: {type_.name}` into the frontmatter, or give it another name",
         )
 
 
 def _status_problems(note: Note) -> Iterator[NoteProblem]:
-    written = note.front.values.get("status")
-    if isinstance(written, str) and written.strip() and not status.is_allowed(written, note.type):
-        known = ", ".join(f"`{word}`" for word in status.allowed_words(note.type))
+    value = note.front.values.get("status")
+    if isinstance(value, str) and value.strip() and not status.is_allowed(value, note.type):
+        choices = ", ".join(f"`{word}`" for word in status.allowed_words(note.type))
         yield NoteProblem(
-            "status", f"a {note.type} has no status `{written}`", f"use one of {known}"
+            "status", f"a {note.type} has no status `{value}`", f"use one of {choices}"
         )
 
 
@@ -167,11 +173,11 @@ def _quality_hints(note: Note) -> Iterator[NoteProblem]:
         (relations, RELATIONS_RANGE, "relations", "`- relates_to [[Other Note]]`"),
         (len(note.tags), TAGS_RANGE, "tags", "`tags: [one, two]` in the frontmatter"),
     )
-    for count, (least, most), what, how in counted:
-        said = f"it has {count or 'no'} {what[:-1] if count == 1 else what}"
+    for count, (least, most), rule, example in counted:
+        message = f"it has {count or 'no'} {rule[:-1] if count == 1 else rule}"
         if count < least:
-            advice = f"{least} to {most} make a note easy to find: {how}"
-            yield NoteProblem(what, said, advice, "hint")
+            advice = f"{least} to {most} make a note easy to find: {example}"
+            yield NoteProblem(rule, message, advice, "hint")
         elif count > most:
             advice = f"{least} to {most} are usual: it may be two notes"
-            yield NoteProblem(what, said, advice, "hint")
+            yield NoteProblem(rule, message, advice, "hint")

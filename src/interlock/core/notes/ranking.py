@@ -1,8 +1,8 @@
-"""Ranking: which of the notes that were found comes first, and why in words.
+"""The ranking of search hits, and an explanation of it in words.
 
-A note whose title is what was asked for comes before all others. The others are ordered by the
-sum of three parts, each between 0 and 1: how well the text fits (against the best that was
-found), how lately it was changed, and how many notes link to it.
+A note whose title is the query comes before all others. The others are ordered by the weighted sum
+of three parts, each between 0 and 1: how well the text fits (relative to the best hit), how
+recently it was changed, and how many notes link to it.
 """
 
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ class RankingCandidate(msgspec.Struct, frozen=True):
     path: str
     title: str
     bm25: float
-    """As SQLite says it: the lower, the better."""
+    """The score that SQLite gives: the lower, the better."""
     modified_ms: int
     backlinks: int
-    """How many notes link to it."""
+    """The number of notes that link to it."""
     words_found: int
-    """How many words of the query stand in it."""
+    """The number of words of the query that are in it."""
 
 
 class RankedNote(msgspec.Struct, frozen=True):
@@ -44,14 +44,14 @@ class RankedNote(msgspec.Struct, frozen=True):
 
 
 def rank(hits: Iterable[RankingCandidate], query: str, *, now_ms: int) -> tuple[RankedNote, ...]:
-    """Best first; the same whatever order the hits came in."""
-    asked = tuple(hits)
-    total = len(fts_query.query_words(query))
+    """Return the hits, best first; the order does not depend on the one they came in."""
+    candidates = tuple(hits)
+    word_count = len(fts_query.query_words(query))
     key = key_of(query)
-    best = max((_text_fit(hit, total) for hit in asked), default=0.0)
-    placed: list[tuple[bool, float, str, RankedNote]] = []
-    for hit in asked:
-        text = _text_fit(hit, total) / best if best > 0 else 0.0
+    best_fit = max((_text_fit(hit, word_count) for hit in candidates), default=0.0)
+    sortable: list[tuple[bool, float, str, RankedNote]] = []
+    for hit in candidates:
+        text = _text_fit(hit, word_count) / best_fit if best_fit > 0 else 0.0
         recency = _recency_score(hit, now_ms)
         links = _link_score(hit)
         total_score = TEXT_WEIGHT * text + RECENCY_WEIGHT * recency + LINKS_WEIGHT * links
@@ -62,14 +62,14 @@ def rank(hits: Iterable[RankingCandidate], query: str, *, now_ms: int) -> tuple[
             text=text,
             recency=recency,
             links=links,
-            explanation=_explanation(hit, query, total, is_title=is_title, now_ms=now_ms),
+            explanation=_explanation(hit, query, word_count, is_title=is_title, now_ms=now_ms),
         )
-        placed.append((not is_title, -total_score, hit.path, ranked))
-    return tuple(ranked for *_, ranked in sorted(placed, key=lambda place: place[:3]))
+        sortable.append((not is_title, -total_score, hit.path, ranked))
+    return tuple(ranked for *_, ranked in sorted(sortable, key=lambda entry: entry[:3]))
 
 
-def _text_fit(hit: RankingCandidate, total: int) -> float:
-    share = min(hit.words_found, total) / total if total else 1.0
+def _text_fit(hit: RankingCandidate, word_count: int) -> float:
+    share = min(hit.words_found, word_count) / word_count if word_count else 1.0
     return max(-hit.bm25, 0.0) * share
 
 
@@ -83,24 +83,30 @@ def _link_score(hit: RankingCandidate) -> float:
 
 
 def _explanation(
-    hit: RankingCandidate, query: str, total: int, *, is_title: bool, now_ms: int
+    hit: RankingCandidate, query: str, word_count: int, *, is_title: bool, now_ms: int
 ) -> str:
-    said = "its title is what was asked for" if is_title else _match_description(hit, query, total)
-    linked = f"{_count_word(hit.backlinks)} note{'s' if hit.backlinks != 1 else ''}"
+    match_text = (
+        "its title is what was asked for"
+        if is_title
+        else _match_description(hit, query, word_count)
+    )
+    linking_notes = f"{_count_word(hit.backlinks)} note{'s' if hit.backlinks != 1 else ''}"
     verb = "links" if hit.backlinks == 1 else "link"
-    return f"{said}; changed {_age_text(hit, now_ms)}; {linked} {verb} to it"
+    return f"{match_text}; changed {_age_text(hit, now_ms)}; {linking_notes} {verb} to it"
 
 
-def _match_description(hit: RankingCandidate, query: str, total: int) -> str:
-    found = min(hit.words_found, total)
+def _match_description(hit: RankingCandidate, query: str, word_count: int) -> str:
+    found_count = min(hit.words_found, word_count)
     in_title = fts_query.count_query_words(hit.title, query)
-    if total == 0:
+    if word_count == 0:
         return "nothing was looked for"
-    if total == 1:
+    if word_count == 1:
         return "matches the word, in the title" if in_title else "matches the word"
-    count = f"all {total}" if found == total else f"{found} of {total}"
-    where = "all of them" if in_title == total else _count_word(in_title) if in_title else "none"
-    return f"matches {count} words, {where} in the title"
+    count = f"all {word_count}" if found_count == word_count else f"{found_count} of {word_count}"
+    which = (
+        "all of them" if in_title == word_count else _count_word(in_title) if in_title else "none"
+    )
+    return f"matches {count} words, {which} in the title"
 
 
 def _age_text(hit: RankingCandidate, now_ms: int) -> str:

@@ -1,7 +1,7 @@
 """The status of a note in one of five words, whatever people call it.
 
-`open` nobody is at it yet · `active` somebody is, or it is in force · `blocked` it waits ·
-`done` · `closed` nothing more will come of it.
+`open`: nobody works on it yet · `active`: somebody does, or it is in force · `blocked`: it waits ·
+`done` · `closed`: nothing more will come of it.
 """
 
 import re
@@ -26,7 +26,7 @@ _STATUS_BY_WORD: Final[dict[str, NoteStatus]] = {
 _SPACING: Final = re.compile(r"[\s_\-]+")
 _TITLE_PREFIX: Final = re.compile(r"\s*(WIP|TODO|DONE|BLOCKED|CLOSED):")
 _TITLE_BRACKETS: Final = re.compile(r"\[(wip|todo|done|blocked|closed)\]", re.IGNORECASE)
-# `**Status:** done`, `- Status: done`, `## Status` and the word on the next line with any.
+# `**Status:** done`, `- Status: done`, `## Status` with the word on the next line that has any.
 _STATUS_LINE: Final = re.compile(
     r"^[ \t]*(?:[#>*\-][#>*\- \t]*+)?status[ \t]*+(?:\*\*)?(?::[ \t*`]*+|[ \t]*+\r?\n\s*+[*`]*+)"
     r"([A-Za-z][A-Za-z_\-]*+(?: progress| hold| started)?)",
@@ -35,9 +35,12 @@ _STATUS_LINE: Final = re.compile(
 
 
 def status_of(note: Note) -> NoteStatus | None:
-    """From the frontmatter, else a line of the text, else a mark in the title; or it has none."""
-    written = note.front.values.get("status")
-    if isinstance(written, str) and (status := parse_status(written)):
+    """Return the status of the note, or None.
+
+    It is in the frontmatter, else in a line of the text, else in a mark in the title.
+    """
+    value = note.front.values.get("status")
+    if isinstance(value, str) and (status := parse_status(value)):
         return status
     line = _STATUS_LINE.search(note.body)
     if line and (status := parse_status(line[1])):
@@ -47,23 +50,25 @@ def status_of(note: Note) -> NoteStatus | None:
 
 
 def parse_status(word: str) -> NoteStatus | None:
-    """None where nobody can say."""
+    """Return the status that a word means; None where nobody can say."""
     return _STATUS_BY_WORD.get(_normalise_word(word))
 
 
 def is_allowed(word: str, type_name: str) -> bool:
-    """Whether a note of that type may say so: a word of the type, or one that has a meaning.
+    """Whether a note of that type may have this status: a word of the type, or one with a meaning.
 
-    Notes of types that are not ours say what they like.
+    Notes of types that are not ours may use any word.
     """
     if type_name.casefold() not in TYPES:
         return bool(word.strip())
-    of_type = _type_statuses(type_name)
-    return _normalise_word(word) in of_type if of_type else parse_status(word) is not None
+    type_statuses = _type_statuses(type_name)
+    return (
+        _normalise_word(word) in type_statuses if type_statuses else parse_status(word) is not None
+    )
 
 
 def allowed_words(type_name: str) -> tuple[str, ...]:
-    """The words to tell people about."""
+    """Return the words to suggest to people."""
     return _type_statuses(type_name) or tuple(_WORDS)
 
 

@@ -1,4 +1,4 @@
-"""The version of a note: what names its text, for whoever replaces some of it."""
+"""The version of a note: it identifies the text, for a caller who replaces some of it."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ def version_of(digest: str) -> str:
 
 
 def version_matches(version: str, digest: str) -> bool:
-    """Whether `version`, as the caller has it, names the text with this digest."""
+    """Whether `version`, as the caller has it, identifies the text with this digest."""
     return len(version) >= VERSION_CHARS and digest.startswith(version.casefold())
 
 

@@ -1,16 +1,16 @@
-"""Values as YAML, quoted wherever one of its readers might see something else than the text."""
+"""Values as YAML text, quoted wherever a reader of YAML might take it for something else."""
 
 from interlock.core.canonical import Json
 from interlock.core.notes.note import Metadata
 
-DEPTH_MAX = 64  # as deep as JSON of ours goes; deeper is somebody's accident
+DEPTH_MAX = 64  # as deep as our JSON goes; deeper is somebody's accident
 KEY_CHARS_MAX = 1000  # YAML looks 1024 characters ahead for the colon of a plain key
 
 # YAML 1.1 takes these for booleans and null, whatever their case.
 _RESERVED_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
 _PLAIN_MARKS = frozenset(" _-./()'+;=")
 
-# What may not stand in a file, and what some readers take for the end of a line.
+# Characters that may not be in a file, and those that some readers take for the end of a line.
 _UNPRINTABLE = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF)
 _ESCAPES = {code: f"\\u{code:04x}" for code in _UNPRINTABLE} | {
     ord("\n"): "\\n",
@@ -22,12 +22,12 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in _UNPRINTABLE} | {
 
 
 def block(values: Metadata, newline: str, indent: str) -> str:
-    """A line for each key; lists and mappings below theirs."""
+    """Return a line for each key, with lists and mappings below theirs."""
     return "".join(f"{line}{newline}" for line in _block_lines(values, indent))
 
 
 def inline(value: Json) -> str:
-    """On one line, in a place where a comma or a bracket would mean something too."""
+    """Return the value on one line, quoted for a place where commas and brackets have a meaning."""
     if isinstance(value, list):
         return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, dict):
@@ -37,7 +37,7 @@ def inline(value: Json) -> str:
 
 
 def value_as_parsed(value: Json) -> Json:
-    """What a reader that leaves every scalar a word makes of it."""
+    """Return the value that a reader gets which leaves every scalar a string."""
     if isinstance(value, list):
         return [value_as_parsed(inner) for inner in value]
     if isinstance(value, dict):
@@ -53,8 +53,8 @@ def is_too_deep(value: Json) -> bool:
         if isinstance(inner, list | dict):
             if depth > DEPTH_MAX:
                 return True
-            below = inner if isinstance(inner, list) else inner.values()
-            waiting += [(depth + 1, part) for part in below]
+            children = inner if isinstance(inner, list) else inner.values()
+            waiting += [(depth + 1, child) for child in children]
     return False
 
 
@@ -102,14 +102,14 @@ def _float_text(value: float) -> str:
 
 
 def _without_surrogates(text: str) -> str:
-    """Without halves of characters, which no file in UTF-8 can hold."""
+    """Return the text without halves of characters, which no file in UTF-8 can hold."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_plain(text: str) -> bool:
-    """It begins with a letter, so it is no number and no date, and has no marks of YAML in it."""
+    """True if it begins with a letter, so is no number or date, and has no YAML marks in it."""
     return (
         text[:1].isalpha()
         and not text[-1].isspace()

@@ -1,3 +1,3 @@
-"""The index of one notes folder: rebuilt from the files whenever it is not to be trusted. The files
+"""The index of one notes folder: rebuilt from the files whenever it cannot be trusted. The files
 are in `workspace`.
 """

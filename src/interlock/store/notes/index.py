@@ -1,4 +1,9 @@
-"""Keeping an index: a note's rows are put and removed together.
+"""Writing the index of a notes folder: the rows of a note are put and removed together.
+
+A note is a row of `note`, under whose id there are rows in `observation`, `link`, `tag` and `key`,
+and one in the full-text table `words`. `put` replaces all of them and keeps the id. Links are not
+resolved here but when they are read. A transaction that changed a note counts up `mark`, by which
+other processes see that something is new.
 
 The caller holds the folder's lock, around the change of a file as well as around the transaction.
 """
@@ -16,7 +21,7 @@ from interlock.core.notes.stamp import FileStamp
 from interlock.core.notes.status import status_of
 from interlock.store.lock import WriteLock
 from interlock.store.notes import schema
-from interlock.store.notes.links import directory_of, storable_text
+from interlock.store.notes.links import directory_of, placeholders, storable_text
 from interlock.store.notes.reader import NoteReader, fold_tag
 from interlock.store.notes.rows import NoteChangeRequest
 from interlock.store.sqlite.database import Value
@@ -29,21 +34,21 @@ class NoteIndex(NoteReader):
     def __init__(self, path: Path, lock: WriteLock) -> None:
         """
         Raises:
-            StoreFailure: it can neither be used nor be made.
+            StoreFailure: it can neither be used nor be created.
         """
         super().__init__(schema.open_index(path, lock))
         self._lock = lock
         self._is_changed = False
 
     def reopen(self) -> None:
-        """Go on with the file that has the name now. The caller does not hold the lock."""
+        """Continue with the file that has the name now. The caller does not hold the lock."""
         self.close()
         super().__init__(schema.open_index(self._db.path, self._lock))
 
     def renew(self) -> None:
-        """Begin again with an empty index: this one is damaged. The caller does not hold the lock.
+        """Replace this index, which is damaged, by an empty one. The caller does not hold the lock.
 
-        Somebody else may have found that as well; theirs is then taken.
+        If another process has already replaced it, its new index is used.
         """
         self.close()
         with self._lock.hold():
@@ -53,7 +58,7 @@ class NoteIndex(NoteReader):
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """All of it or nothing. Inside of another one it is a part of that."""
+        """Do all of the block or nothing. Inside another transaction it is a part of that."""
         if self._db.is_in_transaction:
             yield
             return
@@ -80,17 +85,17 @@ class NoteIndex(NoteReader):
         is_racy: bool,
         problem: str = "",
     ) -> None:
-        """What the file says now, in the place of what it said before.
+        """Store what the file says now, in place of what it said before.
 
         Args:
-            path: Below the folder.
-            note: What was read from it.
-            digest: Of its bytes; empty if it was not read.
-            stamp: From before it was read.
-            is_racy: Whether that says nothing about the content, so that it is read again.
-            problem: Why it was not. Then it has a title, and no words.
+            path: The path below the folder.
+            note: The note that was parsed from the file.
+            digest: The digest of its bytes; empty if it was not read.
+            stamp: The stamp from before it was read.
+            is_racy: Whether the stamp says nothing about the content, so that it is read again.
+            problem: The reason it was not read. The note then has a title, and no words.
         """
-        front, fault = _front_json(note.front.values)
+        front_json, encoding_problem = _front_json(note.front.values)
         row: tuple[Value, ...] = (
             path,
             directory_of(path),
@@ -100,9 +105,9 @@ class NoteIndex(NoteReader):
             status_of(note) or "",
             storable_text(note.permalink),
             storable_text(keys.key_of(note.permalink)),
-            front,
+            front_json,
             _tags_json(note.tags),
-            storable_text(problem or note.front.problem or fault),
+            storable_text(problem or note.front.problem or encoding_problem),
             digest,
             stamp.size,
             stamp.modified_ms,
@@ -117,21 +122,21 @@ class NoteIndex(NoteReader):
             if id_ is not None:
                 self._db.run("DELETE FROM note WHERE id = ?", (id_,))
             id_ = self._db.scalar(
-                f"INSERT INTO note VALUES (?, {_placeholders(len(row))}) RETURNING id", (id_, *row)
+                f"INSERT INTO note VALUES (?, {placeholders(row)}) RETURNING id", (id_, *row)
             )
             self._put_parts(id_, path, note)
             if not problem:
                 self._put_words(id_, note)
 
     def restamp(self, path: str, stamp: FileStamp, *, digest: str, is_racy: bool) -> bool:
-        """The file was read again and has that digest still; False if the row is of another."""
+        """Store the stamp of a file that still has this digest; False if the row has another."""
         with self.transaction():
-            before = self._db.row(
+            row = self._db.row(
                 "SELECT modified_ms FROM note WHERE path = ? AND digest = ?", (path, digest)
             )
-            if before is None:
+            if row is None:
                 return False
-            self._is_changed = self._is_changed or before[0] != stamp.modified_ms
+            self._is_changed = self._is_changed or row[0] != stamp.modified_ms
             self._db.run(
                 "UPDATE note SET mtime_ns = ?, ctime_ns = ?, size = ?, ino = ?, is_racy = ?,"
                 " modified_ms = ? WHERE path = ?",
@@ -165,7 +170,7 @@ class NoteIndex(NoteReader):
         self._db.run("PRAGMA secure_delete = off")
 
     def put_request(self, request: NoteChangeRequest) -> None:
-        """Remember the call."""
+        """Store the call."""
         with self.transaction():
             self._db.run(
                 "INSERT OR REPLACE INTO request"
@@ -175,7 +180,7 @@ class NoteIndex(NoteReader):
             )
 
     def finish_request(self, key: str) -> None:
-        """The file was changed as it says."""
+        """Record that the file was changed as the call says."""
         with self.transaction():
             self._db.run("UPDATE request SET is_done = 1 WHERE key = ?", (key,))
 
@@ -184,7 +189,7 @@ class NoteIndex(NoteReader):
             self._db.run("DELETE FROM request WHERE key = ?", (key,))
 
     def forget_requests(self, *, before_ms: int, caller: str, path: str) -> None:
-        """Those of long ago, and what the caller asked of this note without a name."""
+        """Delete old requests, and those without a name that the caller made for this note."""
         with self.transaction():
             self._db.run(
                 "DELETE FROM request WHERE at_ms < ? OR (caller = ? AND path = ?)",
@@ -192,7 +197,7 @@ class NoteIndex(NoteReader):
             )
 
     def _clear_parts(self, path: str) -> int | None:
-        """The number of the note's row, of which nothing but the row is left."""
+        """Delete all of the note's rows except its row of `note`, and return the id of that."""
         id_ = self._db.scalar("SELECT id FROM note WHERE path = ?", (path,))
         if id_ is not None:
             for table in _PART_TABLES:
@@ -207,14 +212,13 @@ class NoteIndex(NoteReader):
                 (
                     id_,
                     nr,
-                    it.line,
-                    storable_text(it.category),
-                    storable_text(it.text),
-                    _tags_json(it.tags),
-                    context,
+                    observation.line,
+                    storable_text(observation.category),
+                    storable_text(observation.text),
+                    _tags_json(observation.tags),
+                    storable_text(observation.context),
                 )
-                for nr, it in enumerate(note.observations)
-                for context in (storable_text(it.context),)
+                for nr, observation in enumerate(note.observations)
             ],
         )
         self._insert(
@@ -223,22 +227,22 @@ class NoteIndex(NoteReader):
                 (
                     id_,
                     nr,
-                    it.line,
-                    storable_text(it.kind),
+                    link.line,
+                    storable_text(link.kind),
                     target,
                     keys.key_of(target),
-                    storable_text(it.context),
+                    storable_text(link.context),
                 )
-                for nr, it in enumerate(note.links)
-                for target in (storable_text(it.target),)
+                for nr, link in enumerate(note.links)
+                for target in (storable_text(link.target),)
             ],
         )
         tags = {fold_tag(storable_text(tag)) for tag in note.tags} - {""}
         self._insert("tag", [(tag, id_) for tag in sorted(tags)])
-        names = keys.keys_of(
+        key_ranks = keys.keys_of(
             path, title=storable_text(note.title), permalink=storable_text(note.permalink)
         )
-        self._insert("key", [(key, id_, rank) for key, rank in sorted(names.items())])
+        self._insert("key", [(key, id_, rank) for key, rank in sorted(key_ranks.items())])
 
     def _put_words(self, id_: int, note: Note) -> None:
         texts = (note.title, " ".join(note.tags), note.body)
@@ -248,16 +252,12 @@ class NoteIndex(NoteReader):
         )
 
     def _insert(self, table: str, rows: Sequence[Sequence[Value]]) -> None:
-        """All rows with as few statements as SQLite's limit on variables allows."""
+        """Insert all rows with as few statements as SQLite's limit on variables allows."""
         for first in range(0, len(rows), _ROWS_MAX):
             chunk = rows[first : first + _ROWS_MAX]
-            marks = ", ".join([f"({_placeholders(len(chunk[0]))})"] * len(chunk))
+            row_placeholders = ", ".join([f"({placeholders(chunk[0])})"] * len(chunk))
             values = [value for row in chunk for value in row]
-            self._db.run(f"INSERT INTO {table} VALUES {marks}", values)
-
-
-def _placeholders(count: int) -> str:
-    return ", ".join("?" * count)
+            self._db.run(f"INSERT INTO {table} VALUES {row_placeholders}", values)
 
 
 def _tags_json(tags: Sequence[str]) -> str:
@@ -265,7 +265,7 @@ def _tags_json(tags: Sequence[str]) -> str:
 
 
 def _front_json(values: Metadata) -> tuple[str, str]:
-    """The frontmatter as JSON, or none and why."""
+    """Return the frontmatter as JSON, or empty JSON and the reason."""
     try:
         return msgspec.json.encode(values).decode(), ""
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Reading the links of an index: where each leads, and which lead to a note."""
+"""Reading the links of an index: the note that each leads to, and the links to a note."""
 
 import re
 from collections.abc import Generator, Iterator, Sequence
@@ -8,15 +8,15 @@ from typing import Any
 from interlock.store.notes.rows import LinkRow
 from interlock.store.sqlite.database import SqliteDatabase, Value
 
-# Whom a link means: an address before a name, then the neighbour, then who lies highest.
+# The note a link means: by address before by name, then in the same directory, then the highest.
 LINK_TARGET_SQL = (
     "SELECT t.path FROM key k JOIN note t ON t.id = k.note WHERE k.key = {key}"
     " ORDER BY k.rank, t.directory != {directory}, length(t.path), t.path LIMIT 1"
 )
 LINK_COLUMNS = "n.path, l.line, l.kind, l.target, l.context"
-_NO_DIRECTORY = "/"  # no note lies there
+_NO_DIRECTORY = "/"  # no note is there
 _CANDIDATES_MAX = 10
-# Halves of characters stand for bytes that are not UTF-8, and SQLite takes neither them nor NUL.
+# Lone surrogates stand for bytes that are not UTF-8; SQLite accepts neither them nor NUL.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -26,7 +26,7 @@ class LinkReader:
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
-        """All that is read inside is of one moment."""
+        """Read everything inside the block as of one moment."""
         if self._db.is_in_transaction:
             yield
             return
@@ -37,28 +37,30 @@ class LinkReader:
             self._db.run("COMMIT")
 
     def links_from(self, path: str) -> list[LinkRow]:
-        # Each name is looked up once: a note may name one many times that many notes have.
-        meant = LINK_TARGET_SQL.format(key="d.key", directory="d.directory")
+        # Each name is looked up once: a note may repeat a name that many notes have.
+        target_sql = LINK_TARGET_SQL.format(key="d.key", directory="d.directory")
         of_note = "FROM link l JOIN note n ON n.id = l.note WHERE n.path = ?"
         with self.snapshot():
             names = f"SELECT DISTINCT l.key, n.directory {of_note}"
-            leads = dict(self._rows(f"SELECT d.key, ({meant}) FROM ({names}) d", (path,)))
+            target_paths = dict(
+                self._rows(f"SELECT d.key, ({target_sql}) FROM ({names}) d", (path,))
+            )
             rows = self._rows(f"SELECT {LINK_COLUMNS}, l.key {of_note} ORDER BY l.nr", (path,))
-            return [LinkRow(*row[:-1], to=leads[row[-1]]) for row in rows]
+            return [LinkRow(*row[:-1], to=target_paths[row[-1]]) for row in rows]
 
     def links_to(self, path: str, *, limit: int) -> list[LinkRow]:
-        """Links that lead to the note, wherever they are written; also those older than it."""
+        """Return links that lead to the note, wherever they are written, even if older than it."""
         with self.snapshot():
-            chosen, values = self._links_to_condition(path)
+            condition, values = self._links_to_condition(path)
             rows = self._rows(
                 f"SELECT {LINK_COLUMNS}, ? FROM link l JOIN note n ON n.id = l.note"
-                f" WHERE {chosen} ORDER BY n.path, l.nr LIMIT ?",
+                f" WHERE {condition} ORDER BY n.path, l.nr LIMIT ?",
                 (path, *values, limit),
             )
             return [LinkRow(*row) for row in rows]
 
     def backlink_counts(self, paths: Sequence[str]) -> dict[str, int]:
-        """How many other notes name each of these, as far as any does."""
+        """Return how many other notes name each of these, as far as any does."""
         rows = self._db.rows(
             "SELECT t.path, count(DISTINCT l.note) FROM note t JOIN key k ON k.note = t.id"
             " JOIN link l ON l.key = k.key AND l.note != t.id"
@@ -76,9 +78,9 @@ class LinkReader:
         return [LinkRow(*row) for row in rows]
 
     def ambiguous_links(self, *, limit: int) -> list[tuple[LinkRow, tuple[str, ...]]]:
-        """Links that may mean several notes, with these: no rule but their length tells them apart.
+        """Return links that may mean several notes, with these: only their length tells them apart.
 
-        Only so many links are looked at, and so many candidates of each.
+        At most `limit` links are examined, and `_CANDIDATES_MAX` notes for each.
         """
         with self.snapshot():
             rows = self._rows(
@@ -88,18 +90,18 @@ class LinkReader:
                 " ORDER BY n.path, l.nr LIMIT ?",
                 (limit,),
             )
-            known = dict[tuple[str, str], tuple[str, ...]]()
-            found: list[tuple[LinkRow, tuple[str, ...]]] = []
+            targets = dict[tuple[str, str], tuple[str, ...]]()
+            ambiguous: list[tuple[LinkRow, tuple[str, ...]]] = []
             for *link, key, directory in list(rows):
-                if (key, directory) not in known:
-                    known[key, directory] = self._equal_targets(key, directory)
-                if len(known[key, directory]) > 1:
-                    found.append((LinkRow(*link), known[key, directory]))
-            return found
+                if (key, directory) not in targets:
+                    targets[key, directory] = self._equal_targets(key, directory)
+                if len(targets[key, directory]) > 1:
+                    ambiguous.append((LinkRow(*link), targets[key, directory]))
+            return ambiguous
 
     def _rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[tuple[Any, ...]]:
         return self._db.rows(
-            sql, [storable_text(it) if isinstance(it, str) else it for it in values]
+            sql, [storable_text(value) if isinstance(value, str) else value for value in values]
         )
 
     def _first_row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
@@ -107,10 +109,10 @@ class LinkReader:
         return first
 
     def _links_to_condition(self, path: str) -> tuple[str, list[Value]]:
-        """Which links mean the note, without asking each of them.
+        """Return an SQL condition for the links that mean the note, without resolving each of them.
 
-        Those beside it, if it is the first there; if it is the first of all, also those with
-        nobody of that name beside them.
+        Those beside it, if it comes first there; if it comes first of all, also those that have no
+        note of that name beside them.
         """
         conditions, values = list[str](), list[Value]()
         directory = directory_of(path)
@@ -127,12 +129,12 @@ class LinkReader:
         return f"({' OR '.join(conditions) or 'false'})", values
 
     def _target_path(self, key: str, directory: str) -> str | None:
-        """The path of the note that this name means to those who lie in the directory."""
+        """Return the path of the note that this name means to notes in the directory."""
         row = self._first_row(LINK_TARGET_SQL.format(key="?", directory="?"), (key, directory))
         return row[0] if row else None
 
     def _equal_targets(self, key: str, directory: str) -> tuple[str, ...]:
-        """The paths of those that the name means equally well there."""
+        """Return the paths of the notes that the name means equally well there."""
         rows = list(
             self._rows(
                 "SELECT t.path, k.rank, t.directory = ? FROM key k JOIN note t ON t.id = k.note"
@@ -141,10 +143,11 @@ class LinkReader:
                 (directory, key, directory, _CANDIDATES_MAX),
             )
         )
-        return tuple(path for path, *rule in rows if rule == [*rows[0][1:]])
+        return tuple(path for path, *precedence in rows if precedence == [*rows[0][1:]])
 
 
 def storable_text(text: str) -> str:
+    """Return the text with a replacement character for each that SQLite does not accept."""
     return text if text.isascii() and "\0" not in text else _UNSTORABLE.sub("\ufffd", text)
 
 

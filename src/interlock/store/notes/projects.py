@@ -1,8 +1,8 @@
-"""Which projects have used their notes on this machine: a small file for each, beside the indexes.
+"""The projects that have used their notes on this machine: a small file each, beside the indexes.
 
 Not in the index: that is thrown away whenever it is damaged or its tables change, several projects
-may share a folder, and whoever lists projects would have to open every one. It needs no lock, as
-whoever writes a file writes the same into it.
+may share a folder, and listing projects would mean opening every index. It needs no lock, as
+everybody who writes a file writes the same into it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _BYTES_MAX = 32 * 1024
 
 
 def remember(directory: Path, root: Path) -> None:
-    """The project at `root` uses its notes now. Where that cannot be written, it is not known."""
+    """Record that the project at `root` uses its notes now; skipped where it cannot be written."""
     path = _project_file(directory, str(root))
     with contextlib.suppress(OSError):
         if _read_root(path) == str(root):
@@ -35,14 +35,16 @@ def is_remembered_project(directory: Path, root: str) -> bool:
 
 
 def remembered_projects(directory: Path, *, limit: int) -> list[str]:
-    """The roots of the projects, the one that used its notes last first."""
-    found: list[tuple[int, str]] = []
+    """Return the roots of the projects, the one that used its notes last first."""
+    project_files: list[tuple[int, str]] = []
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.endswith(_SUFFIX):
-                with contextlib.suppress(OSError):  # deleted in this moment
-                    found.append((-entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
-    return [root for _, path in sorted(found)[:limit] if (root := _read_root(Path(path)))]
+                with contextlib.suppress(OSError):  # just deleted
+                    project_files.append(
+                        (-entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)
+                    )
+    return [root for _, path in sorted(project_files)[:limit] if (root := _read_root(Path(path)))]
 
 
 def _project_file(directory: Path, root: str) -> Path:

@@ -1,4 +1,4 @@
-"""Reading an index: notes by any name, by their words, and what they say."""
+"""Reading an index: notes by name, by their words or by a filter, and their observations."""
 
 import os
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class NoteReader(LinkReader):
 
     @property
     def is_current(self) -> bool:
-        """Whether others still see this file, or somebody put another in its place."""
+        """Whether others still see this file; somebody may have put another in its place."""
         return _file_identity(self._db) == self._file
 
     def indexed_files(self) -> dict[str, IndexedFile]:
@@ -61,9 +61,9 @@ class NoteReader(LinkReader):
         return _note_row(*row) if row else None
 
     def find_by_name(self, key: str, *, near: str = "") -> list[NoteRow]:
-        """Every note that is called so, the one first that a link in the note `near` means.
+        """Return every note with this name, first the one that a link in the note `near` means.
 
-        Those with such a number only where none has it for an address or a name.
+        A note that has it for its number counts only where none has it for an address or a name.
         """
         rows = self._rows(
             f"SELECT {_NOTE_COLUMNS} FROM key k JOIN note n ON n.id = k.note WHERE k.key = ?1"
@@ -74,7 +74,7 @@ class NoteReader(LinkReader):
         return [_note_row(*row) for row in rows]
 
     def find_by_glob(self, glob: str, *, limit: int) -> list[NoteRow]:
-        """Notes whose permalink or path fits what `core.notes.address.glob_of` made."""
+        """Return notes whose permalink or path matches a glob of `core.notes.address.glob_of`."""
         rows = self._rows(
             f"SELECT {_NOTE_COLUMNS} FROM note n WHERE n.place GLOB ? OR n.permalink_key GLOB ?"
             " ORDER BY n.path LIMIT ?",
@@ -83,7 +83,7 @@ class NoteReader(LinkReader):
         return [_note_row(*row) for row in rows]
 
     def newest_notes(self, note_filter: NoteFilter, *, limit: int) -> list[NoteRow]:
-        """The newest first."""
+        """Return the notes that match the filter, the newest first."""
         conditions, values = _filter_conditions(note_filter)
         rows = self._rows(
             f"SELECT {_NOTE_COLUMNS} FROM note n WHERE {conditions}"
@@ -97,9 +97,9 @@ class NoteReader(LinkReader):
         return self._db.scalar(f"SELECT count(*) FROM note n WHERE {conditions}", values)
 
     def search(self, expression: str, note_filter: NoteFilter, *, limit: int) -> list[IndexHit]:
-        """The best first. The expression is one that `core.notes.words` made."""
+        """Return the best hits first. The expression is one of `core.notes.fts_query`."""
         conditions, values = _filter_conditions(note_filter)
-        # In this order: SQLite would rather ask for the words once for each note.
+        # CROSS JOIN keeps this order: SQLite would rather query the words once for each note.
         rows = self._rows(
             f"SELECT {_NOTE_COLUMNS}, w.rank FROM words w CROSS JOIN note n ON n.id = w.rowid"
             f" WHERE words MATCH ? AND {conditions} ORDER BY w.rank, n.path LIMIT ?",
@@ -108,11 +108,11 @@ class NoteReader(LinkReader):
         return [IndexHit(_note_row(*row[:-1]), -row[-1]) for row in rows]
 
     def observations(self, note_filter: NoteFilter, *, limit: int) -> list[ObservationRow]:
-        """Those of the notes wanted, the newest notes first; of one category, if that is said."""
+        """Return observations of matching notes, newest notes first; of a category if set."""
         return self._observations(*_observation_conditions(note_filter), limit)
 
     def observations_in(self, path: str, *, limit: int) -> list[ObservationRow]:
-        """Those of one note."""
+        """Return the observations of one note."""
         return self._observations("n.path = ?", [path], limit)
 
     def count_observations(self, note_filter: NoteFilter) -> int:
@@ -146,7 +146,7 @@ class NoteReader(LinkReader):
         )
 
     def find_by_frontmatter(self, key: str, word: str, *, limit: int) -> list[NoteRow]:
-        """Notes whose frontmatter says this word under this key, the newest first."""
+        """Return notes whose frontmatter has this word under this key, the newest first."""
         rows = self._rows(
             f"SELECT {_NOTE_COLUMNS} FROM note n WHERE json_extract(n.front, ?) = ?"
             f" ORDER BY {_NEWEST_FIRST} LIMIT ?",
@@ -155,7 +155,7 @@ class NoteReader(LinkReader):
         return [_note_row(*row) for row in rows]
 
     def change_mark(self) -> int:
-        """Another one whenever a note was put or removed since, by whichever process."""
+        """Return a number that changes when any process puts or removes a note."""
         return self._db.scalar("SELECT value FROM mark")
 
     def find_request(self, key: str) -> NoteChangeRequest | None:
@@ -167,24 +167,24 @@ class NoteReader(LinkReader):
         return NoteChangeRequest(*row[:-1], is_done=bool(row[-1])) if row else None
 
     def dump(self) -> dict[str, Any]:
-        """All that the files say, in an order that does not depend on how it came here."""
+        """Return all that the files say, in an order that does not depend on how it came here."""
         self._db.run(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
             " USING fts5vocab ('main', 'words', 'instance')"
         )
-        meant = LINK_TARGET_SQL.format(key="l.key", directory="n.directory")
+        target_sql = LINK_TARGET_SQL.format(key="l.key", directory="n.directory")
         queries = {
             "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
             " front, tags, problem, digest, size, modified_ms FROM note n",
             "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
             " FROM observation o JOIN note n ON n.id = o.note",
-            "link": f"SELECT {LINK_COLUMNS}, ({meant}), l.nr, l.key FROM link l"
+            "link": f"SELECT {LINK_COLUMNS}, ({target_sql}), l.nr, l.key FROM link l"
             " JOIN note n ON n.id = l.note",
             "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
             "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
             "words": "SELECT n.path, i.col, i.offset, i.term FROM temp.instance i"
             " JOIN note n ON n.id = i.doc",
-            # What belongs to no note must not be there.
+            # Rows that belong to no note; there must be none.
             "stray": "SELECT 'observation', note FROM observation UNION SELECT 'link', note"
             " FROM link UNION SELECT 'tag', note FROM tag UNION SELECT 'key', note FROM key"
             " UNION SELECT 'words', doc FROM temp.instance"
@@ -220,15 +220,15 @@ class NoteReader(LinkReader):
 
 def _file_identity(db: SqliteDatabase) -> tuple[int, int] | None:
     try:
-        seen = os.stat(db.path)
+        file_stat = os.stat(db.path)
     except OSError:
         return None
-    return seen.st_dev, seen.st_ino
+    return file_stat.st_dev, file_stat.st_ino
 
 
 def _note_row(*values: Any) -> NoteRow:
-    path, title, type_, status, permalink, front, tags, problem, *figures = values
-    digest, size, modified_ms = figures
+    path, title, type_, status, permalink, front, tags, problem, *file_values = values
+    digest, size, modified_ms = file_values
     return NoteRow(
         path=path,
         title=title,
@@ -250,10 +250,10 @@ def _decode_tags(stored: str) -> tuple[str, ...]:
 
 def _filter_conditions(note_filter: NoteFilter) -> tuple[str, list[Value]]:
     conditions, values = list[str](), list[Value]()
-    for column, among in (("type", note_filter.types), ("status", note_filter.statuses)):
-        if among:
-            conditions.append(f"n.{column} IN ({placeholders(among)})")
-            values += among
+    for column, allowed in (("type", note_filter.types), ("status", note_filter.statuses)):
+        if allowed:
+            conditions.append(f"n.{column} IN ({placeholders(allowed)})")
+            values += allowed
     if note_filter.not_types:
         conditions.append(f"n.type NOT IN ({placeholders(note_filter.not_types)})")
         values += note_filter.not_types
@@ -277,7 +277,7 @@ def _filter_conditions(note_filter: NoteFilter) -> tuple[str, list[Value]]:
 
 
 def _observation_conditions(note_filter: NoteFilter) -> tuple[str, list[Value]]:
-    """For observations: those of the category itself, and not all of a note that has one."""
+    """Return conditions for observations of the category, not for all of a note that has one."""
     conditions, values = _filter_conditions(msgspec.structs.replace(note_filter, category=""))
     if not note_filter.category:
         return conditions, values

@@ -1,4 +1,4 @@
-"""What an index answers."""
+"""The structs that an index of notes takes and returns."""
 
 import msgspec
 
@@ -14,11 +14,11 @@ class NoteRow(msgspec.Struct, frozen=True):
     type: str
     status: str
     permalink: str
-    """The one in its frontmatter; empty where none is written."""
+    """The permalink in its frontmatter; empty where none is written."""
     front: Metadata
     tags: tuple[str, ...]
     problem: str
-    """Why not all of it is known: it is too large, binary, or its frontmatter cannot be read."""
+    """The reason not all of it is known: too large, binary, or unreadable frontmatter."""
     digest: str
     size: int
     modified_ms: int
@@ -32,7 +32,7 @@ class IndexHit(msgspec.Struct, frozen=True):
 
 class LinkRow(msgspec.Struct, frozen=True):
     path: str
-    """Where it is written."""
+    """The note in which it is written."""
     line: int
     kind: str
     target: str
@@ -59,30 +59,30 @@ class NoteTitle(msgspec.Struct, frozen=True):
 
 
 class IndexedFile(msgspec.Struct, frozen=True):
-    """What the index holds about a file, as far as a scan compares it."""
+    """The part of what the index knows about a file that a scan compares."""
 
     stamp: FileStamp
     digest: str
     is_racy: bool
-    """It was read so soon after a change that the stamp says nothing."""
+    """Whether it was read so soon after a change that the stamp says nothing."""
 
 
 class NoteFilter(msgspec.Struct, frozen=True):
-    """Which notes are wanted; an empty field asks for nothing."""
+    """A filter of notes; an empty field does not restrict them."""
 
     types: tuple[str, ...] = ()
     """Any of them."""
     not_types: tuple[str, ...] = ()
     """None of them."""
     statuses: tuple[str, ...] = ()
-    """Any of them; an empty one is that of notes that have none."""
+    """Any of them; an empty one stands for notes that have none."""
     tags: tuple[str, ...] = ()
     """All of them."""
     category: str = ""
-    """Of one of its observations."""
+    """The category of one of its observations."""
     since_ms: int = 0
     prefix: str = ""
-    """What its path begins with: `specs/` for a directory."""
+    """The beginning of its path: `specs/` for a directory."""
 
 
 class IndexCounts(msgspec.Struct, frozen=True):
@@ -90,13 +90,13 @@ class IndexCounts(msgspec.Struct, frozen=True):
     observations: int
     links: int
     unresolved: int
-    """Links to what is not there."""
+    """Links to notes that do not exist."""
     tags: int
     problems: int
 
 
 class FilterChoices(msgspec.Struct, frozen=True):
-    """What there is to filter by, with how many notes have it; the most common first."""
+    """The values to filter by, with how many notes have each; the most common first."""
 
     types: dict[str, int]
     statuses: dict[str, int]
@@ -105,18 +105,18 @@ class FilterChoices(msgspec.Struct, frozen=True):
 
 
 class NoteChangeRequest(msgspec.Struct, frozen=True):
-    """A call that changes a note, under the name by which a repetition is known."""
+    """A call that changes a note, under the name by which a repetition is recognised."""
 
     key: str
     arguments: str
     at_ms: int
     path: str
-    """Of the file that it changes."""
+    """The path of the file that it changes."""
     before: str
-    """The digest of what it found there; empty where it found nothing."""
+    """The digest of the file before the call; empty where there was none."""
     answer: bytes
-    """What it comes to, in the words of whoever asked."""
+    """The encoded result; the caller of the index knows its form."""
     caller: str
-    """Who made it; empty where it has a name by which anybody may repeat it."""
+    """The caller who made it; empty where it has a name by which anybody may repeat it."""
     is_done: bool = False
-    """Whether the file was seen to be changed."""
+    """Whether the file is known to have been changed."""

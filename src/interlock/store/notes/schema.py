@@ -1,4 +1,4 @@
-"""The tables of an index, and how a file that holds others gives way to a new one."""
+"""The tables of an index, and the replacement of a file that has other tables."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from interlock.store.failures import StoreDamaged, StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.store.sqlite.database import SqliteDatabase
 
-VERSION = 1  # of the tables and of what is read from a file: any change makes another
+VERSION = 1  # of the tables and of what is parsed from a file: any change needs a new one
 
 _TABLES = f"""
 CREATE TABLE note (
@@ -91,31 +91,31 @@ PRAGMA user_version = {VERSION};
 
 
 def open_index(path: Path, lock: WriteLock) -> SqliteDatabase:
-    """The index, with its tables. The caller does not hold the lock: it is taken to make them.
+    """Open the index, with its tables. The caller does not hold the lock: creating them takes it.
 
     Raises:
-        StoreFailure: it can neither be used nor be made.
+        StoreFailure: it can neither be used nor be created.
     """
     db = _open_existing(path)
     if db is not None:
         return db
     with lock.hold():
-        db = _open_existing(path)  # another process may have made it since
+        db = _open_existing(path)  # another process may have created it since
         return db if db is not None else _create_index(path)
 
 
 def discard(path: Path) -> None:
-    """Forget the index. The caller holds the lock, and lets the files be read again.
+    """Delete the index. The caller holds the lock, and has the files read again.
 
     The database first: a write-ahead file without one is ignored, the other way round it is not.
-    Processes that have it open go on with what no longer has a name; see `is_current`.
+    Processes that have it open continue with a file that no longer has a name; see `is_current`.
     """
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _open_existing(path: Path) -> SqliteDatabase | None:
-    """The index as it is, if it is one of ours."""
+    """Return the index that is there, if it is one of ours and of this version."""
     if not path.exists():
         return None
     db = SqliteDatabase.read_write(path)
@@ -135,7 +135,7 @@ def _create_index(path: Path) -> SqliteDatabase:
     _prepare(db)
     db.run("BEGIN IMMEDIATE")
     db.run(_TABLES)
-    # By chance, so that no mark of the file before this one comes again.
+    # Random, so that no mark of the file before this one comes again.
     db.run("INSERT INTO mark VALUES (?)", (int.from_bytes(os.urandom(6), "big"),))
     db.run("COMMIT")
     return db
@@ -148,6 +148,6 @@ def _prepare(db: SqliteDatabase) -> None:
             f"`{db.path}` cannot be put into WAL mode (it is in {mode})",
             "Put INTERLOCK_HOME on a local disk; network file systems do not work.",
         )
-    # What a power failure takes away is read from the files again.
+    # Whatever a power failure loses is read from the files again.
     db.run("PRAGMA synchronous = normal")
     db.run("PRAGMA temp_store = memory")
