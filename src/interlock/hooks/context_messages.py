@@ -1,4 +1,4 @@
-"""What hooks tell the model: where the session stands, and what the user has just changed."""
+"""The messages of hooks to the model: the state of the session, and changes by the user."""
 
 import hashlib
 from pathlib import Path
@@ -19,63 +19,63 @@ from interlock.core.session.state import SessionState
 
 
 def begin_session(home: Path, root: Path, host: Host, payload: HookPayload) -> tuple[str, str]:
-    """What the model is told, and what of it the user should see too."""
+    """Begin or continue the session. Returns the text for the model, and that for the user."""
     app = open_app(home)
     try:
         source = payload.source or "startup"
         conversation = Conversation(host, payload.session_id, source)
-        begun = gated_sessions.begin(app, root, conversation)
+        started = gated_sessions.begin(app, root, conversation)
         remember_client(app, conversation)
-        said = (
+        remarks = (
             *policy_remarks(home, root, at_ms=app.clock.now_ms()),
             *publish_outdated_sessions(app, root),
         )
-        to_user = "\n".join(f"Interlock: {remark}" for remark in said)
-        return tell_conversation(app, begun.state, said, conversation), to_user
+        to_user = "\n".join(f"Interlock: {remark}" for remark in remarks)
+        return tell_conversation(app, started.state, remarks, conversation), to_user
     finally:
         app.close()
 
 
 def change_typed_mode(
-    home: Path, host: Host, payload: HookPayload, mode: str, task: str | None
+    home: Path, host: Host, payload: HookPayload, mode_name: str, task: str | None
 ) -> str:
-    """The user typed `/mode …`: it is so, and the model is told."""
-    wanted = mode_named(mode)
-    if wanted is None:
-        return f"`{mode}` is not a mode. There are: {', '.join(MODES)}."
+    """Change the mode because the user typed `/mode …`. Returns the message for the model."""
+    mode = mode_named(mode_name)
+    if mode is None:
+        return f"`{mode_name}` is not a mode. There are: {', '.join(MODES)}."
     app = open_app(home)
     try:
         session = _caller_session(app, host, payload)
         if session is None:
             return "No session is bound to this conversation; `interlock session start` begins one."
-        changed = gated_sessions.change_mode(app, session, wanted, by="user", task=task)
+        result = gated_sessions.change_mode(app, session, mode, by="user", task=task)
     finally:
         app.close()
-    if not isinstance(changed, SessionState):
-        told = explain(changed)
-        return f"The mode was not changed. {told.error}. {told.hint}"
-    told = f"The user has set the mode to {changed.current_mode} ({MODE_MEANINGS[wanted]})."
-    return f"{told} Task: {changed.active_task}." if changed.active_task else told
+    if not isinstance(result, SessionState):
+        explanation = explain(result)
+        return f"The mode was not changed. {explanation.error}. {explanation.hint}"
+    message = f"The user has set the mode to {result.current_mode} ({MODE_MEANINGS[mode]})."
+    return f"{message} Task: {result.active_task}." if result.active_task else message
 
 
 def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
-    """What is still open in the session, said once for each set of things."""
+    """The reminder of the open runs in the session, given once for each set of runs."""
     app = open_app(home)
     try:
         session = _caller_session(app, host, payload)
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
-    still = [row for row in rows if row.status == "open" and row.step]
-    if not still or session is None:
+    open_rows = [row for row in rows if row.status == "open" and row.step]
+    if not open_rows or session is None:
         return ""
-    said = home / "spool" / f"stop-{session}"
-    digest = hashlib.sha256("\n".join(sorted(row.run for row in still)).encode()).hexdigest()
-    if said.exists() and said.read_text(encoding="utf-8") == digest:
+    digest_file = home / "spool" / f"stop-{session}"
+    digest = hashlib.sha256("\n".join(sorted(row.run for row in open_rows)).encode()).hexdigest()
+    if digest_file.exists() and digest_file.read_text(encoding="utf-8") == digest:
         return ""
-    said.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    said.write_text(digest, encoding="utf-8")
-    runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in still)
+    digest_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    digest_file.write_text(digest, encoding="utf-8")
+    runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in open_rows)
     return (
         f"Not finished: {runs}. Go on with continue_workflow, or tell the user why you stop here."
         " This is said once."
@@ -84,5 +84,5 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
 
 def _caller_session(app: App, host: Host, payload: HookPayload) -> SessionId | None:
     conversation = Conversation(host, payload.session_id)
-    found = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
-    return found if isinstance(found, str) else None
+    result = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
+    return result if isinstance(result, str) else None

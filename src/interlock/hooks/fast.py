@@ -1,9 +1,9 @@
-"""The fast hook: what the gate would surely allow it allows at once; the rest it hands over.
+"""The fast hook: allows at once what the gate would surely allow, and hands the rest over.
 
 A client waits for it before every tool call, so it imports only what Python brings compiled, and
-nothing of Interlock. It never denies and never asks: what it does not know for sure, whatever is
-odd and whatever fails goes to the full hook (`run.py`) with the same payload. What is allowed here
-must be allowed there; `tests/hooks/test_fast.py` holds the two against each other.
+nothing of Interlock. It never denies and never asks: whatever is not certain, is odd or fails goes
+to the full hook (`full_hook.py`) with the same payload. What is allowed here must be allowed there;
+`tests/hooks/test_fast.py` compares the two.
 """
 
 import posix
@@ -24,19 +24,13 @@ TOOLS = {
     }
 }
 """As in `core/gate/tools.py`. A host that is not here is for the full hook alone."""
-OWN_PREFIXES = (
-    "mcp__interlock__",
-    "mcp__plugin_interlock_interlock__",
-    "mcp_interlock_",
-    "interlock_",
-)
+OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
 EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
-"""How a part of every protected path begins."""
+"""The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
-EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")
-"""With these a shell makes words that do not stand in the command."""
+EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in the command
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
 NUMBER_MAX = 18  # characters: no two readers differ about so short a number
@@ -48,7 +42,7 @@ _PATCHES = ("input", "patch", "command")
 
 
 class FullHookNeeded(Exception):
-    """For the full hook to say."""
+    """The full hook must decide."""
 
 
 def main(host: str, event: str, home: str, *flags: str) -> int:
@@ -56,7 +50,7 @@ def main(host: str, event: str, home: str, *flags: str) -> int:
     content = b"".join(iter(lambda: posix.read(0, 1 << 16), b""))
     try:
         is_done = run(host, event, home, content)
-    except Exception:  # noqa: BLE001 (what goes wrong here is for the full hook to say)
+    except Exception:  # noqa: BLE001 (the full hook reports what is wrong)
         is_done = False
     if is_done:
         return 0
@@ -65,10 +59,10 @@ def main(host: str, event: str, home: str, *flags: str) -> int:
 
 
 def run(host: str, event: str, home: str, content: bytes) -> bool:
-    """Whether all is said and done; if not, the full hook has to be asked."""
+    """Whether the call is settled; if not, the full hook must be asked."""
     if host not in TOOLS or event not in EVENTS or not _is_normal(home):
         return False
-    cwd, session, tool, given = _payload(content)
+    cwd, session, tool, tool_input = _payload(content)
     config = _config(cwd)
     if not config:
         return True  # nobody asked for a gate here
@@ -76,44 +70,44 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return _append_to_spool(host, event, home, session, tool)
     kind = class_of(host, tool)
     if kind in ("own", "read", "search"):
-        return kind == "own" or is_free_read(given, cwd, home)
+        return kind == "own" or is_free_read(tool_input, cwd, home)
     mode = _mode(host, home, session, config) if tool else ""
     if mode == "disabled" or (mode and kind in ("web", "ask", "agent")):
         return True
     if kind == "edit":
-        return mode == "coding" and is_free_edit(given, home)
+        return mode == "coding" and is_free_edit(tool_input, home)
     if kind == "shell":
-        return mode == "coding" and is_free_command(given.get("command"), cwd, home)
-    return mode == "coding" and is_free_read(given, cwd, home)
+        return mode == "coding" and is_free_command(tool_input.get("command"), cwd, home)
+    return mode == "coding" and is_free_read(tool_input, cwd, home)
 
 
 def class_of(host: str, tool: str) -> str:
     for kind, names in TOOLS[host].items():
         if tool in names.split():
             return kind
-    if tool.startswith((*OWN_PREFIXES, "MCP:interlock ")):
+    if tool.startswith((*OWN_PREFIXES.split(), "MCP:interlock ")):
         return "own"
     return "mcp" if tool.startswith(MCP_PREFIXES) else "other"
 
 
-def is_free_read(given: object, cwd: str, home: str) -> bool:
-    """Whether no part of a path in it is called like a secret of ours or like our directory."""
-    text = repr((cwd, given, home)).casefold()
+def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
+    """Whether no part of a path in it has the name of a secret of ours or of our directory."""
+    text = repr((cwd, tool_input, home)).casefold()
     for mark in "\\'\"":
         text = text.replace(mark, "/")
     *parts, ours, _ = text.split("/")
     return not {ours, *SECRETS} & set(parts)
 
 
-def is_free_edit(given: dict[str, object], home: str) -> bool:
-    named = [given[key] for key in _PATHS if key in given]
-    is_patch = any(key in given for key in _PATCHES)
-    is_free = all(isinstance(path, str) and _is_free(path, home) for path in named)
-    return bool(named) and is_free and not is_patch
+def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
+    edited_paths = [tool_input[key] for key in _PATHS if key in tool_input]
+    is_patch = any(key in tool_input for key in _PATCHES)
+    is_free = all(isinstance(path, str) and _is_free(path, home) for path in edited_paths)
+    return bool(edited_paths) and is_free and not is_patch
 
 
 def is_free_command(command: object, cwd: str, home: str) -> bool:
-    """Whether it can name neither Interlock nor what is protected, however it is read."""
+    """Whether it can name neither Interlock nor a protected path, however it is read."""
     if not isinstance(command, str) or not command.isascii() or EXPANSION_CHARACTERS & set(command):
         return False
     bare = command.replace("'", "").replace('"', "").casefold()
@@ -144,30 +138,30 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
     if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower():
         raise FullHookNeeded
     text = content.decode()
-    found, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]
-    is_odd = text[end:].strip(" \t\r\n") or type(found.get("stop_hook_active", False)) is not bool
-    if is_odd or not all(isinstance(found.get(key, ""), str) for key in _TEXTS):
+    payload, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]
+    is_odd = text[end:].strip(" \t\r\n") or type(payload.get("stop_hook_active", False)) is not bool
+    if is_odd or not all(isinstance(payload.get(key, ""), str) for key in _TEXTS):
         raise FullHookNeeded
-    cwd, session, tool = (found.get(key, "") for key in _TEXTS[:3])
-    return cwd, session, tool, found.get("tool_input")  # an object, or the full hook is asked
+    cwd, session, tool = (payload.get(key, "") for key in _TEXTS[:3])
+    return cwd, session, tool, payload.get("tool_input")  # an object, or the full hook is asked
 
 
 def _number(text: str) -> int:
-    """No number is looked at, so all are one; `NaN` is odd, and so is what may be too large."""
+    """Any number as 0, because none is used; `NaN` and what may be too large are odd."""
     if len(text) > NUMBER_MAX or text.strip("-.0123456789"):
         raise FullHookNeeded
     return 0
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         raise FullHookNeeded  # a key comes twice
-    return found
+    return result
 
 
 class _StrictJson:
-    """How `_json` is to read."""
+    """The settings of `_json`."""
 
     strict = True
     object_hook = None
@@ -176,14 +170,14 @@ class _StrictJson:
 
 
 def _config(cwd: str) -> str:
-    """What the config of the project around is known by; nothing where none has opted in."""
+    """The stamp of the config of the surrounding project; empty if none has opted in."""
     if not cwd.startswith("/"):
         raise FullHookNeeded
-    place = cwd
-    while not _is_there(path := f"{place}/.interlock/config.toml"):
-        if posix.stat(place)[1:3] == posix.stat("/")[1:3]:
+    directory = cwd
+    while not _is_there(path := f"{directory}/.interlock/config.toml"):
+        if posix.stat(directory)[1:3] == posix.stat("/")[1:3]:
             return ""
-        place += "/.."  # which the system takes after it has followed links
+        directory += "/.."  # the system resolves links before it takes this
     at = posix.stat(path)
     return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
 
@@ -205,12 +199,12 @@ class _Functools:
 
 
 def _mode(host: str, home: str, session: str, config: str) -> str:
-    """The mode, where it and the class of a tool decide; nothing where more must be looked at."""
+    """The mode, if it and the class of a tool decide; empty if more must be considered."""
     sys.modules.setdefault("functools", _Functools)  # pyright: ignore[reportArgumentType]
     import _sqlite3  # noqa: PLC0415 (most calls read, and need no state)
 
-    place = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    db = _sqlite3.connect(f"file:{place}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
+    quoted_home = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = _sqlite3.connect(f"file:{quoted_home}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
     sql = "SELECT mode, is_started, is_simple, config FROM gate WHERE (host, host_session) = (?, ?)"
     try:
         row = db.execute(sql, (host, session)).fetchone()
@@ -221,7 +215,7 @@ def _mode(host: str, home: str, session: str, config: str) -> str:
 
 
 def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) -> bool:
-    """Leave a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
+    """Write a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 
     at_ms = time.time_ns() // 1_000_000
@@ -237,7 +231,7 @@ def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) 
 
 
 def _hand_over(words: list[str], content: bytes) -> int:
-    """Ask the full hook. It is waited for: one that cannot start must not let the call pass."""
+    """Run the full hook and wait for it: one that cannot start must not let the call pass."""
     try:
         file = posix.memfd_create("payload")
     except (AttributeError, OSError):  # not on macOS

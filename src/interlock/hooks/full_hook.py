@@ -1,4 +1,4 @@
-"""Run a hook: its payload in, its answer out. What goes wrong before a tool call denies it."""
+"""Run a hook: its payload in, its answer out. A failure before a tool call denies the call."""
 
 import os
 import re
@@ -27,7 +27,7 @@ HookEvent = Literal[
 ]
 EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 BLOCKING_EXIT_CODE = 2
-"""The exit code with which every host takes a call for denied."""
+"""The exit code that denies a call in every host."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 
 
@@ -38,7 +38,7 @@ class HookResult(NamedTuple):
 
 
 def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookResult:
-    """The outcome of one hook. Never raises: a crash of a hook would let the tool call pass."""
+    """Run one hook. Never raises: a crash of a hook would let the tool call pass."""
     try:
         payload = _decode_payload(content)
         root = root_of(Path(payload.cwd or os.getcwd()))
@@ -60,7 +60,7 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
 
 
 def _failure_result(event: HookEvent, failure: StoreFailure | SettingsBroken) -> HookResult:
-    """The user typed a mode, or begins: that nothing came of it must be seen."""
+    """The answer to a failure. The user sees it after typing a mode and when a session begins."""
     hint = failure.hint if isinstance(failure, StoreFailure) else "Correct the file."
     name = {"session-start": "SessionStart", "prompt-submit": "UserPromptSubmit"}.get(event, "")
     text = (
@@ -92,12 +92,12 @@ def _dispatch(
             text, to_user = context_messages.begin_session(home, root, host, payload)
             return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, to_user))
         case "prompt-submit":
-            asked = _parse_mode_command(payload.prompt)
-            if asked is None:
+            mode_and_task = _parse_mode_command(payload.prompt)
+            if mode_and_task is None:
                 return HookResult()
             from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
 
-            text = context_messages.change_typed_mode(home, host, payload, *asked)
+            text = context_messages.change_typed_mode(home, host, payload, *mode_and_task)
             return HookResult(0, claude_code_hooks.encode_context("UserPromptSubmit", text))
         case "stop":
             if payload.stop_hook_active:
@@ -119,11 +119,11 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
     call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
-    judged = tool_calls.judge(
+    verdict = tool_calls.judge(
         home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
     )
-    notice = tool_calls.journal(home, judged, call, payload.session_id)
-    return HookResult(0, claude_code_hooks.encode_decision(judged.decision, judged.id, notice))
+    notice = tool_calls.journal(home, verdict, call, payload.session_id)
+    return HookResult(0, claude_code_hooks.encode_decision(verdict.decision, verdict.id, notice))
 
 
 _MODE_COMMAND = re.compile(
@@ -132,6 +132,6 @@ _MODE_COMMAND = re.compile(
 
 
 def _parse_mode_command(prompt: str) -> tuple[str, str | None] | None:
-    """What the user typed, if it is a mode. Only a whole prompt counts, never a part of one."""
-    found = _MODE_COMMAND.fullmatch(prompt)
-    return (found[1], found[2].strip() if found[2] else None) if found else None
+    """The mode and task that the user typed, if any. Only a whole prompt counts, never a part."""
+    match = _MODE_COMMAND.fullmatch(prompt)
+    return (match[1], match[2].strip() if match[2] else None) if match else None

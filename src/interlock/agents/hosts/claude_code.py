@@ -1,4 +1,4 @@
-"""What Claude Code must be told: one table, from which its settings and a plugin are made."""
+"""Interlock's hooks and server for Claude Code, from which its settings and a plugin are made."""
 
 import os
 import shlex
@@ -16,13 +16,13 @@ Scope = Literal["user", "project"]
 JsonPath: TypeAlias = tuple[str | int, ...]
 
 NAME = "interlock"
-"""Of the server and of the plugin; the names of our tools are made of it."""
+"""The name of the server and of the plugin; the names of our tools are made of it."""
 FAST = "interlock/hooks/start_fast.py"
-"""How the path of the file ends that starts the fast hook."""
+"""The end of the path of the file that starts the fast hook."""
 
 
 class Program(msgspec.Struct, frozen=True):
-    """How Interlock is started on this machine."""
+    """The command that starts Interlock on this machine."""
 
     interpreter: str
     """Absolute: clients do not have this shell's PATH."""
@@ -99,8 +99,8 @@ def hook_command(program: Program, hook: Hook) -> str:
 
 
 def hooks(program: Program) -> dict[str, Json]:
-    """What goes under `hooks`: for each event one matcher group of ours."""
-    found: dict[str, Json] = {}
+    """The value of `hooks`: for each event one matcher group of ours."""
+    groups: dict[str, Json] = {}
     for hook in HOOKS:
         command: dict[str, Json] = {
             "type": "command",
@@ -109,8 +109,8 @@ def hooks(program: Program) -> dict[str, Json]:
             **hook.more,
         }
         matcher: dict[str, Json] = {"matcher": hook.matcher} if hook.matcher else {}
-        found[hook.event] = [{**matcher, "hooks": [command]}]
-    return found
+        groups[hook.event] = [{**matcher, "hooks": [command]}]
+    return groups
 
 
 def server(program: Program) -> dict[str, Json]:
@@ -140,10 +140,13 @@ def plugin(program: Program, version: str) -> dict[str, str]:
         "description": "Durable workflows and a gate before every tool call",
         "license": "Apache-2.0",
     }
-    told: dict[str, Json] = {"description": "Interlock's gate and session", **settings(program)}
+    hooks_file: dict[str, Json] = {
+        "description": "Interlock's gate and session",
+        **settings(program),
+    }
     return {
         ".claude-plugin/plugin.json": _format_json(about),
-        "hooks/hooks.json": _format_json(told),
+        "hooks/hooks.json": _format_json(hooks_file),
         ".mcp.json": _format_json(servers(program)),
         **{f"commands/{name}": text for name, text in COMMANDS.items()},
     }
@@ -156,7 +159,7 @@ class InstalledHook(NamedTuple):
     group: JsonPath
     handler: JsonPath
     group_size: int
-    """How many hooks the group has."""
+    """The number of hooks in the group."""
     command: str
     words: tuple[str, ...]
 
@@ -176,7 +179,7 @@ class InstalledHook(NamedTuple):
 
     @property
     def program(self) -> tuple[str, ...]:
-        """What starts Interlock: all before `hook`."""
+        """The words that start Interlock: all before `hook`."""
         if self.fast:
             return (self.words[0], *self.words[7:], "-m", "interlock")
         return self.words[: self.words.index("hook")]
@@ -208,62 +211,64 @@ def _is_fast(words: tuple[str, ...]) -> bool:
     return is_whole and words[1:3] == ("-I", "-S") and words[3].endswith(f"/{FAST}")
 
 
-def installed_hooks(found: Mapping[str, Json]) -> list[InstalledHook]:
+def installed_hooks(content: Mapping[str, Json]) -> list[InstalledHook]:
     """Every hook of ours in the settings, whatever else they hold."""
     ours: list[InstalledHook] = []
-    for event, groups in _dict(found.get("hooks")).items():
+    for event, groups in _dict(content.get("hooks")).items():
         for index, group in enumerate(_list(groups)):
             handlers = _list(_dict(group).get("hooks"))
-            for place, handler in enumerate(handlers):
+            for handler_index, handler in enumerate(handlers):
                 command = _dict(handler).get("command")
                 words = words_of(command) if isinstance(command, str) else None
                 if isinstance(command, str) and words:
                     path = ("hooks", event, index)
-                    inner = (*path, "hooks", place)
+                    inner = (*path, "hooks", handler_index)
                     ours.append(InstalledHook(event, path, inner, len(handlers), command, words))
     return ours
 
 
-def hooks_in(found: Mapping[str, Json]) -> list[JsonPath]:
-    """What to take out of settings: groups where all hooks are ours, else single hooks."""
-    ours = installed_hooks(found)
+def hooks_in(content: Mapping[str, Json]) -> list[JsonPath]:
+    """The parts to remove from settings: groups in which all hooks are ours, else single hooks."""
+    ours = installed_hooks(content)
     groups = Counter(hook.group for hook in ours)
     whole = {hook.group for hook in ours if groups[hook.group] == hook.group_size}
     return list(dict.fromkeys(x.group if x.group in whole else x.handler for x in ours))
 
 
-def servers_in(found: Mapping[str, Json]) -> list[JsonPath]:
-    """What to take out of a file of servers."""
-    entry = _dict(_dict(found.get("mcpServers")).get(NAME))
+def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
+    """The parts to remove from a file of servers."""
+    entry = _dict(_dict(content.get("mcpServers")).get(NAME))
     is_ours = _list(entry.get("args"))[-3:] == ["-m", "interlock", "mcp"]
     is_ours = is_ours and "INTERLOCK_HOME" in _dict(entry.get("env"))
     return [("mcpServers", NAME)] if is_ours else []
 
 
-def has_hooks(found: Mapping[str, Json], program: Program) -> bool:
+def has_hooks(content: Mapping[str, Json], program: Program) -> bool:
     """Whether exactly our hooks are there, as they should be."""
-    there = _dict(found.get("hooks"))
-    wanted = hooks(program)
-    return len(installed_hooks(found)) == len(wanted) and all(
-        group in _list(there.get(event)) for event, made in wanted.items() for group in _list(made)
+    present = _dict(content.get("hooks"))
+    expected = hooks(program)
+    return len(installed_hooks(content)) == len(expected) and all(
+        group in _list(present.get(event))
+        for event, groups in expected.items()
+        for group in _list(groups)
     )
 
 
-def has_server(found: Mapping[str, Json], program: Program) -> bool:
-    return server_in(found) == server(program)
+def has_server(content: Mapping[str, Json], program: Program) -> bool:
+    return server_in(content) == server(program)
 
 
-def server_in(found: Mapping[str, Json], root: Path | None = None) -> dict[str, Json] | None:
+def server_in(content: Mapping[str, Json], root: Path | None = None) -> dict[str, Json] | None:
     """The entry under our name, whoever wrote it; in the user's file also that of one project."""
-    held = [_dict(found.get("mcpServers"))]
+    held = [_dict(content.get("mcpServers"))]
     if root is not None:
-        own = _dict(_dict(found.get("projects")).get(str(root)))
+        own = _dict(_dict(content.get("projects")).get(str(root)))
         held.insert(0, _dict(own.get("mcpServers")))
     return next((_dict(servers[NAME]) for servers in held if NAME in servers), None)
 
 
 def start_of(entry: Mapping[str, Json]) -> tuple[list[str], dict[str, str]] | None:
-    """How a server is started: its command line and its variables; None where it is not."""
+    """The command line of a server and its variables; None if it has no command."""
     words = [entry.get("command"), *_list(entry.get("args"))]
     if not all(isinstance(word, str) for word in words):
         return None
@@ -271,11 +276,11 @@ def start_of(entry: Mapping[str, Json]) -> tuple[list[str], dict[str, str]] | No
     return [str(word) for word in words], {name: str(value) for name, value in variables.items()}
 
 
-def weakness(found: Mapping[str, Json], hook: InstalledHook) -> str:
-    """Why a hook that is there would still let something pass; nothing if it would not."""
-    _, event, index, _, place = hook.handler
-    group = _dict(_list(_dict(found.get("hooks")).get(str(event)))[int(index)])
-    handler = _dict(_list(group.get("hooks"))[int(place)])
+def weakness(content: Mapping[str, Json], hook: InstalledHook) -> str:
+    """The reason why an installed hook would still let something pass; empty if it would not."""
+    _, event, index, _, handler_index = hook.handler
+    group = _dict(_list(_dict(content.get("hooks")).get(str(event)))[int(index)])
+    handler = _dict(_list(group.get("hooks"))[int(handler_index)])
     if group.get("matcher", "*") not in ("", "*"):
         return f"is only for `{group.get('matcher')}`"
     if handler.get("onFailure") != "block":

@@ -1,4 +1,4 @@
-"""How Claude Code speaks to hooks, and how it is answered."""
+"""The payload that Claude Code sends to hooks, and the answers that it takes."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from interlock.core.gate.decide import ADVISORY, GateDecision
 
 
 class HookPayload(msgspec.Struct, frozen=True):
-    """What every hook is sent, as far as it is read. Fields beyond these may come and go."""
+    """The payload of every hook, as far as it is read. Fields beyond these may come and go."""
 
     session_id: str = ""
     cwd: str = ""
@@ -43,7 +43,7 @@ def encode_context(event: str, text: str, to_user: str = "") -> bytes:
 
 
 def encode_stop_block(reason: str) -> bytes:
-    """Do not stop yet."""
+    """The answer that keeps the agent from stopping."""
     return msgspec.json.encode({"decision": "block", "reason": reason})
 
 

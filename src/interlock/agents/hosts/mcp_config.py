@@ -1,4 +1,4 @@
-"""How each agent client is told of the server: the lines that a person would put in by hand."""
+"""The configuration of the server for each agent client, to be put in by hand."""
 
 import shlex
 import sys
@@ -21,7 +21,7 @@ def command(toolsets: str | None = None) -> list[str]:
 
 
 def config(host: Host, server: list[str]) -> str:
-    """What to do for `host` so that it starts `server`, as lines to run or to paste."""
+    """The lines to run or to paste so that `host` starts `server`."""
     program, *arguments = server
     stdio = {"type": "stdio", "command": program, "args": arguments}
     match host:
@@ -94,7 +94,7 @@ def http_config(host: Host, url: str, secret: Path) -> str:
             where = f"# Put into ~/.cursor/mcp.json{_UNTRIED}:\n"
             return f"{export}{where}" + _json({"mcpServers": {"interlock": entry}})
         case "copilot":
-            asked = {
+            secret_input = {
                 "type": "promptString",
                 "id": "interlock",
                 "description": f"The content of {secret}",
@@ -103,7 +103,7 @@ def http_config(host: Host, url: str, secret: Path) -> str:
             entry = _remote_entry(address, "${input:interlock}", type="http")
             where = "# Put into .vscode/mcp.json; it asks for the content of"
             return f"{where}\n# {secret}{_UNTRIED}:\n" + _json(
-                {"inputs": [asked], "servers": {"interlock": entry}}
+                {"inputs": [secret_input], "servers": {"interlock": entry}}
             )
 
 

@@ -1,8 +1,8 @@
-"""Whose session a call belongs to. One order, for every surface.
+"""Find the session that a call belongs to, in the same order for every surface.
 
 The session that the call names; that of its token; that of its conversation, or the one that the
-environment names; that of the client whose process led to ours; the only one that goes on in the
-worktree. What is named and not there is refused, and never replaced by something else.
+environment names; that of the client whose process led to ours; the only open one in the
+worktree. A session that is named and does not exist is refused, never replaced by another.
 """
 
 import os
@@ -31,17 +31,17 @@ from interlock.workspace.projects import project
 
 SESSION_VARIABLE = "INTERLOCK_SESSION"
 HOST_VARIABLES = {"CLAUDE_CODE_SESSION_ID": ("claude-code", "claude")}
-"""Where clients (host, and its program) tell what they start of the conversation. It may be an
-older one: a server is not started anew when the conversation is cleared. So the process of the
-client is asked first."""
+"""Variables in which clients (host, program) name the conversation to processes that they start. It
+may be an older one: a server is not restarted when the conversation is cleared. So the process of
+the client is looked up first."""
 NO_SESSION = NoSuchSession("", ())
-"""Nothing was named, and nothing goes on here."""
-RECENT_RUNS_MAX = 200  # runs among which those of a directory are looked for
+"""No session was named, and none is open here."""
+RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
 LISTED_SESSIONS_MAX = 5
 
 
 class CallerClues(msgspec.Struct, frozen=True):
-    """All that a call says about who makes it."""
+    """Everything in a call that identifies its session."""
 
     workspace: Path
     session: str | None = None
@@ -59,20 +59,20 @@ def resolve_caller(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     if caller.token:
         return _session_of_token(app, caller.token)
     if caller.conversation:
-        # One that no session has is nobody's. What the user types there must not change another's.
+        # Without a session of its own, it must not change the session of another conversation.
         return _session_of_conversation(app, caller.conversation) or NO_SESSION
-    if named := app.environment.get(SESSION_VARIABLE):
-        found = find_session(app.reader, named)
-        is_missing = isinstance(found, NoSuchSession)
-        return msgspec.structs.replace(found, variable=SESSION_VARIABLE) if is_missing else found
+    if id_or_prefix := app.environment.get(SESSION_VARIABLE):
+        result = find_session(app.reader, id_or_prefix)
+        is_missing = isinstance(result, NoSuchSession)
+        return msgspec.structs.replace(result, variable=SESSION_VARIABLE) if is_missing else result
     return _session_of_client(app, caller.workspace) or _session_in_worktree(app, caller.workspace)
 
 
 def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
-    """The caller's; where there is none, the only one with an open run in the directory."""
-    found = resolve_caller(app, caller)
-    if found != NO_SESSION:
-        return found
+    """The caller's session; without one, the only session with an open run in the directory."""
+    result = resolve_caller(app, caller)
+    if result != NO_SESSION:
+        return result
     rows = app.reader.newest_runs(limit=RECENT_RUNS_MAX)
     here = [row for row in rows if row.workspace == str(caller.workspace)]
     still_open = [row for row in here if row.status in ("open", "waiting")]
@@ -81,30 +81,30 @@ def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
 
 
 def ancestor_conversation(app: App) -> Conversation | None:
-    """The conversation of the client that started this process, at once or in the end.
+    """The conversation of the client that started this process, directly or not.
 
-    A client that another one started, and of which no hook told, works for that other one.
+    A client that another one started, and that no hook reported, works for that other one.
     """
     for process in processes.ancestors(app.process):
         if client := clients.recall(app.home, process):
             return Conversation(client.host, client.conversation)
-    return next((said for said, _ in _environment_conversations(app)), None)
+    return next((conversation for conversation, _ in _environment_conversations(app)), None)
 
 
 def own_conversation(app: App) -> Conversation | None:
-    """The conversation of the client that started this process itself.
+    """The conversation of the client that started this process directly.
 
-    Only that one is moved from session to session: what works for another must not move it.
+    Only that one moves from session to session: a client that works for another must not move it.
     """
-    client = client_among(processes.ancestors(app.process))
-    if client and (held := clients.recall(app.home, client)):
-        return Conversation(held.host, held.conversation)
-    is_own = (
-        said
-        for said, program in _environment_conversations(app)
-        if not client or client.name == program
+    process = client_among(processes.ancestors(app.process))
+    if process and (client := clients.recall(app.home, process)):
+        return Conversation(client.host, client.conversation)
+    own_conversations = (
+        conversation
+        for conversation, program in _environment_conversations(app)
+        if not process or process.name == program
     )
-    return next(is_own, None)
+    return next(own_conversations, None)
 
 
 def _environment_conversations(app: App) -> Iterator[tuple[Conversation, str]]:
@@ -123,14 +123,14 @@ def remember_client(app: App, conversation: Conversation) -> None:
             app.home, client, conversation.host, conversation.id, now_ms=app.clock.now_ms()
         )
     except OSError:
-        return  # then it is found less easily, and nothing else is lost
+        return  # the session is only found less easily then
 
 
 def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
-    named = tokens.read_token(token, app.keyring.keys())
-    if isinstance(named, TokenFault):
-        return BadToken(named)
-    located = app.reader.locate(named.node)
+    content = tokens.read_token(token, app.keyring.keys())
+    if isinstance(content, TokenFault):
+        return BadToken(content)
+    located = app.reader.locate(content.node)
     return located.stream.session if located else NodeGone()
 
 
@@ -153,7 +153,7 @@ def _session_of_client(app: App, workspace: Path) -> SessionId | None:
 def _is_work_in(workspace: Path, other: Path) -> bool:
     """Whether work in `workspace` is work in the worktree of `other`."""
     if str(workspace) == _current_directory():
-        return True  # that says nothing: some clients start their servers anywhere
+        return True  # it tells nothing: some clients start their servers anywhere
     return workspace.is_relative_to(other) or _project_root(workspace) == _project_root(other)
 
 
@@ -165,24 +165,35 @@ def _current_directory() -> str:
 
 
 def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
-    found: dict[SessionId, Attended] = {}
+    attended_heads: dict[SessionId, Attended] = {}
     for session in app.reader.attended_sessions_in(str(_project_root(workspace))):
         stream = app.reader.stream(session)
         if stream and stream.head and stream.head.attended:
-            found[session] = stream.head.attended
-    active = {name: at for name, at in found.items() if at.status == "active"} or found
+            attended_heads[session] = stream.head.attended
+    active = {
+        session: attended
+        for session, attended in attended_heads.items()
+        if attended.status == "active"
+    } or attended_heads
     if len(active) > 1:
         running = {
             (client.host, client.conversation) for client in clients.running_clients(app.home)
         }
-        going_on = {s: at for s, at in active.items() if _may_be_in_use(app, s, at, running)}
-        active = going_on or active
+        in_use = {
+            session: attended
+            for session, attended in active.items()
+            if _may_be_in_use(app, session, attended, running)
+        }
+        active = in_use or active
     return _only_session(
         [
             OpenSession(
-                session, at.mode, at.task, hosts=tuple(dict.fromkeys(host for host, _ in at.hosts))
+                session,
+                attended.mode,
+                attended.task,
+                hosts=tuple(dict.fromkeys(host for host, _ in attended.hosts)),
             )
-            for session, at in active.items()
+            for session, attended in active.items()
         ]
     )
 
@@ -190,7 +201,7 @@ def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession
 def _may_be_in_use(
     app: App, session: SessionId, attended: Attended, running: set[tuple[str, str]]
 ) -> bool:
-    """Whether a client still works in a session, or nobody knows of any that ever did."""
+    """Whether a client still works in a session, or no client is known to have worked in it."""
     if not attended.hosts:
         return True
     return any(
@@ -199,11 +210,13 @@ def _may_be_in_use(
     )
 
 
-def _only_session(found: list[OpenSession]) -> SessionId | NoSuchSession | SeveralSessions:
-    if not found:
+def _only_session(sessions: list[OpenSession]) -> SessionId | NoSuchSession | SeveralSessions:
+    if not sessions:
         return NO_SESSION
     return (
-        found[0].session if len(found) == 1 else SeveralSessions(tuple(found[:LISTED_SESSIONS_MAX]))
+        sessions[0].session
+        if len(sessions) == 1
+        else SeveralSessions(tuple(sessions[:LISTED_SESSIONS_MAX]))
     )
 
 

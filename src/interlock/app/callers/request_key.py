@@ -1,4 +1,4 @@
-"""The key of a call without a token, by which the same call is recognised when it comes again."""
+"""The key of a call without a token, by which a repetition of the call is recognised."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ UNNAMED_VALID_MS = 60_000  # an identical call within a minute is taken for a re
 
 
 class RequestKey(msgspec.Struct, frozen=True):
-    """A call as it can be recognised."""
+    """The identity of a call, by which its repetition is recognised."""
 
     key: BlobRef
     arguments: BlobRef
@@ -20,5 +20,9 @@ class RequestKey(msgspec.Struct, frozen=True):
 
 def request_key(tool: str, caller: str, arguments: Json, request_id: str | None) -> RequestKey:
     digest = canonical.blob_ref(canonical.encode(arguments))
-    named: Json = [tool, "named", request_id] if request_id else [tool, "unnamed", caller, digest]
-    return RequestKey(canonical.blob_ref(canonical.encode(named)), digest, caller, bool(request_id))
+    identity: Json = (
+        [tool, "named", request_id] if request_id else [tool, "unnamed", caller, digest]
+    )
+    return RequestKey(
+        canonical.blob_ref(canonical.encode(identity)), digest, caller, bool(request_id)
+    )

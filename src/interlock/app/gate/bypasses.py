@@ -1,4 +1,4 @@
-"""Bypasses: open a rule of the gate for a reason, see what is open, close it again."""
+"""Bypasses: open a rule of the gate for a reason, list the open ones, close one again."""
 
 import hashlib
 from pathlib import Path
@@ -37,26 +37,26 @@ def add(
 
     Raises:
         SettingsBroken: our own list cannot be used.
-        StoreFailure: it cannot be kept.
+        StoreFailure: it cannot be stored.
     """
     if rule not in OPENABLE:
         return RuleNotOpenable(rule)
     reason = " ".join(reason.split())
     if not reason:
         return ReasonMissing()
-    where = str(root) if root else ""
-    name = hashlib.sha256(f"{rule}\0{where}\0{at_ms}".encode()).hexdigest()[:8]
+    project = str(root) if root else ""
+    digest = hashlib.sha256(f"{rule}\0{project}\0{at_ms}".encode()).hexdigest()[:8]
     until_ms = None if days is None else at_ms + days * DAY_MS
-    made = Bypass(f"byp_{name}", rule, reason, at_ms, where, until_ms)
+    bypass = Bypass(f"byp_{digest}", rule, reason, at_ms, project, until_ms)
     with lock_grants(home):
-        # What is over is of no use to anybody: the gate's journal says where it was used.
-        still = (known for known in grants.load_bypasses(home) if not is_expired(known, at_ms))
-        grants.save_bypasses(home, (*still, made))
-    return made
+        # Nobody needs the expired ones: the gate's journal says where they were used.
+        active = (old for old in grants.load_bypasses(home) if not is_expired(old, at_ms))
+        grants.save_bypasses(home, (*active, bypass))
+    return bypass
 
 
 def all_bypasses(home: Path) -> tuple[Bypass, ...]:
-    """Oldest first, also those that are over.
+    """Every bypass, oldest first, the expired ones too.
 
     Raises:
         SettingsBroken: our own list cannot be used.
@@ -69,13 +69,13 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
 
     Raises:
         SettingsBroken: our own list cannot be used.
-        StoreFailure: it cannot be kept.
+        StoreFailure: it cannot be stored.
     """
     with lock_grants(home):
-        known = grants.load_bypasses(home)
-        for bypass in known:
+        bypasses = grants.load_bypasses(home)
+        for bypass in bypasses:
             if bypass.id == bypass_id:
-                grants.save_bypasses(home, tuple(one for one in known if one != bypass))
+                grants.save_bypasses(home, tuple(other for other in bypasses if other != bypass))
                 return bypass
     return NoSuchBypass(bypass_id)
 
@@ -85,7 +85,7 @@ def is_expired(bypass: Bypass, at_ms: int) -> bool:
 
 
 def explain(refusal: BypassRefusal) -> tuple[str, str]:
-    """What is true, and what to do next."""
+    """The message for a refusal, and the hint."""
     match refusal:
         case RuleNotOpenable():
             return (

@@ -17,14 +17,14 @@ class OptedInProject(msgspec.Struct, frozen=True):
 
 
 def opt_in(directory: Path, profile: str) -> OptedInProject:
-    """The project at `directory`, opted in. What it asked for before stays.
+    """Opt in the project at `directory`. A config that is there already stays as it is.
 
     Raises:
         SettingsBroken: there is a config that cannot be used.
     """
     chosen: Profile = PROFILES[PROFILES.index(profile)]  # pyright: ignore[reportArgumentType]
-    made = project.opt_in(directory, chosen)
+    new_config = project.opt_in(directory, chosen)
     project.exclude_from_git(directory, f"{logbooks.DIRECTORY}/")
-    if made is not None:
+    if new_config is not None:
         return OptedInProject(directory, chosen, is_new=True)
     return OptedInProject(directory, project.policy_in(directory).profile, is_new=False)

@@ -1,4 +1,4 @@
-"""What holds in a project now, and what its users should know about that."""
+"""The policy in force in a project now, and remarks about it for the project's users."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import grants, spool
 from interlock.workspace.projects import project, settings
 
-NOTICE_AGE_MAX_MS = 86_400_000  # notices are told for a day
+NOTICE_AGE_MAX_MS = 86_400_000  # notices are shown for a day
 NOTICES_MAX = 3
 
 
@@ -23,94 +23,96 @@ class EffectivePolicy(msgspec.Struct, frozen=True):
     ignored_settings: tuple[str, ...] = ()
     """The settings of the project that do not count, because nobody has trusted them."""
     policy_if_trusted: Policy | None = None
-    """What would hold if they did; None where none is ignored."""
+    """The policy if the user trusted them; None if none is ignored."""
     faults: tuple[str, ...] = ()
-    """What is wrong with the user's own files. Nothing that they open counts then."""
+    """Faults in the user's own files. Nothing that they open counts then."""
     stamp: str = ""
-    """What the project's config was known by."""
+    """The stamp of the project's config, as in `ProjectPolicy`."""
 
 
 def load_effective_policy(home: Path, root: Path, *, at_ms: int) -> EffectivePolicy:
-    """What holds in the project at `root`.
+    """Return the policy in force in the project at `root`.
 
     Raises:
         SettingsBroken: the project's config cannot be used.
     """
-    asked = project.policy_in(root)
+    project_policy = project.policy_in(root)
     faults: list[str] = []
     try:
-        chosen = settings.user_policy_in(home / "config.toml")
+        user_policy = settings.user_policy_in(home / "config.toml")
         bypasses = _active_bypasses(home, root, at_ms)
     except SettingsBroken as broken:
-        chosen, bypasses = UserPolicy(), ()
+        user_policy, bypasses = UserPolicy(), ()
         faults.append(str(broken))
     is_trusted = True
-    if trust.loosening_settings(asked):
+    if trust.loosening_settings(project_policy):
         try:
-            is_trusted = is_policy_trusted(home, root, asked)
+            is_trusted = is_policy_trusted(home, root, project_policy)
         except SettingsBroken as broken:
             is_trusted = False
             faults.append(str(broken))
-    found = trust.effective_policy(asked, chosen, bypasses, is_trusted=is_trusted)
-    other = trust.effective_policy(asked, chosen, bypasses, is_trusted=True).policy
+    merged = trust.effective_policy(project_policy, user_policy, bypasses, is_trusted=is_trusted)
+    if_trusted = trust.effective_policy(
+        project_policy, user_policy, bypasses, is_trusted=True
+    ).policy
     return EffectivePolicy(
-        found.policy,
-        chosen.notice_limit,
-        found.ignored_settings,
-        policy_if_trusted=other if found.ignored_settings else None,
+        merged.policy,
+        user_policy.notice_limit,
+        merged.ignored_settings,
+        policy_if_trusted=if_trusted if merged.ignored_settings else None,
         faults=tuple(faults),
-        stamp=asked.stamp,
+        stamp=project_policy.stamp,
     )
 
 
 def is_policy_trusted(home: Path, root: Path, project_policy: ProjectPolicy) -> bool:
-    """Whether the user has trusted this very content in this very place.
+    """Whether the user has trusted this very content in this very directory.
 
     Raises:
-        SettingsBroken: what the user has trusted cannot be read.
+        SettingsBroken: the list of trusted checkouts cannot be read.
     """
-    wanted = (str(root), project_policy.digest)
-    return any(
-        (known.root, known.digest) == wanted for known in grants.load_trusted_checkouts(home)
-    )
+    checkouts = grants.load_trusted_checkouts(home)
+    content = (str(root), project_policy.digest)
+    return any((checkout.root, checkout.digest) == content for checkout in checkouts)
 
 
 def policy_remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
     """Sentences for the users of the project, and for its agents to pass on."""
     try:
-        found = load_effective_policy(home, root, at_ms=at_ms)
+        effective = load_effective_policy(home, root, at_ms=at_ms)
     except SettingsBroken as broken:
         return (f"{broken}. Only reading is allowed until the user has corrected it.",)
-    closed = "Until the user has corrected it, nothing counts that the user has opened."
-    said = [f"{fault}. {closed}" for fault in found.faults]
-    if found.ignored_settings:
-        count = len(found.ignored_settings)
-        what = "1 setting" if count == 1 else f"{count} settings"
-        said.append(
-            f"{what} of .interlock/config.toml {'is' if count == 1 else 'are'} not trusted and"
-            f" {'does' if count == 1 else 'do'} not count ({', '.join(found.ignored_settings)}):"
+    effect = "Until the user has corrected it, nothing counts that the user has opened."
+    remarks = [f"{fault}. {effect}" for fault in effective.faults]
+    if effective.ignored_settings:
+        count = len(effective.ignored_settings)
+        subject = "1 setting" if count == 1 else f"{count} settings"
+        names = ", ".join(effective.ignored_settings)
+        remarks.append(
+            f"{subject} of .interlock/config.toml {'is' if count == 1 else 'are'} not trusted and"
+            f" {'does' if count == 1 else 'do'} not count ({names}):"
             " `interlock trust` is for the user to run."
         )
-    return (*said, *_recent_notices(home, root, at_ms))
+    return (*remarks, *_recent_notices(home, root, at_ms))
 
 
 def _active_bypasses(home: Path, root: Path, at_ms: int) -> tuple[Bypass, ...]:
-    every = grants.load_bypasses(home)
-    return tuple(bypass for bypass in every if bypass.is_active_in(str(root), at_ms=at_ms))
+    bypasses = grants.load_bypasses(home)
+    return tuple(bypass for bypass in bypasses if bypass.is_active_in(str(root), at_ms=at_ms))
 
 
 def _recent_notices(home: Path, root: Path, at_ms: int) -> list[str]:
     try:
-        newest = spool.tail(home)
+        newest_lines = spool.tail(home)
     except OSError:
         return []
-    lines = [
+    notices = [
         line
-        for line in newest
+        for line in newest_lines
         if line.notice and line.root == str(root) and line.at_ms > at_ms - NOTICE_AGE_MAX_MS
     ]
     return [
         f"An agent was denied the same again and again ({line.tool}, {line.rule}):"
         f" `interlock gate explain {line.id}`."
-        for line in lines[-NOTICES_MAX:]
+        for line in notices[-NOTICES_MAX:]
     ]

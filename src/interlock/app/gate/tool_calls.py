@@ -1,4 +1,4 @@
-"""Ask the gate: whether a tool call may happen, with everything around the decision."""
+"""Ask the gate whether a tool call may happen, journal the answer, and override the gate."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ class GateVerdict(msgspec.Struct, frozen=True):
 
 
 class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
-    """Who has switched the gate off everywhere, and until when."""
+    """The gate is switched off everywhere: by whom, and until when."""
 
     who: str
     until_ms: int
@@ -41,29 +41,29 @@ class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
 def judge(
     home: Path, root: Path, call: ToolCall, host_session: str, *, call_id: str
 ) -> GateVerdict:
-    """The decision for a call in the project at `root`. Never raises for what is broken."""
+    """The verdict on a call in the project at `root`. Never raises because a file is broken."""
     state = gate_rows.read_state(home, call.host, host_session)
     try:
-        found = policy.load_effective_policy(home, root, at_ms=_now_ms())
+        effective = policy.load_effective_policy(home, root, at_ms=_now_ms())
     except SettingsBroken as broken:
-        found, state = EffectivePolicy(Policy()), UnknownState(str(broken))
+        effective, state = EffectivePolicy(Policy()), UnknownState(str(broken))
     if active_override(home):
         state = GateRow("", "disabled", is_started=True)
-    decision = decide(state, found.policy, call, home=str(home))
-    if found.policy_if_trusted and decision.answer != "allow":
-        other = decide(state, found.policy_if_trusted, call, home=str(home))
-        if other.answer == "allow":
+    decision = decide(state, effective.policy, call, home=str(home))
+    if effective.policy_if_trusted and decision.answer != "allow":
+        if_trusted = decide(state, effective.policy_if_trusted, call, home=str(home))
+        if if_trusted.answer == "allow":
             hint = "The project's config would allow it if the user ran `interlock trust`."
             remedy = f"{decision.remedy} {hint}"
             decision = msgspec.structs.replace(decision, remedy=remedy)
-    name = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
-    return GateVerdict(f"gate_{name}", decision, state, found, root)
+    digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
+    return GateVerdict(f"gate_{digest}", decision, state, effective, root)
 
 
 def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str) -> str:
-    """Keep what was not simply allowed. That it cannot be kept changes nothing.
+    """Journal a call that was not simply allowed. Failing to write it changes nothing.
 
-    Gives the notice that it raises, if it does.
+    Returns the notice that it raises, or nothing.
     """
     decision, state = verdict.decision, verdict.state
     if decision.answer == "allow" and not decision.opened:
@@ -85,8 +85,8 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
         opened=decision.opened,
     )
     try:
-        if said := _due_notice(home, verdict.effective_policy.notice_limit, line):
-            line = msgspec.structs.replace(line, notice=said, root=str(verdict.root))
+        if notice_text := _due_notice(home, verdict.effective_policy.notice_limit, line):
+            line = msgspec.structs.replace(line, notice=notice_text, root=str(verdict.root))
         spool.append_line(home, line)
     except OSError:
         return ""
@@ -94,20 +94,21 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
 
 
 def _due_notice(home: Path, limit: notice.NoticeLimit, line: JournalLine) -> str:
-    """Two hooks at the same moment may both raise one; nobody waits for that to be prevented."""
+    """The notice that the line raises. Two hooks at the same moment may both raise one."""
     if line.answer != "deny":
         return ""
 
-    def what(one: JournalLine) -> tuple[str, ...]:
-        return one.event, one.answer, one.host, one.host_session, one.rule, one.tool
+    def key(line: JournalLine) -> tuple[str, ...]:
+        return line.event, line.answer, line.host, line.host_session, line.rule, line.tool
 
-    equal = [known for known in spool.tail(home) if what(known) == what(line)]
-    noticed = [known.at_ms for known in equal if known.notice]
-    return notice.due_notice([x.at_ms for x in equal], noticed, limit, now_ms=line.at_ms)
+    equal = [earlier for earlier in spool.tail(home) if key(earlier) == key(line)]
+    denied_ms = [earlier.at_ms for earlier in equal]
+    noticed_ms = [earlier.at_ms for earlier in equal if earlier.notice]
+    return notice.due_notice(denied_ms, noticed_ms, limit, now_ms=line.at_ms)
 
 
 def journal_lines(home: Path) -> list[JournalLine]:
-    """What hooks have left, oldest first."""
+    """The lines that hooks have journaled, oldest first."""
     return list(spool.lines(home))
 
 
@@ -115,12 +116,12 @@ def start_override(home: Path) -> None:
     """Switch the gate off for an hour, whatever state the store is in.
 
     Raises:
-        StoreFailure: not even that can be written.
+        StoreFailure: the override cannot be written.
     """
-    glass = GateOverride(os.environ.get("USER", "unknown"), _now_ms() + OVERRIDE_MS)
+    override = GateOverride(os.environ.get("USER", "unknown"), _now_ms() + OVERRIDE_MS)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / OVERRIDE_FILE).write_bytes(msgspec.json.encode(glass))
+        (home / OVERRIDE_FILE).write_bytes(msgspec.json.encode(override))
     except OSError as error:
         raise StoreUnusable(
             f"The gate is still on: `{home / OVERRIDE_FILE}` cannot be written ({error.strerror})",
@@ -131,16 +132,16 @@ def start_override(home: Path) -> None:
 
 
 def active_override(home: Path) -> GateOverride | None:
-    """The glass, as long as it is broken."""
+    """The override, as long as it lasts."""
     try:
-        glass = msgspec.json.decode((home / OVERRIDE_FILE).read_bytes(), type=GateOverride)
+        override = msgspec.json.decode((home / OVERRIDE_FILE).read_bytes(), type=GateOverride)
     except (OSError, msgspec.MsgspecError):
         return None
-    return glass if _now_ms() < glass.until_ms else None
+    return override if _now_ms() < override.until_ms else None
 
 
 def journal_event(home: Path, host: str, event: str, host_session: str, tool: str) -> None:
-    """Leave a line about something that has happened."""
+    """Journal an event, if that can be written."""
     at_ms = _now_ms()
     line = JournalLine(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
     try:

@@ -1,4 +1,4 @@
-"""Trust what a project's config loosens, or take that back."""
+"""Trust the settings of a project's config that loosen the gate, or revoke that."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,14 +33,16 @@ class TrustStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def trust_status(home: Path, root: Path) -> TrustStatus:
-    """What the project's config loosens, and whether that counts.
+    """The settings of the project's config that loosen the gate, and whether they count.
 
     Raises:
-        SettingsBroken: the config cannot be used, or our own notes about trust.
+        SettingsBroken: the config cannot be used, or our own list of trusted checkouts.
     """
-    asked = project.policy_in(root)
+    project_policy = project.policy_in(root)
     return TrustStatus(
-        str(root), is_policy_trusted(home, root, asked), _loosening_settings(asked, root)
+        str(root),
+        is_policy_trusted(home, root, project_policy),
+        _loosening_settings(project_policy, root),
     )
 
 
@@ -48,37 +50,39 @@ def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
     """Let the config of this checkout count, as it is now.
 
     Raises:
-        SettingsBroken: the config cannot be used, or our own notes about trust.
-        StoreFailure: it cannot be kept.
+        SettingsBroken: the config cannot be used, or our own list of trusted checkouts.
+        StoreFailure: it cannot be stored.
     """
-    asked = project.policy_in(root)
+    project_policy = project.policy_in(root)
     with lock_grants(home):
         others = tuple(
-            known for known in grants.load_trusted_checkouts(home) if known.root != str(root)
+            other for other in grants.load_trusted_checkouts(home) if other.root != str(root)
         )
         grants.save_trusted_checkouts(
-            home, (*others, TrustedCheckout(str(root), asked.digest, at_ms))
+            home, (*others, TrustedCheckout(str(root), project_policy.digest, at_ms))
         )
-    return TrustStatus(str(root), is_trusted=True, loosens=_loosening_settings(asked, root))
+    return TrustStatus(
+        str(root), is_trusted=True, loosens=_loosening_settings(project_policy, root)
+    )
 
 
 def revoke(home: Path, root: Path) -> bool:
-    """Trust the checkout no longer; False where it was not trusted.
+    """Stop trusting the checkout; False if it was not trusted.
 
     Raises:
-        SettingsBroken: our own notes about trust cannot be used.
-        StoreFailure: it cannot be kept.
+        SettingsBroken: our own list of trusted checkouts cannot be used.
+        StoreFailure: it cannot be stored.
     """
     with lock_grants(home):
-        known = grants.load_trusted_checkouts(home)
-        others = tuple(one for one in known if one.root != str(root))
+        checkouts = grants.load_trusted_checkouts(home)
+        others = tuple(other for other in checkouts if other.root != str(root))
         grants.save_trusted_checkouts(home, others)
-    return others != known
+    return others != checkouts
 
 
 @contextmanager
 def lock_grants(home: Path) -> Generator[None]:
-    """Change what the user has opened: one command at a time.
+    """Hold the lock under which trust and bypasses change: one command at a time.
 
     Raises:
         StoreFailure: the data home cannot be written, or another command holds it.
@@ -92,9 +96,9 @@ def lock_grants(home: Path) -> Generator[None]:
         finally:
             lock.close()
     except (OSError, FileChangedMeanwhile) as error:
-        why = error.strerror if isinstance(error, OSError) else "somebody else writes there"
+        reason = error.strerror if isinstance(error, OSError) else "somebody else writes there"
         raise StoreUnusable(
-            f"`{home}` cannot be written: {why}",
+            f"`{home}` cannot be written: {reason}",
             "Check the disk and that the directory belongs to you.",
         ) from error
 

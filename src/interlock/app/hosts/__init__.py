@@ -1,3 +1,3 @@
-"""Hosts: install Interlock in an agent client, take it out, prove that it works. What a client is
-like is said in `agents.hosts`.
+"""Hosts: install Interlock in an agent client, remove it, prove that it works. The clients
+themselves are described in `agents.hosts`.
 """

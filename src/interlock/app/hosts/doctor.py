@@ -1,4 +1,4 @@
-"""Look whether what was installed for Claude Code works, and prove it by a call that must fail."""
+"""Check that the installation in Claude Code works, and prove it by a call that must fail."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,16 +26,16 @@ SERVER_SECONDS = 20
 DAY_MS = 86_400_000
 RUNS_MAX = 200
 PROBE_SESSION_PREFIX = "interlock-doctor-"
-"""What the sessions begin with in whose name we ask."""
+"""The beginning of the names of the sessions of our own test calls."""
 _INSTALL = f"Run `interlock install {HOST}`."
 
 
 class Check(msgspec.Struct, frozen=True):
     name: str
     what: str
-    """What is true."""
+    """The fact that was found."""
     hint: str = ""
-    """What to do about it; nothing where all is well."""
+    """The next step; empty if all is well."""
 
     @property
     def is_ok(self) -> bool:
@@ -44,34 +44,34 @@ class Check(msgspec.Struct, frozen=True):
 
 class _Settings(NamedTuple):
     path: Path
-    found: dict[str, Json]
+    content: dict[str, Json]
 
 
 def examine(
     home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
 ) -> list[Check]:
-    """Every check for the project around `directory`, and for the user. Mends nothing."""
+    """Every check for the project around `directory`, and for the user. Repairs nothing."""
     root = root_of(directory)
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
     checks = [_project(root, around), *_check_policy(home, root, now_ms)]
     files: list[_Settings] = []
     for path in _settings_files(around):
-        found = _read(path)
-        if isinstance(found, Check):
-            checks.append(found)
-        elif found is not None:
-            files.append(_Settings(path, found))
-            checks.append(_switches(path, found))
-    hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.found)]
+        settings = _read(path)
+        if isinstance(settings, Check):
+            checks.append(settings)
+        elif settings is not None:
+            files.append(_Settings(path, settings))
+            checks.append(_switches(path, settings))
+    hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.content)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
     checks += _check_fast_hook([hook for _, hook in hooks], around, environment)
     checks.append(_server(around, environment))
-    glass = _check_override(home, now_ms)
-    checks.append(glass)
+    override = _check_override(home, now_ms)
+    checks.append(override)
     if root is not None:
-        checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not glass.is_ok)
+        checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not override.is_ok)
         checks.append(_check_hooks_heard(home, root, environment, now_ms))
     return checks
 
@@ -89,19 +89,18 @@ def _project(root: Path | None, around: Path) -> Check:
 
 
 def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
-    """What is set and does not count."""
+    """Checks for the settings that do not count."""
     try:
-        found = policy.load_effective_policy(home, root, at_ms=now_ms) if root else None
+        effective = policy.load_effective_policy(home, root, at_ms=now_ms) if root else None
     except SettingsBroken:
-        return []  # told already
-    if found is None:
+        return []  # reported already
+    if effective is None:
         return []
-    checks = [Check("config", fault, "Correct the file.") for fault in found.faults]
-    if found.ignored_settings:
-        what = f"Nobody has trusted {', '.join(found.ignored_settings)} of the project's config"
-        checks.append(
-            Check("config", what, "`interlock trust --show` says what they would loosen.")
-        )
+    checks = [Check("config", fault, "Correct the file.") for fault in effective.faults]
+    if effective.ignored_settings:
+        what = f"Nobody has trusted {', '.join(effective.ignored_settings)} of the project's config"
+        hint = "`interlock trust --show` says what they would loosen."
+        checks.append(Check("config", what, hint))
     return checks
 
 
@@ -115,7 +114,7 @@ def _settings_files(around: Path) -> tuple[Path, ...]:
 
 
 def _read(path: Path) -> dict[str, Json] | Check | None:
-    """What a file of the client holds; None if there is none."""
+    """The content of a file of the client; None if there is none."""
     try:
         content = file_replacement.content_of(path)
     except OSError as error:
@@ -123,19 +122,19 @@ def _read(path: Path) -> dict[str, Json] | Check | None:
     if content is None:
         return None
     text = json_patch.decode(content)
-    found = text if isinstance(text, UnusableJson) else json_patch.read(text)
-    if isinstance(found, UnusableJson):
+    values = text if isinstance(text, UnusableJson) else json_patch.read(text)
+    if isinstance(values, UnusableJson):
         hint = "Correct the file: Claude Code takes nothing from it as it is."
-        return Check("settings", f"`{path}` {found.what}", hint)
-    assert not isinstance(found, str), "a text was read into what it holds"
-    return found
+        return Check("settings", f"`{path}` {values.what}", hint)
+    assert not isinstance(values, str), "a text was read into what it holds"
+    return values
 
 
-def _switches(path: Path, found: Mapping[str, Json]) -> Check:
-    if found.get("disableAllHooks"):
+def _switches(path: Path, content: Mapping[str, Json]) -> Check:
+    if content.get("disableAllHooks"):
         what = f"`{path}` says `disableAllHooks`, so no hook runs"
         return Check("settings", what, "Take that out of the file.")
-    refused = found.get("disabledMcpjsonServers")
+    refused = content.get("disabledMcpjsonServers")
     if isinstance(refused, list) and claude_code.NAME in refused:
         what = f"`{path}` lists `{claude_code.NAME}` under `disabledMcpjsonServers`"
         return Check("settings", what, "Take it out of that list.")
@@ -149,7 +148,7 @@ def _hooks(hooks: Sequence[tuple[_Settings, InstalledHook]]) -> Check:
     if missing := [hook.event for hook in claude_code.HOOKS if hook.event not in there]:
         return Check("hooks", f"Hooks are missing: {', '.join(missing)}", _INSTALL)
     for file, hook in hooks:
-        if hook.event == "PreToolUse" and (fault := claude_code.weakness(file.found, hook)):
+        if hook.event == "PreToolUse" and (fault := claude_code.weakness(file.content, hook)):
             return Check("hooks", f"In `{file.path}` the PreToolUse hook {fault}", _INSTALL)
     paths = dict.fromkeys(str(file.path) for file, _ in hooks)
     return Check("hooks", f"{len(claude_code.HOOKS)} hooks in {', '.join(paths)}")
@@ -198,7 +197,7 @@ def _check_fast_hook(
         command = [interpreter, "-I", "-S", "-c", _IS_COMPILED, str(source)]
         ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
         if isinstance(ran, str):
-            continue  # that it does not run was said of the program
+            continue  # the check of the program reports that it does not run
         if ran.code == 0:
             yield Check("fast", "The fast hook is compiled")
         else:
@@ -212,10 +211,10 @@ def _server(around: Path, environment: Mapping[str, str]) -> Check:
         claude_code.client_files("project", around).servers,
         claude_code.client_files("user", Path.home()).servers,
     ):
-        found = _read(path)
-        if isinstance(found, Check):
-            return msgspec.structs.replace(found, name="server")
-        if found and (entry := claude_code.server_in(found, around)):
+        content = _read(path)
+        if isinstance(content, Check):
+            return msgspec.structs.replace(content, name="server")
+        if content and (entry := claude_code.server_in(content, around)):
             break
     if not entry:
         return Check("server", "Claude Code knows no MCP server `interlock`", _INSTALL)
@@ -276,7 +275,7 @@ def _proofs(
     hooks: Sequence[InstalledHook], root: Path, environment: Mapping[str, str], *, is_off: bool
 ) -> Iterator[Check]:
     """Run the gate as the client would: a writing call must be denied, a reading one passed."""
-    asked = {**environment, "CLAUDE_PROJECT_DIR": str(root)}
+    env = {**environment, "CLAUDE_PROJECT_DIR": str(root)}
     commands = dict.fromkeys(hook.command for hook in hooks if hook.event == "PreToolUse")
     for command in commands:
         session = f"{PROBE_SESSION_PREFIX}{os.urandom(8).hex()}"
@@ -295,7 +294,7 @@ def _proofs(
                 "tool_use_id": f"toolu_{session}",
             }
             content = msgspec.json.encode(payload)
-            ran = run_with_timeout(["/bin/sh", "-c", command], content, root, asked, HOOK_SECONDS)
+            ran = run_with_timeout(["/bin/sh", "-c", command], content, root, env, HOOK_SECONDS)
             yield (
                 _check_write_denied(ran, is_off=is_off)
                 if tool == "Write"
@@ -335,8 +334,8 @@ def _check_read_passes(ran: CompletedCommand | str) -> Check:
         return Check("pass", f"The PreToolUse hook {ran}", _INSTALL)
     if ran.code == 0 and not ran.out.strip():
         return Check("pass", "A read passed")
-    said = last_line(ran.err) or last_line(ran.out)
-    what = f"A read did not pass silently (exit code {ran.code}): {said}"
+    message = last_line(ran.err) or last_line(ran.out)
+    what = f"A read did not pass silently (exit code {ran.code}): {message}"
     return Check("pass", what, _INSTALL)
 
 
@@ -349,21 +348,21 @@ def _check_override(home: Path, now_ms: int) -> Check:
     path = home / tool_calls.OVERRIDE_FILE
     try:
         content = file_replacement.content_of(path)
-        glass = msgspec.json.decode(content, type=_StoredOverride) if content is not None else None
+        stored = msgspec.json.decode(content, type=_StoredOverride) if content is not None else None
     except (OSError, msgspec.MsgspecError):
         what = f"`{path}` cannot be read; the gate is on as if it were not there"
         return Check("gate", what, "Remove the file.")
-    if glass is None or glass.until_ms <= now_ms:
+    if stored is None or stored.until_ms <= now_ms:
         return Check("gate", "The gate is on")
-    minutes = -((now_ms - glass.until_ms) // 60_000)  # rounded up
-    what = f"The gate was switched off by {glass.who}, for {minutes} more minutes"
+    minutes = -((now_ms - stored.until_ms) // 60_000)  # rounded up
+    what = f"The gate was switched off by {stored.who}, for {minutes} more minutes"
     return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")
 
 
 def _check_hooks_heard(
     home: Path, root: Path, environment: Mapping[str, str], now_ms: int
 ) -> Check:
-    """Whether the client's hooks are heard of while there is work."""
+    """Whether the client's hooks have run while there was work."""
     since = now_ms - DAY_MS
     try:
         installs = install_manifest.load(home)

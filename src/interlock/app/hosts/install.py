@@ -38,17 +38,17 @@ LOOK_SECONDS = 30
 
 
 class InstallReport(msgspec.Struct, frozen=True):
-    """What was changed, or would be."""
+    """The changes that were made, or would be."""
 
     root: Path
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
-    """What was left alone, and why."""
+    """Remarks on what was left alone, with the reason."""
     opts_in: bool = False
 
 
 class InstallFailed(Exception):
-    """The world failed on the way. `hint` says how to get out of it."""
+    """The installation failed on the way. `hint` says how to get out of it."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -56,14 +56,14 @@ class InstallFailed(Exception):
 
 
 def root_for(scope: Scope, directory: Path) -> Path:
-    """Where the files of a scope lie, seen from a directory."""
+    """The directory of the files of a scope, seen from `directory`."""
     if scope == "user":
         return Path.home()
     return project.root_of(directory) or Path(os.path.realpath(directory))
 
 
 def find_program(home: Path) -> tuple[Program, str]:
-    """How this Interlock is started from anywhere, and what the user must mind about it."""
+    """The program that starts this Interlock from anywhere, and a note for the user about it."""
     assert sys.executable, "an interpreter that runs this knows where it lies"
     own = os.path.realpath(interlock.__file__)
     # `-I` closes Python off from the project and from variables, but also from packages that only
@@ -79,12 +79,12 @@ def find_program(home: Path) -> tuple[Program, str]:
 
 
 def _import_location(flags: tuple[str, ...]) -> str:
-    """Where Interlock is imported from without the variables of this shell; nothing if nowhere."""
+    """The file that `import interlock` finds without this shell's variables; empty if none."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    asked = [sys.executable, *flags, "-c", "import interlock; print(interlock.__file__)"]
+    command = [sys.executable, *flags, "-c", "import interlock; print(interlock.__file__)"]
     try:
-        done = subprocess.run(
-            asked,
+        completed = subprocess.run(
+            command,
             cwd="/",
             env=environment,
             capture_output=True,
@@ -94,7 +94,7 @@ def _import_location(flags: tuple[str, ...]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return os.path.realpath(done.stdout.strip()) if done.returncode == 0 else ""
+    return os.path.realpath(completed.stdout.strip()) if completed.returncode == 0 else ""
 
 
 def install(
@@ -109,19 +109,19 @@ def install(
     if is_dry:
         return _plan_install(home, scope, root, program)[0]
     with _install_lock(home):
-        done, files = _plan_install(home, scope, root, program)
-        if isinstance(done, InstallRefusal):
-            return done
-        if done.opts_in:
+        report, files = _plan_install(home, scope, root, program)
+        if isinstance(report, InstallRefusal):
+            return report
+        if report.opts_in:
             opt_in.opt_in(root, "standard")
         known = install_manifest.load(home)
         old = install_manifest.find_install(known, HOST, scope, root)
         new = Install(HOST, scope, str(root), at_ms, files)
-        if done.changes or old is None:
+        if report.changes or old is None:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             _remember(home, (*(x for x in known if x != old), new))
-        _carry_out(done.changes)
-    return _compile_fast_hook(done, program)
+        _carry_out(report.changes)
+    return _compile_fast_hook(report, program)
 
 
 def uninstall(
@@ -136,22 +136,22 @@ def uninstall(
     if is_dry:
         return _plan_uninstall(home, scope, root)
     with _install_lock(home):
-        done = _plan_uninstall(home, scope, root)
-        if isinstance(done, InstallRefusal):
-            return done
-        _carry_out(done.changes)
+        report = _plan_uninstall(home, scope, root)
+        if isinstance(report, InstallRefusal):
+            return report
+        _carry_out(report.changes)
         known = install_manifest.load(home)
         old = install_manifest.find_install(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
             _remember(home, tuple(x for x in known if x != old))
-    return done
+    return report
 
 
 def write_plugin(
     directory: Path, program: Program, *, is_dry: bool = False
 ) -> InstallReport | InstallRefusal:
-    """Write the same as a plugin directory, or write ours there anew.
+    """Write the same as a plugin directory, or overwrite ours there.
 
     Raises:
         InstallFailed: a file could not be written.
@@ -177,14 +177,14 @@ def write_plugin(
         return InstallRefusal(
             f"`{directory}` cannot be used: {error.strerror}", "Name another directory."
         )
-    done = _build_report(directory, steps)
-    if isinstance(done, InstallReport) and not is_dry:
-        _carry_out(done.changes)
-        return _compile_fast_hook(done, program)
-    return done
+    report = _build_report(directory, steps)
+    if isinstance(report, InstallReport) and not is_dry:
+        _carry_out(report.changes)
+        return _compile_fast_hook(report, program)
+    return report
 
 
-def _compile_fast_hook(done: InstallReport, program: Program) -> InstallReport:
+def _compile_fast_hook(report: InstallReport, program: Program) -> InstallReport:
     """Compile the fast hook, whatever the variables of this shell say about bytecode."""
     import py_compile  # noqa: PLC0415 (nothing else compiles)
 
@@ -195,8 +195,8 @@ def _compile_fast_hook(done: InstallReport, program: Program) -> InstallReport:
         py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
     except (OSError, py_compile.PyCompileError) as error:
         note = f"`{source}` cannot be compiled now, so each tool call waits for that: {error}"
-        return msgspec.structs.replace(done, notes=(*done.notes, note))
-    return done
+        return msgspec.structs.replace(report, notes=(*report.notes, note))
+    return report
 
 
 def _plan_install(
@@ -212,12 +212,12 @@ def _plan_install(
             for name, text in claude_code.COMMANDS.items()
         ),
     ]
-    done = _build_report(root, steps)
-    if isinstance(done, InstallReport):
+    report = _build_report(root, steps)
+    if isinstance(report, InstallReport):
         opts_in = scope == "project" and project.root_of(root) is None
-        done = msgspec.structs.replace(done, opts_in=opts_in)
+        report = msgspec.structs.replace(report, opts_in=opts_in)
     entries = [step.entry for step in steps if isinstance(step, FilePlan)]
-    return done, tuple(entry for entry in entries if entry)
+    return report, tuple(entry for entry in entries if entry)
 
 
 def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
@@ -280,7 +280,7 @@ def _remember(home: Path, installs: tuple[Install, ...]) -> None:
 
 
 def _remove_directories(old: Install) -> None:
-    """Those that were made for our files, as far as they are empty."""
+    """Remove the directories that were made for our files, as far as they are empty."""
     made = {
         directory
         for entry in old.files
@@ -311,7 +311,7 @@ def _install_lock(home: Path) -> Generator[None]:
 
 def _name_in(content: bytes) -> Json:
     try:
-        found = msgspec.json.decode(content)
+        value = msgspec.json.decode(content)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return found.get("name") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return value.get("name") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]

@@ -1,4 +1,4 @@
-"""What becomes of each file of the client when Interlock is put in or taken out. Writes nothing."""
+"""Plan the change of each file of the client for an install or uninstall. Writes nothing."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,12 +18,12 @@ REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """What becomes of one file."""
+    """The planned change of one file."""
 
     path: Path
     before: bytes | None
     after: bytes | None
-    """None: it goes."""
+    """None: the file is deleted."""
     what: str
 
 
@@ -35,7 +35,7 @@ class InstallRefusal(msgspec.Struct, frozen=True):
 
 
 class Job(NamedTuple):
-    """A JSON file of the client, and what it is about."""
+    """A JSON file of the client, and the function that finds our entries in it."""
 
     path: Path
     ours: Callable[[Mapping[str, Json]], list[JsonPath]]
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 class _File(NamedTuple):
     content: bytes | None
     text: str
-    found: dict[str, Json]
+    values: dict[str, Json]
 
 
 class FilePlan(NamedTuple):
@@ -57,7 +57,7 @@ def put_hooks(job: Job, program: Program, old: Install | None) -> FilePlan | Ins
     file = _open(job.path)
     if isinstance(file, InstallRefusal):
         return file
-    if claude_code.has_hooks(file.found, program):
+    if claude_code.has_hooks(file.values, program):
         return FilePlan(entry=_known_entry(job.path, file, old))
     return _plan_insertion(
         job, file, claude_code.settings(program), old, f"{len(claude_code.HOOKS)} hooks"
@@ -68,9 +68,9 @@ def put_server(job: Job, program: Program, old: Install | None) -> FilePlan | In
     file = _open(job.path)
     if isinstance(file, InstallRefusal):
         return file
-    if claude_code.has_server(file.found, program):
+    if claude_code.has_server(file.values, program):
         return FilePlan(entry=_known_entry(job.path, file, old))
-    if claude_code.server_in(file.found) is not None and not job.ours(file.found):
+    if claude_code.server_in(file.values) is not None and not job.ours(file.values):
         return FilePlan(
             note=f"`{job.path}` has a server `{claude_code.NAME}` that Interlock did not put there;"
             " it stays as it is."
@@ -163,13 +163,13 @@ def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallR
 
 
 def _without_ours(job: Job, file: _File, known: InstalledFile | None) -> tuple[str, bool]:
-    """The text without us, and whether we had to be looked for by what our entries say."""
+    """The text without our entries, and whether those had to be found by their content."""
     rest = json_patch.cut_splices(file.text, known.splices) if known and known.splices else None
     is_by_name = rest is None
     rest = file.text if rest is None else rest
-    found = json_patch.read(rest)
-    assert not isinstance(found, UnusableJson), "it could be read with us in it"
-    if not (doomed := job.ours(found)):
+    values = json_patch.read(rest)
+    assert not isinstance(values, UnusableJson), "it could be read with us in it"
+    if not (doomed := job.ours(values)):
         return rest, False
     return json_patch.remove(rest, doomed, known.made if known else None), is_by_name
 
@@ -181,11 +181,11 @@ def _open(path: Path) -> _File | InstallRefusal:
     text = json_patch.decode(content or b"")
     if isinstance(text, UnusableJson):
         return _refuse_unusable(path, text)
-    found = json_patch.read(text)
+    values = json_patch.read(text)
     return (
-        _refuse_unusable(path, found)
-        if isinstance(found, UnusableJson)
-        else _File(content, text, found)
+        _refuse_unusable(path, values)
+        if isinstance(values, UnusableJson)
+        else _File(content, text, values)
     )
 
 
@@ -201,6 +201,6 @@ def _refuse_unusable(path: Path, fault: UnusableJson) -> InstallRefusal:
 
 
 def _known_entry(path: Path, file: _File, old: Install | None) -> InstalledFile:
-    """What is known of a file in which everything is as it should be."""
+    """The entry for a file in which everything is as it should be."""
     known = old.entry(path) if old else None
     return known or InstalledFile(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003

@@ -1,4 +1,4 @@
-"""A trial: a command is run as a client would run it, and what comes of it."""
+"""Run a command as a client would run it, and return its outcome."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ class CompletedCommand(NamedTuple):
 def run_with_timeout(
     command: Sequence[str], content: bytes, cwd: Path, environment: Mapping[str, str], seconds: int
 ) -> CompletedCommand | str:
-    """What came of a command, or why nothing did, to stand behind its name."""
+    """The outcome of a command; or the reason for none, as words that follow its name."""
     try:
         process = subprocess.Popen(
             command,
@@ -41,6 +41,6 @@ def run_with_timeout(
 
 
 def last_line(output: bytes) -> str:
-    """The last line of what was said, to be told on."""
+    """The last line of the output, for a message."""
     lines = output.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:200] if lines else ""

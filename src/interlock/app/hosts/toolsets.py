@@ -1,4 +1,4 @@
-"""Which toolsets the user wants served, if anything is said about that."""
+"""The toolsets that the user's configuration asks for, if it names any."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from interlock.workspace.projects.settings import toolsets_in
 
 
 def configured_toolsets(home: Path) -> tuple[str, ...] | None:
-    """Those in the user's `config.toml`; None for all.
+    """The toolsets in the user's `config.toml`; None for all.
 
     Raises:
         SettingsBroken: the file cannot be used.

@@ -1,3 +1,3 @@
-"""The session protocol: begin and end a session under the gate, what an agent is told at the start,
-what is published. Steps of a workflow are in `runs`.
+"""The session protocol: begin and end a session under the gate, brief an agent at the start,
+publish the session's note. Steps of a workflow are in `app.runs`.
 """

@@ -1,7 +1,7 @@
-"""What an agent is told that has just come to a session: where it stands, what the project knows.
+"""The briefing for an agent that begins or resumes a session: its state, the project's knowledge.
 
-Within a budget, and saying what was left out. What a conversation was told before is not repeated,
-as long as it still remembers: after it was cleared, everything is new to it again.
+It stays within a budget and says what was left out. What a conversation was told before is not
+repeated, as long as it still remembers: after it was cleared, everything is new to it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from interlock.workspace.machine import disclosure_log
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
 FORGETTING_SOURCES = ("startup", "clear")
-"""Sources after which a conversation knows nothing of what it was told."""
+"""Sources after which a conversation has forgotten everything it was told."""
 
 MODE_MEANINGS = {
     "analysis": "read and search only; nothing is edited and no command is run",
@@ -35,8 +35,8 @@ def assemble_bootstrap(
     *,
     already_told: frozenset[str] = frozenset(),
 ) -> Briefing:
-    """`remarks` are about the project around it; what was `said` is left out."""
-    # Here and not above: these are the parts of the package that only this needs.
+    """Return the briefing. `remarks` are about the project; what was `already_told` is left out."""
+    # Imported here: only this function needs these parts of the package.
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
     from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT, OpenedNotes, open_notes  # noqa: PLC0415
 
@@ -45,31 +45,31 @@ def assemble_bootstrap(
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
             budget = notes.budget
-            known = project_knowledge(app, notes, state)
-            parts += known if isinstance(known, list) else []
+            knowledge = project_knowledge(app, notes, state)
+            parts += knowledge if isinstance(knowledge, list) else []
     except StoreFailure as failure:
-        # Of the index, most likely: a session begins all the same.
+        # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
     return assemble_briefing(parts, budget=budget, told_digests=already_told)
 
 
 def session_summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
-    """Where the session stands, without what the project knows."""
+    """The state of the session, without the knowledge of the project."""
     return assemble_briefing(_session_parts(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
 
 
 def tell_conversation(
     app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation
 ) -> str:
-    """The text for a conversation that begins or goes on; empty where it knows all of it."""
+    """The text for a conversation that begins or continues; empty if it knows all of it."""
     host, name = conversation.host, conversation.id
     is_new = conversation.source in FORGETTING_SOURCES
-    said = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
-    found = assemble_bootstrap(app, state, remarks, already_told=said)
-    with suppress(OSError):  # then it is said once more
-        known = (*said, *found.shown_digests)
-        disclosure_log.save_disclosed(app.home, host, name, known, now_ms=app.clock.now_ms())
-    return found.text
+    told = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
+    briefing = assemble_bootstrap(app, state, remarks, already_told=told)
+    with suppress(OSError):  # then it is told once more
+        digests = (*told, *briefing.shown_digests)
+        disclosure_log.save_disclosed(app.home, host, name, digests, now_ms=app.clock.now_ms())
+    return briefing.text
 
 
 def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:

@@ -1,4 +1,4 @@
-"""Delete a session: from the store, from the gate, and what was published of it."""
+"""Delete a session from the store and the gate, with its published note."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from interlock.store import gate_rows
 class SessionDeletion(msgspec.Struct, frozen=True):
     session: SessionId
     leftovers: tuple[str, ...] = ()
-    """What is still in the project, each in a sentence that says why."""
+    """Files that are still in the project, each in a sentence with the reason."""
 
 
 def delete(app: App, id_or_prefix: str) -> SessionDeletion | NoSuchSession:
-    """Remove a session and everything that only it names. There is no way back.
+    """Remove a session and everything that only it names. It cannot be undone.
 
     Its note in the project goes too, unless a person has written into it.
     """

@@ -1,4 +1,16 @@
-"""Sessions that a gate watches over: begin, look, change the mode and the work, end."""
+"""Sessions under the gate: begin, join, read, change the mode and the work, end.
+
+Such a session is *attended*: its head has a mode, a status, a task and the conversations of agent
+clients that were bound to it. A conversation belongs to the session that bound it last.
+
+Every change takes the same course. `core.protocol.gated_session` plans the events from the stream;
+the plan is appended, or made again if another writer was faster (`StreamMoved`). Then the gate gets
+a row for each conversation that still belongs to the session (an ended session loses its rows), and
+unless the profile is light, the session's note is published; if that fails, the change stands.
+
+`begin` serves the hook, which knows its conversation; `start` serves users and clients, and finds
+the session first. Joining must never give an agent a mode that it could not have entered by itself.
+"""
 
 import os
 from collections.abc import Callable, Iterable
@@ -35,7 +47,7 @@ from interlock.store.failures import StoreFailure, StreamMoved
 from interlock.workspace.projects import logbooks, project
 
 SAME_CLIENT_SOURCES = ("compact", "clear")
-"""A conversation that begins so goes on in the client that had it, maybe under another name."""
+"""A conversation that begins so continues in the same client, maybe under another name."""
 
 
 class StartedSession(msgspec.Struct, frozen=True):
@@ -45,58 +57,60 @@ class StartedSession(msgspec.Struct, frozen=True):
 
 
 def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
-    """The session of a conversation in the project at `root`, begun or gone on with."""
+    """Begin or continue the session of a conversation in the project at `root`."""
     return _begin_session(app, root, conversation, _continued_session(app, conversation))
 
 
 def start(
     app: App, root: Path, session_prefix: str | None = None
 ) -> StartedSession | CallerUnknown | ChangeNotAllowed:
-    """For a client or a user who wants a session here: the one that is meant, or a new one.
+    """Start a session for a client or a user: the one that the caller is in, or a new one.
 
-    A conversation that is known and has no session gets one of its own, as from its hook.
+    A known conversation without a session gets one of its own, as from its hook.
     """
     conversation = own_conversation(app)
-    named = session_prefix or app.environment.get(SESSION_VARIABLE)
-    if conversation and not named:
-        known = app.reader.session_of_conversation(conversation.host, conversation.id)
-        attended = _attended_head(app, known) if known else None
+    named_session = session_prefix or app.environment.get(SESSION_VARIABLE)
+    if conversation and not named_session:
+        bound = app.reader.session_of_conversation(conversation.host, conversation.id)
+        attended = _attended_head(app, bound) if bound else None
         has_ended = attended is not None and attended.status == "ended"
-        return _begin_session(app, root, conversation, None if has_ended else known)
-    found = resolve_caller(app, CallerClues(root, session=session_prefix))
-    if isinstance(found, SeveralSessions) or found == NO_SESSION:
+        return _begin_session(app, root, conversation, None if has_ended else bound)
+    result = resolve_caller(app, CallerClues(root, session=session_prefix))
+    if isinstance(result, SeveralSessions) or result == NO_SESSION:
         return _begin_session(app, root, conversation, None)
-    return join(app, root, conversation, found) if isinstance(found, str) else found
+    return join(app, root, conversation, result) if isinstance(result, str) else result
 
 
 def join(
     app: App, root: Path, conversation: Conversation | None, session: SessionId
 ) -> StartedSession | ChangeNotAllowed:
-    """From now on the conversation belongs to `session`, if that is of the project at `root`.
+    """Bind the conversation to `session`, if that is in the project at `root`.
 
-    The mode of the session holds then, so an agent joins only where it could go by itself.
+    The mode of the session holds then, so an agent may join only if it could enter that mode.
     """
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    what = f"joining session {session}"
+    action = f"joining session {session}"
     if project.root_of(Path(stream.head.workspace)) != root:
-        return ChangeNotAllowed(what, f"it belongs to {stream.head.workspace}")
-    policy, there = _effective_policy_in(app, root).policy, stream.head.attended
-    if conversation and there and not _is_bound(app, conversation, session):
-        before = _mode_of(app, conversation) or policy.first_mode
-        why = mode_change_objection(before, there.mode, policy, has_task=bool(there.task))
-        if before != there.mode and why:
-            return ChangeNotAllowed(f"{what}, which is in mode {there.mode},", why)
+        return ChangeNotAllowed(action, f"it belongs to {stream.head.workspace}")
+    policy, attended = _effective_policy_in(app, root).policy, stream.head.attended
+    if conversation and attended and not _is_bound(app, conversation, session):
+        current = _mode_of(app, conversation) or policy.first_mode
+        objection = mode_change_objection(
+            current, attended.mode, policy, has_task=bool(attended.task)
+        )
+        if current != attended.mode and objection:
+            return ChangeNotAllowed(f"{action}, which is in mode {attended.mode},", objection)
     return _begin_session(app, root, conversation, session)
 
 
 def move_conversation(
     app: App, workspace: Path, session: SessionId
 ) -> StartedSession | ChangeNotAllowed | None:
-    """The caller goes on with an older session: its conversation comes along, so the gate does too.
+    """Move the caller's conversation, and so the gate, to an older session that it continues.
 
-    None where there is nothing to do: no gate here, no conversation, or it is there already.
+    None if there is nothing to do: no gate here, no conversation, or it is bound there already.
     """
     if session not in sessions_to_move_to(app, workspace, (session,)):
         return None
@@ -106,7 +120,7 @@ def move_conversation(
 
 
 def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
-    """Those of `sessions` that the caller's conversation would have to move to."""
+    """The ones of `sessions` that the caller's conversation would have to move to."""
     root = project.root_of(workspace) if os.path.isdir(workspace) else None
     conversation = own_conversation(app)
     if root is None or conversation is None:
@@ -125,13 +139,13 @@ def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]
 def change_mode(
     app: App, session: SessionId, mode: Mode, *, by: Actor, task: str | None = None
 ) -> SessionState | gated_session.AttendanceRefusal:
-    standing = _effective_policy_of(app, session)
+    effective = _effective_policy_of(app, session)
     return _record_change(
         app,
         session,
-        standing,
+        effective,
         lambda stream: gated_session.change_mode(
-            stream, mode, standing.policy, by=by, task=task, at_ms=app.clock.now_ms()
+            stream, mode, effective.policy, by=by, task=task, at_ms=app.clock.now_ms()
         ),
     )
 
@@ -166,12 +180,12 @@ def state_of(app: App, session: SessionId) -> SessionState | gated_session.Sessi
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = stream.head.workspace
-    found = state.fold(envelopes, project=Path(root).name)
-    return found or gated_session.SessionNotAttended(session)
+    session_state = state.fold(envelopes, project=Path(root).name)
+    return session_state or gated_session.SessionNotAttended(session)
 
 
 def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
-    """Tell the gate what is so now."""
+    """Write the state of the session to the rows that the gate reads."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
@@ -187,49 +201,49 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
             host, name, stream.head.workspace, row, effective.policy.is_simple, effective.stamp
         )
         for host, name in attended.hosts
-        # A conversation that has gone on to another session is bound by that one.
+        # A conversation that has moved to another session is governed by that one.
         if app.reader.session_of_conversation(host, name) == session
     ]
     gate_rows.publish_rows(app.home, rows)
 
 
 def _continued_session(app: App, conversation: Conversation) -> SessionId | None:
-    """What a conversation goes on with. What is not known opens a session of its own."""
-    known = app.reader.session_of_conversation(conversation.host, conversation.id)
-    if known is not None or conversation.source not in SAME_CLIENT_SOURCES:
-        return known
-    # The conversation has another name now, and is held by the process that held it before.
-    before = own_conversation(app)
-    return app.reader.session_of_conversation(before.host, before.id) if before else None
+    """The session that a conversation continues; None if it needs one of its own."""
+    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
+    if bound is not None or conversation.source not in SAME_CLIENT_SOURCES:
+        return bound
+    # The conversation has a new name, but the process that held it under the old one still does.
+    previous = own_conversation(app)
+    return app.reader.session_of_conversation(previous.host, previous.id) if previous else None
 
 
 def _begin_session(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
 ) -> StartedSession:
-    standing = _effective_policy_in(app, root)
-    policy, evidence = standing.policy, dict[str, str]()
-    fresh = ids.session_id(app.entropy(ids.RANDOM_BYTES))
+    effective = _effective_policy_in(app, root)
+    policy, evidence = effective.policy, dict[str, str]()
+    new_id = ids.session_id(app.entropy(ids.RANDOM_BYTES))
     while True:
         stream = app.log.stream(session) if session else None
         is_new = stream is None
         if stream is None:
-            stream = Stream(fresh)
-        seen = observe_workspace(root)
+            stream = Stream(new_id)
+        observation = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
-            evidence = _start_evidence(app, root, stream.session, policy.profile, seen)
-        planned = gated_session.begin(
+            evidence = _start_evidence(app, root, stream.session, policy.profile, observation)
+        plan = gated_session.begin(
             stream,
             str(root),
             policy.first_mode,
             conversation=conversation,
             is_bound=_is_bound(app, conversation, stream.session),
             evidence=evidence,
-            observation=seen,
+            observation=observation,
             at_ms=app.clock.now_ms(),
         )
-        if planned is None or _try_append(app, planned):
+        if plan is None or _try_append(app, plan):
             return StartedSession(
-                stream.session, is_new, _publish_state(app, stream.session, standing)
+                stream.session, is_new, _publish_state(app, stream.session, effective)
             )
 
 
@@ -240,11 +254,11 @@ def _start_evidence(
     profile: Profile,
     observation: ObservationRecorded | None,
 ) -> dict[str, str]:
-    """What was found out and made at the start. A logbook that cannot be written stops nobody."""
+    """The facts that were recorded at the start. A logbook that cannot be written stops nobody."""
     branch = (observation.git_branch or "detached") if observation else "no git"
-    found = {"branch": branch, "profile": profile}
+    evidence = {"branch": branch, "profile": profile}
     if profile == "light":
-        return found
+        return evidence
     at_ms = app.clock.now_ms()
     try:
         path = logbooks.create_logbook(
@@ -255,8 +269,8 @@ def _start_evidence(
             ),
         )
     except OSError as error:
-        return {**found, "logbook": f"not written: {error.strerror}"}
-    return {**found, "logbook": str(path)}
+        return {**evidence, "logbook": f"not written: {error.strerror}"}
+    return {**evidence, "logbook": str(path)}
 
 
 def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
@@ -267,8 +281,8 @@ def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -
 
 
 def _mode_of(app: App, conversation: Conversation) -> Mode | None:
-    known = app.reader.session_of_conversation(conversation.host, conversation.id)
-    attended = _attended_head(app, known) if known else None
+    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
+    attended = _attended_head(app, bound) if bound else None
     return attended.mode if attended else None
 
 
@@ -286,10 +300,10 @@ def _record_change(
     while True:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
-        planned = decide(stream)
-        if planned is not None and not isinstance(planned, Plan):
-            return planned
-        if planned is None or _try_append(app, planned):
+        plan = decide(stream)
+        if plan is not None and not isinstance(plan, Plan):
+            return plan
+        if plan is None or _try_append(app, plan):
             return _publish_state(app, session, effective)
 
 
@@ -298,18 +312,18 @@ def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> 
     if effective.policy.profile != "light":
         from interlock.app.protocol.publish import publish_session  # noqa: PLC0415 (10 ms)
 
-        # Where that fails it is done, and said, when the next session starts. What was asked for
-        # is recorded already.
+        # If it fails, the next start of a session publishes it, and reports what fails then. The
+        # change itself is recorded already.
         with suppress(StoreFailure):
             publish_session(app, session)
-    found = state_of(app, session)
-    assert isinstance(found, SessionState), "it is attended"
-    return found
+    session_state = state_of(app, session)
+    assert isinstance(session_state, SessionState), "it is attended"
+    return session_state
 
 
-def _try_append(app: App, planned: Plan) -> bool:
+def _try_append(app: App, plan: Plan) -> bool:
     try:
-        app.log.append(planned)
+        app.log.append(plan)
     except StreamMoved:
         return False
     return True
@@ -325,7 +339,7 @@ def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
     except (FileNotFoundError, NotADirectoryError):
         return EffectivePolicy(Policy())
     except OSError:
-        pass  # it may well be there, and who reads it says what is wrong
+        pass  # it may exist, and reading it says what is wrong
     return _effective_policy_in(app, root)
 
 

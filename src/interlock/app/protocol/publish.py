@@ -1,7 +1,7 @@
-"""Publish what the log knows as notes of the project, under names of their own.
+"""Publish sessions as notes of their project, under reserved names.
 
-The log is the truth and never reads them back. What cannot be written now is written later: each
-page says how many events it was made from, so that a stale one is known.
+The log is the truth, and the notes are never read back. A page that cannot be written now is
+written later: each says how many events it was made from, so that a stale one is recognised.
 """
 
 import os
@@ -50,13 +50,13 @@ from interlock.workspace.projects import project
 from interlock.workspace.projects.notes_folder import DeletedFile, NotesFolder
 
 OUTDATED_SESSIONS_MAX = 10
-LOCK_WAIT_SECONDS = 0.5  # a session goes on without its note, which comes later
-UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # there is no later for a session that is deleted
-VERSION_DIGITS_MAX = 12  # of a version; whoever edits a note may write any
+LOCK_WAIT_SECONDS = 0.5  # a session continues without its note, which comes later
+UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # a deleted session has no second chance
+VERSION_DIGITS_MAX = 12  # of a version; somebody who edits a note may write any number
 
 
 def publish_session(app: App, session: SessionId) -> NoteChangeResult | NoteRefusal:
-    """The session as it stands, in the notes of its project."""
+    """Write the current state of the session to the notes of its project."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
@@ -65,79 +65,81 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | NoteRefu
     if not isinstance(notes, OpenedNotes):
         return notes
     envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
-    folded = state.fold(envelopes, project=workspace.name)
+    session_state = state.fold(envelopes, project=workspace.name)
     has_gaps = any(run.gaps_open for run in stream.head.runs)
-    gaps = tuple(found.gap for found in open_gaps(app, session)) if has_gaps else ()
-    page = session_page(session, stream.version, stream.head, folded, gaps)
-    done = publish_page(app, notes, page)
-    if isinstance(done, NoteChangeResult) and done.result == "created":
+    gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()
+    page = session_page(session, stream.version, stream.head, session_state, gaps)
+    result = publish_page(app, notes, page)
+    if isinstance(result, NoteChangeResult) and result.result == "created":
         _exclude_from_git(notes)
-    if folded and folded.status == "active" and isinstance(done, NoteChangeResult):
+    if session_state and session_state.status == "active" and isinstance(result, NoteChangeResult):
         publish_page(app, notes, current_page(session))
-    return done
+    return result
 
 
 @refuse_on_disk_failure
 def publish_page(
     app: App, notes: OpenedNotes, page: SessionNotePage
 ) -> NoteChangeResult | NoteRefusal:
-    """Write the page, unless a newer one is there. What people wrote below its line stays."""
+    """Write the page, unless a newer one is there. Text that people wrote below its line stays."""
     path = f"{page.name}.md"
     with notes.lock.hold(LOCK_WAIT_SECONDS):
-        found = notes.folder.read(path)
-        if isinstance(found, InvalidNotePath):
-            return BadNoteName(path, found.reason)
-        known = parse_note(found.text, path=path) if found else None
-        if known and known.type not in PUBLISHED_TYPES:
+        file = notes.folder.read(path)
+        if isinstance(file, InvalidNotePath):
+            return BadNoteName(path, file.reason)
+        old_note = parse_note(file.text, path=path) if file else None
+        if old_note and old_note.type not in PUBLISHED_TYPES:
             return PublishPathTaken(path)
-        if known and _page_version(known.front.values) > _page_version(page.metadata):
+        if old_note and _page_version(old_note.front.values) > _page_version(page.metadata):
             return NoteChangeResult("unchanged", path, page.name, "")
         text = compose_note(
             title=page.title,
             type=str(page.metadata["type"]),
-            content=with_leading_blank_line(merge_user_text(page, known.body if known else "")),
+            content=with_leading_blank_line(
+                merge_user_text(page, old_note.body if old_note else "")
+            ),
             tags=(),
             metadata={key: value for key, value in page.metadata.items() if key != "type"},
             permalink=page.name,
         )
         assert isinstance(text, str), "our own metadata is short and flat"
-        if found and text == found.text:
+        if file and text == file.text:
             return NoteChangeResult("unchanged", path, page.name, "")
         return write_and_index(
-            app, notes, path, text, existing_file=found, result="replaced" if found else "created"
+            app, notes, path, text, existing_file=file, result="replaced" if file else "created"
         )
 
 
 def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[str, ...]:
-    """Take away what was published of a session, but not what a person has written into it.
+    """Delete the published pages of a session, except those that a person has written into.
 
-    The session itself is gone, so nothing may fail here: what is returned says what stays and why.
+    The session itself is gone, so nothing may fail here. Returns messages about the pages that
+    stay, with the reasons.
     """
-    place = notes_location(app.home, workspace)
-    if isinstance(place, NoSuchDirectory | NoProject):
+    location = notes_location(app.home, workspace)
+    if isinstance(location, NoSuchDirectory | NoProject):
         return ()
-    if not isinstance(place, NotesLocation):
-        return (
-            f"What was published of it, if anything, stays: {explain_note_refusal(place).error}.",
-        )
+    if not isinstance(location, NotesLocation):
+        reason = explain_note_refusal(location).error
+        return (f"What was published of it, if anything, stays: {reason}.",)
     pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
-    # Without the lock, for which somebody may wait in vain: most sessions have published nothing.
-    there = [
-        path for path in pages if _may_mention_session(session, NotesFolder(place.folder), path)
+    # Without the lock, which may be held for long: most sessions have published nothing.
+    published = [
+        path for path in pages if _may_mention_session(session, NotesFolder(location.folder), path)
     ]
-    if not there:
+    if not published:
         return ()
     try:
         notes = open_notes(app, workspace)
         if not isinstance(notes, OpenedNotes):
             return tuple(
-                _still_there_message(path, explain_note_refusal(notes).error) for path in there
+                _still_there_message(path, explain_note_refusal(notes).error) for path in published
             )
         with notes.lock.hold(UNPUBLISH_LOCK_WAIT_SECONDS):
-            left = [_remove_page(notes, path, session) for path in there]
+            messages = [_remove_page(notes, path, session) for path in published]
     except StoreFailure as failure:
-        left = [_still_there_message(path, str(failure)) for path in there]
-    return tuple(one for one in left if one)
+        messages = [_still_there_message(path, str(failure)) for path in published]
+    return tuple(message for message in messages if message)
 
 
 def _may_mention_session(session: SessionId, folder: NotesFolder, path: str) -> bool:
@@ -148,23 +150,23 @@ def _may_mention_session(session: SessionId, folder: NotesFolder, path: str) -> 
 
 
 def _read_page_of(session: SessionId, folder: NotesFolder, path: str) -> FileContent | None:
-    """What lies there, if it speaks of this session: the pointer may lead to another by now."""
-    found = folder.read(path)
-    return found if isinstance(found, FileContent) and session in found.text else None
+    """The page, if it mentions this session: the pointer may lead to another by now."""
+    content = folder.read(path)
+    return content if isinstance(content, FileContent) and session in content.text else None
 
 
 def _remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
-    """What stays of the page, in words; nothing where it is gone. The caller holds the lock."""
+    """Delete a page. Returns a message if anything of it stays. The caller holds the lock."""
     try:
-        found = _read_page_of(session, notes.folder, path)
-        if found is None:
+        page = _read_page_of(session, notes.folder, path)
+        if page is None:
             return ""
-        if user_text_in(found.text):
+        if user_text_in(page.text):
             return _still_there_message(path, "somebody has written into it")
-        done = notes.folder.delete(path, expected=found.digest)
+        deletion = notes.folder.delete(path, expected=page.digest)
     except FolderFailure as failure:
         return _still_there_message(path, str(failure))
-    if not isinstance(done, DeletedFile):
+    if not isinstance(deletion, DeletedFile):
         return _still_there_message(path, "somebody changed it at the same moment")
     try:
         notes.index.erase(path)
@@ -178,7 +180,7 @@ def _still_there_message(path: str, reason: str) -> str:
 
 
 def _exclude_from_git(notes: OpenedNotes) -> None:
-    """Notes of sessions are of this machine; the others are the project's."""
+    """Keep the notes of sessions out of git: unlike the others, they belong to this machine."""
     sessions = os.path.relpath(notes.folder.root, notes.root)
     if not sessions.startswith(".."):
         with suppress(OSError):
@@ -186,21 +188,21 @@ def _exclude_from_git(notes: OpenedNotes) -> None:
 
 
 def publish_outdated_sessions(app: App, root: Path) -> tuple[str, ...]:
-    """Publish the sessions of the project whose notes are older than they are.
+    """Publish the sessions of the project whose notes are outdated.
 
-    Nobody is stopped where that fails: what is returned is to be said about it.
+    A failure stops nobody: it is returned as a message.
     """
     if load_effective_policy(app.home, root, at_ms=app.clock.now_ms()).policy.profile == "light":
         return ()
     try:
         notes = open_notes(app, root)
-        late = _outdated_sessions(app, notes, root) if isinstance(notes, OpenedNotes) else notes
-        if not isinstance(late, list):
-            return _not_written_message(late)
-        for session in late:
-            done = publish_session(app, session)
-            if not isinstance(done, NoteChangeResult):
-                return _not_written_message(done)
+        outdated = _outdated_sessions(app, notes, root) if isinstance(notes, OpenedNotes) else notes
+        if not isinstance(outdated, list):
+            return _not_written_message(outdated)
+        for session in outdated:
+            result = publish_session(app, session)
+            if not isinstance(result, NoteChangeResult):
+                return _not_written_message(result)
     except StoreFailure as failure:
         return _not_written_message(NoteNotWritten(str(failure), failure.hint))
     return ()
@@ -212,27 +214,27 @@ def _not_written_message(refusal: NoteRefusal) -> tuple[str, ...]:
 
 @refuse_on_disk_failure
 def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
-    """Sessions of which there is more to say than their notes do."""
-    late: list[SessionId] = []
+    """The sessions whose notes are missing or older than the session."""
+    outdated: list[SessionId] = []
     for session in app.reader.attended_sessions_in(str(root))[:OUTDATED_SESSIONS_MAX]:
         stream = app.reader.stream(session)
         row = notes.index.by_path(f"{session_note_name(session)}.md")
         if stream and (row is None or _page_version(row.front) < stream.version):
-            late.append(session)
-    return late
+            outdated.append(session)
+    return outdated
 
 
-def published_file(app: App, session: SessionId, done: NoteChangeResult) -> Path:
-    """Where the note that was published lies on the disk."""
+def published_file(app: App, session: SessionId, result: NoteChangeResult) -> Path:
+    """The path of the published note on the disk."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    place = notes_location(app.home, Path(stream.head.workspace))
-    assert isinstance(place, NotesLocation), "a note was published there"
-    return place.folder / done.path
+    location = notes_location(app.home, Path(stream.head.workspace))
+    assert isinstance(location, NotesLocation), "a note was published there"
+    return location.folder / result.path
 
 
 def _page_version(metadata: Metadata) -> int:
-    said = str(metadata.get("version", ""))
-    is_ours = said.isascii() and said.isdigit() and len(said) <= VERSION_DIGITS_MAX
-    return int(said) if is_ours else 0
+    text = str(metadata.get("version", ""))
+    is_ours = text.isascii() and text.isdigit() and len(text) <= VERSION_DIGITS_MAX
+    return int(text) if is_ours else 0

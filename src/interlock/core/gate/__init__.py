@@ -1,1 +1,1 @@
-"""The gate: whether a tool call may happen. Where modes are changed is `protocol`."""
+"""The gate: whether a tool call may happen. Modes are changed in `core.protocol`."""

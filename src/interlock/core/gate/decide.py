@@ -1,4 +1,21 @@
-"""Whether a tool call may happen: the state, the policy and the call in, the decision out."""
+"""Decide whether a tool call may happen: the state, the policy and the call in, the decision out.
+
+Everything here is computed from the arguments: no file is read and no clock is asked. The rules are
+tried in a fixed order, and the first that applies decides:
+
+1. A disabled gate allows everything, and Interlock's own tools are always allowed.
+2. Protected paths and secret files are denied to all other calls, in every mode and state.
+3. Tools that read or search are allowed, even if the state of the session is unknown.
+4. An `interlock` command in a shell is allowed, denied as the user's, or judged like any other.
+5. In an unknown state, or before the session was started, everything else is denied (in an unknown
+   state the web may still be read).
+6. The mode decides the rest, by tool class and, in planning, by the effect of the shell command.
+
+Only then are exceptions applied: a bypass or an advisory rule turns a denial or a question into an
+allowance, if the rule is one of `OPENABLE`. A rule about what binds the agent must therefore come
+before whatever could allow the call, and must not be openable. `shell.analyse` never calls a
+command reading that may write, and the fast hook allows nothing that is not allowed here.
+"""
 
 from typing import Literal
 
@@ -24,11 +41,11 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     answer: Literal["allow", "deny", "ask"]
     rule: Rule
     reason: str = ""
-    """What is true."""
+    """The fact that the decision rests on."""
     remedy: str = ""
-    """What to do about it."""
+    """The next step for the agent or the user."""
     opened: str = ""
-    """What allowed it although a rule denies it: a bypass by its id and reason, or `advisory`."""
+    """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
 
 
 _CODING_HINT = (
@@ -46,12 +63,18 @@ _MODE_RULES: dict[Mode, Rule] = {
 
 
 def decide(state: GateState, policy: Policy, call: ToolCall, *, home: str) -> GateDecision:
-    """`home` is Interlock's own directory, which no agent writes, and not all of which it reads."""
+    """Return the decision on a call.
+
+    `home` is Interlock's own directory, which no agent may write and only partly read.
+    """
     return _apply_exceptions(_decide_by_rules(state, policy, call, home), policy)
 
 
 def _apply_exceptions(decision: GateDecision, policy: Policy) -> GateDecision:
-    """The reason stays with what is allowed so: it is told, or kept."""
+    """Allow what a bypass or an advisory rule opens.
+
+    The decision keeps its reason, which is reported or journaled.
+    """
     if decision.answer == "allow" or decision.rule not in OPENABLE:
         return decision
     for bypass in policy.bypasses:
@@ -81,8 +104,8 @@ def _decide_by_rules(state: GateState, policy: Policy, call: ToolCall, home: str
         )
     if call.kind in ("read", "search"):
         return GateDecision("allow", "tool.reads")
-    if analysis and (ruled := _decide_own_command(analysis, state, policy)):
-        return ruled
+    if analysis and (decision := _decide_own_command(analysis, state, policy)):
+        return decision
     if isinstance(state, UnknownState):
         return _decide_in_unknown_state(state, call)
     if not state.is_started:
@@ -104,24 +127,24 @@ def _decide_by_mode(
     if call.kind in ("mcp", "other"):
         if state.mode == "coding" or call.tool in policy.reading_tools:
             return GateDecision("allow", "tool.unlisted")
-        what = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
-        return GateDecision("ask", "tool.unlisted", what, _CODING_HINT)
+        reason = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
+        return GateDecision("ask", "tool.unlisted", reason, _CODING_HINT)
     if state.mode == "coding":
         if policy.coding_needs_task and not state.task:
-            what = "This project wants a task before anything is changed"
+            reason = "This project wants a task before anything is changed"
             hint = (
                 "Name one: `session` tool, action set, task; or `interlock mode coding --task …`."
             )
-            return GateDecision("deny", "coding.task", what, hint)
+            return GateDecision("deny", "coding.task", reason, hint)
         return GateDecision("allow", "mode.coding")
     if call.kind == "edit":
-        what = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
-        return GateDecision("deny", _MODE_RULES[state.mode], what, _CODING_HINT)
-    assert analysis is not None, "what is left is a shell"
+        reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
+        return GateDecision("deny", _MODE_RULES[state.mode], reason, _CODING_HINT)
+    assert analysis is not None, "only shell calls are left"
     if state.mode == "analysis":
-        what = "The mode is analysis, in which no command is run"
+        reason = "The mode is analysis, in which no command is run"
         hint = f"Reading and searching tools work. {_PLANNING_HINT}"
-        return GateDecision("deny", "mode.analysis", what, hint)
+        return GateDecision("deny", "mode.analysis", reason, hint)
     return _decide_in_planning(analysis)
 
 
@@ -129,10 +152,10 @@ def _decide_in_planning(analysis: Analysis) -> GateDecision:
     if analysis.effect == "reads":
         return GateDecision("allow", "mode.planning")
     if analysis.effect == "writes":
-        what = f"The mode is planning, in which commands do not write: {analysis.reason}"
-        return GateDecision("deny", "shell.writes", what, _CODING_HINT)
-    what = f"The mode is planning, and what this command does is not known: {analysis.reason}"
-    return GateDecision("ask", "shell.unknown", what, _CODING_HINT)
+        reason = f"The mode is planning, in which commands do not write: {analysis.reason}"
+        return GateDecision("deny", "shell.writes", reason, _CODING_HINT)
+    reason = f"The mode is planning, and what this command does is not known: {analysis.reason}"
+    return GateDecision("ask", "shell.unknown", reason, _CODING_HINT)
 
 
 def _decide_in_unknown_state(state: UnknownState, call: ToolCall) -> GateDecision:
@@ -155,61 +178,66 @@ def _deny_protected_path(
         written = tuple(path for command in analysis.commands for path in command.paths)
         written += _glob_paths(call.command, analysis)
     for path in written:
-        if by := paths.protection_of(path, call.cwd, home, policy.protected):
+        if protection := paths.protection_of(path, call.cwd, home, policy.protected):
             return GateDecision(
                 "deny",
                 "path.protected",
-                f"`{path}` holds the rules that bind you (`{by}`)",
+                f"`{path}` holds the rules that bind you (`{protection}`)",
                 "Tell the user what should be changed there; only the user changes it.",
             )
     return None
 
 
 def _glob_paths(text: str, analysis: Analysis) -> tuple[str, ...]:
-    """What a shell would fill in, here and where a `cd` leads: it may be what is written."""
-    found = list(dict.fromkeys(paths.glob_words(text))) if analysis.effect != "reads" else []
-    moves = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
-    folders = list(dict.fromkeys(moves))
-    moved = [f"{folder.rstrip('/')}/{path}" for folder in folders for path in found]
-    return (*found, *moved)
+    """The patterns that a shell would expand, here and after each `cd`: they may be written to."""
+    if analysis.effect == "reads":
+        return ()
+    patterns = list(dict.fromkeys(paths.glob_words(text)))
+    cd_targets = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
+    after_cd = [
+        f"{folder.rstrip('/')}/{pattern}"
+        for folder in dict.fromkeys(cd_targets)
+        for pattern in patterns
+    ]
+    return (*patterns, *after_cd)
 
 
 def _decide_own_command(
     analysis: Analysis, state: GateState, policy: Policy
 ) -> GateDecision | None:
-    """What holds for our own commands, in every mode but disabled."""
-    found = own_commands.own_commands(analysis)
-    if not found:
+    """The decision on our own commands, in every mode but disabled; None leaves it to the mode."""
+    own = own_commands.own_commands(analysis)
+    if not own:
         return None
-    kinds = [own_commands.verb_of(command) for command in found]
-    alone = found[0] if analysis.is_simple and len(analysis.commands) == 1 else None
-    if alone and kinds == ["reads"]:
+    verbs = [own_commands.verb_of(command) for command in own]
+    sole_command = own[0] if analysis.is_simple and len(analysis.commands) == 1 else None
+    if sole_command and verbs == ["reads"]:
         return GateDecision("allow", "own.command")
-    if "mode" in kinds:
-        return _decide_mode_command(found, state, policy, is_alone=alone is not None)
-    if "unknown" in kinds and not alone:
-        what = "A command of ours with something around it that is not known"
-        return GateDecision("deny", "user.only", what, "Run it alone, as it is.")
-    if "user" in kinds:
-        what = f"`interlock {' '.join(found[kinds.index('user')].arguments[:2])}` is the user's"
-        return GateDecision("deny", "user.only", what, "Ask the user to run it in a terminal.")
+    if "mode" in verbs:
+        return _decide_mode_command(own, state, policy, is_alone=sole_command is not None)
+    if "unknown" in verbs and not sole_command:
+        reason = "A command of ours with something around it that is not known"
+        return GateDecision("deny", "user.only", reason, "Run it alone, as it is.")
+    if "user" in verbs:
+        reason = f"`interlock {' '.join(own[verbs.index('user')].arguments[:2])}` is the user's"
+        return GateDecision("deny", "user.only", reason, "Ask the user to run it in a terminal.")
     return None
 
 
 def _decide_mode_command(
     commands: list[own_commands.Command], state: GateState, policy: Policy, *, is_alone: bool
 ) -> GateDecision:
-    asked = own_commands.requested_mode(commands[0])
-    if not is_alone or asked is None:
-        what = "A mode is changed by one plain `interlock mode …` command with nothing around it"
-        return GateDecision("deny", "user.only", what, "Run it alone, or use the `session` tool.")
+    requested = own_commands.requested_mode(commands[0])
+    if not is_alone or requested is None:
+        reason = "A mode is changed by one plain `interlock mode …` command with nothing around it"
+        return GateDecision("deny", "user.only", reason, "Run it alone, or use the `session` tool.")
     if isinstance(state, UnknownState):
-        what = "A mode cannot be changed while the state of the session is not known"
-        return GateDecision("deny", "user.only", what, "Ask the user: `interlock session start`.")
-    mode, has_task = asked
-    if why := mode_change_objection(
+        reason = "A mode cannot be changed while the state of the session is not known"
+        return GateDecision("deny", "user.only", reason, "Ask the user: `interlock session start`.")
+    mode, has_task = requested
+    if objection := mode_change_objection(
         state.mode, mode, policy, has_task=has_task or bool(state.task)
     ):
         hint = f"Ask the user to type `/mode {mode}`."
-        return GateDecision("deny", "user.only", f"`interlock mode {mode}`: {why}", hint)
+        return GateDecision("deny", "user.only", f"`interlock mode {mode}`: {objection}", hint)
     return GateDecision("allow", "own.command")

@@ -1,4 +1,4 @@
-"""A notice: an agent runs against the same wall again and again. It never changes a decision."""
+"""The notice for an agent that is denied the same again and again. It changes no decision."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class NoticeLimit(msgspec.Struct, frozen=True):
-    """So many equal denials in so many minutes raise one."""
+    """The number of equal denials that raise a notice, and the minutes within which they count."""
 
     denials: int = 5
     minutes: int = 10
@@ -15,9 +15,9 @@ class NoticeLimit(msgspec.Struct, frozen=True):
 def due_notice(
     denied_ms: Iterable[int], noticed_ms: Iterable[int], limit: NoticeLimit, *, now_ms: int
 ) -> str:
-    """The notice that one more denial raises; nothing where none is due, or one was just given.
+    """The notice that one more denial raises; empty if none is due, or one was given recently.
 
-    `denied_ms` are the times of the equal denials before, `noticed_ms` of those with a notice.
+    `denied_ms` are the times of the earlier equal denials, `noticed_ms` of those with a notice.
     """
     since = now_ms - limit.minutes * 60_000
     count = 1 + sum(since < at <= now_ms for at in denied_ms)

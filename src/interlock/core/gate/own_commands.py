@@ -1,4 +1,4 @@
-"""Interlock's own commands in an agent's shell: which may be run, and which are the user's."""
+"""Interlock's own commands in an agent's shell: which it may run, and which are the user's."""
 
 from typing import Literal
 
@@ -46,11 +46,11 @@ _USER_ONLY_COMMANDS = {
     "doctor",
     "hook",
 }
-"""Commands of which everything that does not read is for the user alone."""
+"""Commands of which every subcommand that does more than read is for the user alone."""
 
 
 def verb_of(command: Command) -> Verb:
-    """What a command of ours does. `command.program` is `interlock`."""
+    """The kind of a command of ours. `command.program` is `interlock`."""
     words = [word for word in command.arguments if not word.startswith("--json")]
     first, second = (*words, "", "")[:2]
     if (first, second) in _READING_COMMANDS or ((first, "") in _READING_COMMANDS and not second):
@@ -66,13 +66,13 @@ def requested_mode(command: Command) -> tuple[Mode, bool] | None:
     """The mode that `interlock mode M [--task T]` asks for, and whether it names a task."""
     words = command.arguments
     plain = [word for word in words if not word.startswith("-")]
-    if len(plain) < 2 or plain[0] != "mode":  # noqa: PLR2004 (mode, and which)
+    if len(plain) < 2 or plain[0] != "mode":  # noqa: PLR2004 (`mode` and its name)
         return None
-    wanted = mode_named(plain[1])
+    mode = mode_named(plain[1])
     options = {word.partition("=")[0] for word in words if word.startswith("-")}
-    if wanted is None or not options <= {"--task", "--json"}:
+    if mode is None or not options <= {"--task", "--json"}:
         return None
-    return wanted, "--task" in options
+    return mode, "--task" in options
 
 
 def own_commands(analysis: Analysis) -> list[Command]:

@@ -25,7 +25,7 @@ Rule = Literal[
 ]
 RULES: tuple[Rule, ...] = get_args(Rule)
 RuleClass = Literal["invariant", "advisory"]
-"""What an invariant rule denies is denied; what an advisory one would deny is told, and allowed."""
+"""An invariant rule denies; an advisory one allows, and only reports what it would deny."""
 
 OPENABLE: tuple[Rule, ...] = (
     "mode.analysis",
@@ -35,13 +35,13 @@ OPENABLE: tuple[Rule, ...] = (
     "shell.unknown",
     "tool.unlisted",
 )
-"""What can be made advisory or be bypassed: rules about the work. The others stay as they are.
+"""The rules that can be made advisory or be bypassed: those about the work. The others cannot:
 
-- `user.only` and `path.protected` guard what binds the agent. With one of them open, an agent
-  could open all the rest by itself. So does `secret.read`: with the secret of the server, an agent
-  could say that it is the user.
-- `state.unknown` says that nothing is known, not even whose call it is. What was opened for a
-  session cannot be meant for one that nobody knows; `interlock mode disabled --force` is the way.
+- `user.only`, `path.protected` and `secret.read` guard what binds the agent. With one of the first
+  two open, an agent could open all the rest by itself; with the secret of the server, it could
+  claim to be the user.
+- `state.unknown` says that nothing is known, not even whose call it is. A rule that was opened for
+  a session cannot be meant for an unknown one; `interlock mode disabled --force` is the way.
 - `protocol.start` goes away by starting the session, which is one command.
 - `mode.disabled`, `mode.coding`, `own.tool`, `own.command` and `tool.reads` deny nothing.
 """
@@ -64,5 +64,5 @@ class Bypass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def wrongly_advisory_rules(rules: Mapping[Rule, RuleClass]) -> list[Rule]:
-    """Those that are to be advisory and cannot be."""
+    """The rules that are set to advisory although they cannot be."""
     return [rule for rule, kind in rules.items() if kind == "advisory" and rule not in OPENABLE]

@@ -1,6 +1,6 @@
-"""Secret files: what lies in Interlock's own directory that no agent reads, and who would read it.
+"""Secret files in Interlock's own directory, which no agent may read, and the calls that would.
 
-This binds an agent that errs. One that attacks finds a way: a link, a script, a search from above.
+This stops an agent that errs. One that attacks finds a way: a link, a script, a search from above.
 """
 
 import re
@@ -12,11 +12,11 @@ from interlock.core.gate.shell import Analysis
 from interlock.core.gate.tool_call import ToolCall
 
 SECRETS = ("secret", "agent-secret", "keyring")
-"""With the first, anybody is the user to the server; with the last, anybody signs tokens."""
-BASES_MAX = 16  # directories from which a name is looked at: nobody goes through more on the way
+"""With the first, anybody is the user to the server; with the last, anybody can sign tokens."""
+BASES_MAX = 16  # directories against which names are resolved: no usual command changes to more
 
 _METADATA_PROGRAMS = frozenset(("ls", "stat", "du", "df", "test", "[", "echo", "printf"))
-"""Programs that say something of a directory without reading what is in its files."""
+"""Programs that describe a directory without reading its files."""
 _QUOTES = re.compile(r"['\"\\]")
 _WORD_BREAKS = re.compile(r"[\s;&|<>()=,`]+")
 _HOME_VARIABLE = re.compile(r"\$INTERLOCK_HOME\b|\$\{INTERLOCK_HOME\b[^}]{0,200}\}")
@@ -25,7 +25,7 @@ _EXPANSION = re.compile(r"\$\{[^}]{0,200}\}|\$\w+|\{[^{}]*\}")
 
 
 def secret_named_by(call: ToolCall, analysis: Analysis | None, home: str) -> str | None:
-    """What a call names that holds secrets, a file in `home` or all of it, if it names one."""
+    """The path with secrets that a call names, if any: a file in `home`, or all of it."""
     if analysis:
         return _secret_named_in_shell(call, analysis, home)
     names = (*SECRETS, home.casefold().rpartition("/")[2])
@@ -33,18 +33,18 @@ def secret_named_by(call: ToolCall, analysis: Analysis | None, home: str) -> str
     bases = (call.cwd, *(text for text in call.input_texts if text.startswith(("/", "~"))))[
         :BASES_MAX
     ]
-    named = dict.fromkeys(_join_path(base, text) for text in texts for base in bases)
+    named_paths = dict.fromkeys(_join_path(base, text) for text in texts for base in bases)
     if call.kind == "search":
-        named[call.cwd] = None  # where they look if nothing else is said
-    return next((path for path in named if _is_secret(path, home, is_shell=False)), None)
+        named_paths[call.cwd] = None  # where a search looks if it names no path
+    return next((path for path in named_paths if _is_secret(path, home, is_shell=False)), None)
 
 
 def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str | None:
     text = _HOME_VARIABLE.sub(lambda _: home, _QUOTES.sub("", call.command))
-    # However its beginning is written, and in whatever it stands.
+    # However the start of the path is written, and whatever the path is part of.
     ending = rf"{re.escape(home.rpartition('/')[2])}/+(?:\./+)*(?:{'|'.join(SECRETS)})"
-    if found := re.search(rf"(?<![\w.-]){ending}(?![\w.-])", text, re.IGNORECASE):
-        return found[0]
+    if match := re.search(rf"(?<![\w.-]){ending}(?![\w.-])", text, re.IGNORECASE):
+        return match[0]
     bases = list(dict.fromkeys(_base_directories(call.cwd, analysis, home)))[:BASES_MAX]
     words = [
         word
@@ -58,8 +58,10 @@ def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str
         for argument in command.arguments
         for part in (argument, argument.rpartition("=")[2])
     )
-    named = (_join_path(base, word) for word in dict.fromkeys(words) if word for base in bases)
-    return next((path for path in named if _is_secret(path, home, is_shell=True)), None)
+    named_paths = (
+        _join_path(base, word) for word in dict.fromkeys(words) if word for base in bases
+    )
+    return next((path for path in named_paths if _is_secret(path, home, is_shell=True)), None)
 
 
 def _may_end_in_secret(word: str) -> bool:
@@ -68,7 +70,7 @@ def _may_end_in_secret(word: str) -> bool:
 
 
 def _base_directories(cwd: str, analysis: Analysis, home: str) -> Iterator[str]:
-    """Where the commands may be run: here, or where a `cd` leads."""
+    """The directories in which the commands may run: `cwd`, and wherever a `cd` leads."""
     yield cwd
     directory = cwd
     for command in analysis.commands:
@@ -78,7 +80,7 @@ def _base_directories(cwd: str, analysis: Analysis, home: str) -> Iterator[str]:
 
 
 def _to_pattern(text: str, home: str) -> str:
-    """As a shell may read it: `~` for a beginning that is not known, `*` for any other part."""
+    """The text as a shell may expand it: `~` for an unknown start, `*` for any other part."""
     text = _HOME_VARIABLE.sub(lambda _: home, _QUOTES.sub("", text))
     return _EXPANSION.sub("*", _LEADING_VARIABLE.sub("~", text))
 
@@ -90,16 +92,16 @@ def _join_path(base: str, path: str) -> str:
 def _is_secret(path: str, home: str, *, is_shell: bool) -> bool:
     """Whether it is a secret file or all of `home`; to a shell, a pattern may become one."""
     parts, ours = paths.normal_parts(path, ""), home.casefold().split("/")[1:]
-    is_cut = parts[:1] == ["~"]  # whose home that is, is not known here
-    given = parts[is_cut:]
-    for wanted in (ours, *([*ours, name] for name in SECRETS)):
-        missing = len(wanted) - len(given)
-        if not 0 <= missing < len(ours) or (missing and not is_cut):
+    has_unknown_start = parts[:1] == ["~"]
+    path_parts = parts[has_unknown_start:]
+    for secret_parts in (ours, *([*ours, name] for name in SECRETS)):
+        missing = len(secret_parts) - len(path_parts)
+        if not 0 <= missing < len(ours) or (missing and not has_unknown_start):
             continue
-        # Mere wildcards stand for our directory only where everything around them fits.
-        is_said = given[len(ours) - missing - 1].strip(f"{GLOB_CHARACTERS}]")
-        if (is_said or not (is_cut or wanted is ours)) and _parts_match(
-            given, wanted[missing:], is_shell=is_shell
+        # A mere wildcard stands for our directory only if everything around it fits.
+        literal = path_parts[len(ours) - missing - 1].strip(f"{GLOB_CHARACTERS}]")
+        if (literal or not (has_unknown_start or secret_parts is ours)) and _parts_match(
+            path_parts, secret_parts[missing:], is_shell=is_shell
         ):
             return True
     return False

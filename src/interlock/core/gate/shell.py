@@ -1,8 +1,8 @@
-"""The shell: what a command that an agent wants to run would do to files.
+"""The effect on files of a shell command that an agent wants to run.
 
-Nothing that can write is called reading: what is not known to read is unknown. The text is taken
-to be read by bash or zsh. What is not in it is not seen: aliases and functions of the user's shell,
-where `PATH` leads, and what a project's settings make git, npm and others run.
+Nothing that can write is called reading: a command that is not known to read is unknown. The text
+is taken to be for bash or zsh. What is not in it is not seen: aliases and functions of the user's
+shell, where `PATH` leads, and what a project's settings make git, npm and others run.
 """
 
 import msgspec
@@ -24,13 +24,13 @@ class Analysis(msgspec.Struct, frozen=True):
     """Writes if one of the commands writes, else unknown if one is, else reads."""
     commands: tuple[Command, ...]
     is_simple: bool
-    """Exactly one command, with nothing around it: its program and arguments are as they stand."""
+    """Exactly one command with nothing around it, whose program and arguments are literal."""
     reason: str
     """The first reason for the effect."""
 
 
 def analyse(text: str) -> Analysis:
-    """Never raises, and takes time in proportion to the text."""
+    """Analyse a command. Never raises, and takes time in proportion to the text."""
     if len(text) > BYTES_MAX or len(text.encode(errors="replace")) > BYTES_MAX:
         return _unread_analysis(f"it is longer than {BYTES_MAX // 1024} KB")
     if "\0" in text:
@@ -38,7 +38,7 @@ def analyse(text: str) -> Analysis:
     walk = _CommandWalk()
     commands = _add_paths_after_cd(walk.commands(text, 0, is_posix=False))
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        # A terminal takes some of them for keys, and some shells for blanks.
+        # A terminal takes some such characters for keys, and some shells take them for blanks.
         commands.append(_unknown_command("it holds characters that cannot be seen"))
         walk.is_simple = False
     effects: list[Effect] = ["reads", *(command.effect for command in commands)]
@@ -62,44 +62,44 @@ def _unknown_command(reason: str) -> Command:
 
 
 class _CommandWalk:
-    """Through a text and through those in it, once."""
+    """One walk through a text and the texts inside it, with a limit on the commands of all."""
 
     def __init__(self) -> None:
         self.is_simple = False
         self.event_count = 0
 
     def commands(self, text: str, level: int, *, is_posix: bool, depth: int = 0) -> list[Command]:
-        """`level` counts the texts around this one, `depth` the substitutions."""
+        """The commands of `text`. `level` counts the texts around it, `depth` the substitutions."""
         if level > NESTING_MAX or depth > NESTING_MAX:
             return [_unknown_command(f"commands are handed on more than {NESTING_MAX} times")]
         if "\0" in text:
             return [_unknown_command("it holds a NUL")]
         events: list[Event] = []
-        reading = ShellParser(text, events, depth, is_posix=is_posix)
+        parser = ShellParser(text, events, depth, is_posix=is_posix)
         unreadable: list[Command] = []
         try:
-            reading.read()
+            parser.read()
         except UnreadableShellText as error:
             unreadable = [_unknown_command(f"it cannot be read: {error}")]
         self.is_simple = (
-            level == 0 and not unreadable and reading.is_plain and _is_bare_command(events)
+            level == 0 and not unreadable and parser.is_plain and _is_bare_command(events)
         )
-        found: list[Command] = []
+        commands: list[Command] = []
         for event in events:
             self.event_count += 1
             if self.event_count > FOUND_MAX:
-                return [*found, _unknown_command(f"there are more than {FOUND_MAX} commands")]
-            found.extend(self._judge_event(event, level, is_posix=is_posix))
-        if self.is_simple and [command.program for command in found] != [_bare_program(events)]:
+                return [*commands, _unknown_command(f"there are more than {FOUND_MAX} commands")]
+            commands.extend(self._judge_event(event, level, is_posix=is_posix))
+        if self.is_simple and [command.program for command in commands] != [_bare_program(events)]:
             self.is_simple = False
-        return found + unreadable
+        return commands + unreadable
 
     def _judge_event(self, event: Event, level: int, *, is_posix: bool) -> list[Command]:
         match event:
             case SimpleCommand():
                 return judge(
                     event,
-                    lambda text, is_other: self.commands(text, level + 1, is_posix=is_other),
+                    lambda text, is_posix: self.commands(text, level + 1, is_posix=is_posix),
                 )
             case Script(text, depth):
                 return self.commands(text, level, is_posix=is_posix, depth=depth)
@@ -108,18 +108,18 @@ class _CommandWalk:
 
 
 def _add_paths_after_cd(commands: list[Command]) -> list[Command]:
-    """With the paths as they are after a `cd`, too: nobody knows whether that succeeds."""
-    placed: list[Command] = []
+    """Add the paths as they are after a `cd`: it is unknown whether that succeeds."""
+    with_paths: list[Command] = []
     directory = ""
     for command in commands:
         if command.program == "cd" and len(command.arguments) == 1:
             folder = command.arguments[0]
             is_literal = folder != "-" and not _EXPANSION_CHARACTERS & set(folder)
             directory = _join_path(directory, folder) if is_literal else ""
-        moved = (_join_path(directory, path) for path in command.paths)
-        paths = tuple(dict.fromkeys((*command.paths, *moved)))
-        placed.append(msgspec.structs.replace(command, paths=paths))
-    return placed
+        after_cd = (_join_path(directory, path) for path in command.paths)
+        paths = tuple(dict.fromkeys((*command.paths, *after_cd)))
+        with_paths.append(msgspec.structs.replace(command, paths=paths))
+    return with_paths
 
 
 def _join_path(folder: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the gate knows of a session, and what a project asks of it."""
+"""The state of a session as the gate knows it, and the policy of a project."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -25,7 +25,7 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     """Whether the protocol's start is complete."""
     task: str = ""
     version: int = 0
-    """Of the session's stream, to tell an older row from a newer one."""
+    """The version of the session's stream, to tell an older row from a newer one."""
 
 
 class UnknownState(msgspec.Struct, frozen=True):
@@ -38,17 +38,17 @@ GateState: TypeAlias = GateRow | UnknownState
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
-    """What holds in a project beyond the modes; `trust.in_force` says how it comes about."""
+    """The rules of a project beyond the modes; `trust.effective_policy` makes it."""
 
     profile: Profile = "standard"
     protected: tuple[str, ...] = ()
-    """Ends of paths that no agent may write, beside those that are always protected."""
+    """Path endings that no agent may write, besides those that are always protected."""
     reading_tools: tuple[str, ...] = ()
     """Tools of other MCP servers that only read."""
     agent_may_code: bool = True
     """Whether an agent may go on to coding by itself, with a task."""
     advisory: tuple[Rule, ...] = ()
-    """Rules that only tell."""
+    """Rules that only report what they would deny."""
     bypasses: tuple[Bypass, ...] = ()
 
     @property
@@ -63,14 +63,14 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     def is_simple(self) -> bool:
         """Whether the class of a tool and the mode decide nearly everything.
 
-        What opens a rule makes it untrue: each time that it does must be journaled.
+        Never where a rule is open, because each use of that must be journaled.
         """
         demands = self.protected or self.reading_tools or self.coding_needs_task
         return not demands and not self.advisory and not self.bypasses
 
 
 def mode_change_objection(current: Mode, requested: Mode, policy: Policy, *, has_task: bool) -> str:
-    """Why an agent may not change the mode so by itself; nothing if it may."""
+    """The reason why an agent may not make this change of mode by itself; empty if it may."""
     if requested == "disabled":
         return "switching the gate off is the user's"
     if current == "disabled":

@@ -1,4 +1,4 @@
-"""A tool call as every host would have said it."""
+"""A tool call in one form, whatever host it comes from."""
 
 from typing import Any, cast
 
@@ -18,20 +18,20 @@ class ToolCall(msgspec.Struct, frozen=True):
     kind: ToolClass
     cwd: str = ""
     command: str = ""
-    """Of a shell; empty where the tool is none, or says nothing that can be read."""
+    """The command of a shell tool; empty for other tools, or if none can be read."""
     paths: tuple[str, ...] = ()
-    """What an editing tool would write, as far as it says so."""
+    """The paths that an editing tool would write, as far as it names them."""
     input_texts: tuple[str, ...] = ()
-    """Everything that may name what another tool reads: each text that it is given."""
+    """Every text in the input of any other tool that may read files: each may name one."""
 
 
 def parse_tool_call(host: Host, tool: str, tool_input: Any, cwd: str) -> ToolCall:
     kind = class_of(host, tool)
-    given = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
-    command = _command_text(given) if kind == "shell" else ""
-    paths = _edited_paths(given, tool_input) if kind == "edit" else ()
-    named = _texts(tool_input) if kind in _CLASSES_WITH_TEXTS else ()
-    return ToolCall(host, tool, kind, cwd, command, paths, named)
+    fields = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
+    command = _command_text(fields) if kind == "shell" else ""
+    paths = _edited_paths(fields, tool_input) if kind == "edit" else ()
+    texts = _texts(tool_input) if kind in _CLASSES_WITH_TEXTS else ()
+    return ToolCall(host, tool, kind, cwd, command, paths, texts)
 
 
 def _command_text(tool_input: dict[str, Any]) -> str:
@@ -45,33 +45,33 @@ def _command_text(tool_input: dict[str, Any]) -> str:
     return ""
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    found: list[str] = []
-    left = [given]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, dict):
-            left += cast("dict[str, Any]", one).values()
-        elif isinstance(one, list):
-            left += cast("list[Any]", one)
-    return tuple(dict.fromkeys(found))
+def _texts(tool_input: Any) -> tuple[str, ...]:
+    texts: list[str] = []
+    pending = [tool_input]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, dict):
+            pending += cast("dict[str, Any]", value).values()
+        elif isinstance(value, list):
+            pending += cast("list[Any]", value)
+    return tuple(dict.fromkeys(texts))
 
 
 def _quote(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _edited_paths(given: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
-    found = [value for key in _PATH_KEYS if isinstance(value := given.get(key), str)]
-    texts = [tool_input, given.get("input"), given.get("patch"), given.get("command")]
-    for text in texts:
+def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
+    paths = [value for key in _PATH_KEYS if isinstance(value := fields.get(key), str)]
+    patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("command")]
+    for text in patch_texts:
         if isinstance(text, str) and "*** " in text:
-            found += [
+            paths += [
                 line.removeprefix(mark).strip()
                 for line in text.splitlines()
                 for mark in _PATCH_HEADERS
                 if line.startswith(mark)
             ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))

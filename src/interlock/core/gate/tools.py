@@ -1,4 +1,4 @@
-"""What the tools of each host do, as data: names to classes."""
+"""The tools of each host and their classes, as data."""
 
 from typing import Literal, get_args
 
@@ -6,7 +6,7 @@ Host = Literal["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"
 ToolClass = Literal["read", "search", "web", "edit", "shell", "agent", "mcp", "ask", "own", "other"]
 """`own` are Interlock's tools, under whatever name a host gives them."""
 
-# What only keeps the agent's own lists, or shows what runs already, touches nothing: `read`.
+# A tool that only keeps the agent's own lists, or shows what runs already, is `read`.
 _TOOLS: dict[Host, dict[ToolClass, str]] = {
     "claude-code": {
         "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
@@ -70,15 +70,15 @@ TOOL_CLASSES: dict[Host, dict[str, ToolClass]] = {
     for host, table in _TOOLS.items()
 }
 OWN_PREFIXES = ("mcp__interlock__", "mcp__plugin_interlock_interlock__", "mcp_interlock_")
-"""What stands before the names of our tools; a host without any writes `interlock_`."""
+"""The prefixes of our tools' names; a host without a prefix of its own writes `interlock_`."""
 _MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
 
 
 def class_of(host: Host, tool: str) -> ToolClass:
-    """An unlisted tool is `other`, and never taken for one that only reads."""
-    found = TOOL_CLASSES[host].get(tool)
-    if found is not None:
-        return found
+    """The class of a tool. An unlisted one is `own`, `mcp` or `other`, never `read`."""
+    kind = TOOL_CLASSES[host].get(tool)
+    if kind is not None:
+        return kind
     if tool.startswith((*OWN_PREFIXES, "interlock_", "MCP:interlock ")):
         return "own"
     return "mcp" if tool.startswith(_MCP_PREFIXES) else "other"

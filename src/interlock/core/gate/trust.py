@@ -1,8 +1,8 @@
-"""What holds in a project: what its config asks, as far as it is trusted, and the user's word.
+"""The policy in force in a project: its config, as far as it is trusted, and the user's choices.
 
 A project's config comes with a clone, so anybody may have written it. It can always make the gate
-stricter. What would let an agent do more than it may in a project that asks for nothing counts
-only when the user has trusted that very file.
+stricter. A setting that lets an agent do more than it may in a project without settings counts
+only if the user has trusted that very file.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from interlock.core.gate.state import Policy, Profile
 
 
 class ProjectPolicy(msgspec.Struct, frozen=True):
-    """What a project's config asks of the gate."""
+    """The settings for the gate in a project's config."""
 
     profile: Profile = "standard"
     protected: tuple[str, ...] = ()
@@ -23,13 +23,13 @@ class ProjectPolicy(msgspec.Struct, frozen=True):
     agent_may_code: bool = True
     rules: dict[Rule, RuleClass] = {}
     digest: str = ""
-    """Of the file: what is trusted is this and nothing else."""
+    """The digest of the file: the user trusts this content and no other."""
     stamp: str = ""
-    """What the file was known by when it was read: the fast hook looks no closer."""
+    """The file's identity, size and times when it was read: all that the fast hook compares."""
 
 
 class UserPolicy(msgspec.Struct, frozen=True):
-    """What the user has chosen for every project on this machine."""
+    """The user's choices for every project on this machine."""
 
     rules: dict[Rule, RuleClass] = {}
     notice_limit: NoticeLimit = NoticeLimit()
@@ -38,15 +38,15 @@ class UserPolicy(msgspec.Struct, frozen=True):
 class MergedPolicy(msgspec.Struct, frozen=True):
     policy: Policy
     ignored_settings: tuple[str, ...] = ()
-    """The settings that do not count because nobody has trusted them. Never what they are set to:
-    this is read by agents, and those texts are a stranger's."""
+    """The names of the settings that do not count because nobody has trusted them. Never their
+    values: agents read this, and those texts are a stranger's."""
 
 
 def loosening_settings(project_policy: ProjectPolicy) -> tuple[str, ...]:
-    """The settings with which an agent may do more than in a project that asks for nothing."""
-    found = ["profile"] if project_policy.profile == "light" else []
-    found += ["reading_tools"] if project_policy.reading_tools else []
-    return (*found, *(f"rules.{rule}" for rule in _advisory_rules(project_policy.rules)))
+    """The settings with which an agent may do more than in a project without settings."""
+    names = ["profile"] if project_policy.profile == "light" else []
+    names += ["reading_tools"] if project_policy.reading_tools else []
+    return (*names, *(f"rules.{rule}" for rule in _advisory_rules(project_policy.rules)))
 
 
 def effective_policy(
@@ -56,13 +56,13 @@ def effective_policy(
     *,
     is_trusted: bool,
 ) -> MergedPolicy:
-    """`bypasses` are those that hold in the project now."""
+    """Return the policy in force. `bypasses` are those that are active in the project now."""
     advisory = {
         *_advisory_rules(user_policy.rules),
         *(_advisory_rules(project_policy.rules) if is_trusted else ()),
     }
-    # What the project wants to be firm is firm, whatever the user has chosen for all projects.
-    firm = {rule for rule, kind in project_policy.rules.items() if kind == "invariant"}
+    # A rule that the project makes invariant is so, whatever the user chose for all projects.
+    invariant = {rule for rule, kind in project_policy.rules.items() if kind == "invariant"}
     policy = Policy(
         profile="standard"
         if project_policy.profile == "light" and not is_trusted
@@ -70,7 +70,7 @@ def effective_policy(
         protected=project_policy.protected,
         reading_tools=project_policy.reading_tools if is_trusted else (),
         agent_may_code=project_policy.agent_may_code,
-        advisory=tuple(rule for rule in OPENABLE if rule in advisory - firm),
+        advisory=tuple(rule for rule in OPENABLE if rule in advisory - invariant),
         bypasses=tuple(bypasses),
     )
     return MergedPolicy(policy, () if is_trusted else loosening_settings(project_policy))
