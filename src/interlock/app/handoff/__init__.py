@@ -1,3 +1,3 @@
-"""Hand-off files: take one over into notes and a session, write one from a session. Nothing else
+"""Hand-off files: migrate one into notes and a session, and write one from a session. Nothing else
 reads or writes HANDOFF.md.
 """

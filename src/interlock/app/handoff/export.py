@@ -1,4 +1,4 @@
-"""Write a session up as a hand-off, for people who want a file."""
+"""Export a session as a hand-off, for people who want a file."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ from interlock.core.session.state import SessionState
 
 
 def session_handoff(app: App, session: SessionId) -> HandoffContent:
-    """Where the session stands. It is known to be there."""
+    """Return the state of the session as a hand-off. The session must exist."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    state = gated_sessions.state_of(app, session)
-    # Here and not above: the notes cost more to import than all the rest of this.
+    result = gated_sessions.state_of(app, session)
+    # Imported here: the notes take longer to import than everything else in this module.
     from interlock.app.handoff.session_notes import handoff_from_notes  # noqa: PLC0415
 
-    gaps = [found.gap for found in open_gaps(app, session)]
-    known = state if isinstance(state, SessionState) else None
-    feature = (known.active_feature if known else None) or ""
-    noted = handoff_from_notes(app, Path(stream.head.workspace), session, feature=feature)
-    return merge_handoffs(handoff_of(session, stream.head, known, gaps), noted)
+    gaps = [open_gap.gap for open_gap in open_gaps(app, session)]
+    state = result if isinstance(result, SessionState) else None
+    feature = (state.active_feature if state else None) or ""
+    from_notes = handoff_from_notes(app, Path(stream.head.workspace), session, feature=feature)
+    return merge_handoffs(handoff_of(session, stream.head, state, gaps), from_notes)

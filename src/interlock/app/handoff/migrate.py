@@ -1,7 +1,7 @@
-"""Take over a hand-off file: its content as notes, and a session that goes on with its work.
+"""Migrate a hand-off file: its content becomes notes, and a session continues its work.
 
-The file is never changed. Taken over again, it comes to nothing new: what was written is recognised
-by its name, and a note that says something else by now is left as it is.
+The file is never changed. Migrating it again creates nothing new: its notes are recognised by their
+names, and a note that has been changed since is left as it is.
 """
 
 import os
@@ -45,10 +45,10 @@ TAG = "handoff"
 
 
 class MigratedNote(msgspec.Struct, frozen=True, rename="camel"):
-    """One note of those that the file comes to."""
+    """One of the notes that the file becomes."""
 
     result: Literal["created", "unchanged", "kept"]
-    """`kept`: a note of this title is there that says something else. It was left as it is."""
+    """`kept`: a note of this title exists with other content, and was left as it is."""
     path: str
     title: str
     type: str
@@ -58,11 +58,11 @@ class MigrationReport(msgspec.Struct, frozen=True, rename="camel"):
     source: str
     notes: tuple[MigratedNote, ...]
     session: str | None
-    """That goes on with the work, or would."""
+    """The session that continues the work, or would."""
     feature: str
     task: str
     remark: str
-    """What is to be said about the session."""
+    """A sentence about the session, for the user."""
     is_dry_run: bool
 
 
@@ -75,90 +75,93 @@ class _MigrationSession(msgspec.Struct, frozen=True):
 def migrate_handoff(
     app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
 ) -> MigrationReport | NoteRefusal:
-    """What cannot be done at all is said before anything is written."""
+    """Start the session and write the notes.
+
+    A migration that is impossible as a whole is refused before anything is written.
+    """
     try:
         text = handoff_files.read_handoff(path)
     except FileUnreadable as unreadable:
         return HandoffFileUnusable(str(path), str(unreadable))
     source = _source_name(path, notes.root)
     notes.refresh(app, seconds_max=None)
-    found = plan_migration(parse_handoff(text), source)
-    drafts = list(_drafts(app, notes, found, source))
-    foreseen = _plan_notes(app, notes, drafts)
-    if not isinstance(foreseen, list):
-        return foreseen
-    is_new = any(one.result == "created" for one in foreseen)
-    # The session first, so that the notes say where they come from.
-    session = _session_for_work(app, notes.root, found, is_new=is_new, is_dry_run=is_dry_run)
-    carried = foreseen if is_dry_run else _write_notes(app, notes, drafts)
-    if not isinstance(carried, list):
-        return carried
+    migration = plan_migration(parse_handoff(text), source)
+    drafts = list(_drafts(app, notes, migration, source))
+    planned_notes = _plan_notes(app, notes, drafts)
+    if not isinstance(planned_notes, list):
+        return planned_notes
+    is_new = any(note.result == "created" for note in planned_notes)
+    # The session is started first, so that the notes name it as their origin.
+    session = _session_for_work(app, notes.root, migration, is_new=is_new, is_dry_run=is_dry_run)
+    migrated_notes = planned_notes if is_dry_run else _write_notes(app, notes, drafts)
+    if not isinstance(migrated_notes, list):
+        return migrated_notes
     return MigrationReport(
         source,
-        tuple(carried),
+        tuple(migrated_notes),
         session.id,
-        found.feature,
-        found.task,
+        migration.feature,
+        migration.task,
         session.remark,
         is_dry_run,
     )
 
 
-def _drafts(app: App, notes: OpenedNotes, found: Migration, source: str) -> Iterator[NoteDraft]:
-    pieces = list(found.notes)
-    if found.leftover_text:
-        name = _leftover_note_name(app, notes, found.leftover_text)
-        pieces.append(HandoffNote(name, "note", "", found.leftover_text))
-    for piece in pieces:
-        metadata = {"source": source, "status": piece.status}
+def _drafts(app: App, notes: OpenedNotes, migration: Migration, source: str) -> Iterator[NoteDraft]:
+    handoff_notes = list(migration.notes)
+    if migration.leftover_text:
+        name = _leftover_note_name(app, notes, migration.leftover_text)
+        handoff_notes.append(HandoffNote(name, "note", "", migration.leftover_text))
+    for note in handoff_notes:
+        metadata = {"source": source, "status": note.status}
         yield NoteDraft(
-            piece.title,
-            piece.content,
-            type=piece.type,
+            note.title,
+            note.content,
+            type=note.type,
             tags=(TAG,),
             metadata={key: value for key, value in metadata.items() if value},
         )
 
 
 def _leftover_note_name(app: App, notes: OpenedNotes, content: str) -> str:
-    """The name under which the same is there already, whatever day that was; else a free one."""
+    """Return the name of a note with the same content, of whatever day; else a free name."""
     rows = notes.index.find_by_glob(glob_of(f"{NOTE_NAME_PREFIX}-*"), limit=NAMES_MAX)
     for row in rows:
-        found = notes.folder.read(row.path)
-        body = frontmatter.read(found.text)[1] if isinstance(found, FileContent) else ""
+        note_file = notes.folder.read(row.path)
+        body = frontmatter.body_of(note_file.text) if isinstance(note_file, FileContent) else ""
         if body.strip("\r\n") == content.strip("\r\n"):
             return row.title
-    there = {row.path for row in rows}
+    used_paths = {row.path for row in rows}
     name = f"{NOTE_NAME_PREFIX}-{day_of(app.clock.now_ms())}"
     names = (name, *(f"{name}-{number}" for number in range(2, NAMES_MAX)))
-    return next(free for free in names if f"{free}.md" not in there)
+    return next(name for name in names if f"{name}.md" not in used_paths)
 
 
 def _plan_notes(
     app: App, notes: OpenedNotes, drafts: list[NoteDraft]
 ) -> list[MigratedNote] | NoteRefusal:
-    carried: list[MigratedNote] = []
+    planned_notes: list[MigratedNote] = []
     for draft in drafts:
-        taken = [one.path for one in carried]
+        reserved_paths = [note.path for note in planned_notes]
         outcome = _migrated_note(
-            draft, plan_write(app, notes, draft, origin={}, reserved_paths=taken)
+            draft, plan_write(app, notes, draft, origin={}, reserved_paths=reserved_paths)
         )
         if not isinstance(outcome, MigratedNote):
             return outcome
-        carried.append(outcome)
-    return carried
+        planned_notes.append(outcome)
+    return planned_notes
 
 
 def _write_notes(
     app: App, notes: OpenedNotes, drafts: list[NoteDraft]
 ) -> list[MigratedNote] | NoteRefusal:
-    carried: list[MigratedNote] = []
+    written_notes: list[MigratedNote] = []
     for draft in drafts:
         outcome = _migrated_note(draft, write_draft(app, notes, draft, notes.root))
         if not isinstance(outcome, MigratedNote):
             return outcome
-        carried.append(outcome)
-    return carried
+        written_notes.append(outcome)
+    return written_notes
 
 
 def _migrated_note(
@@ -173,39 +176,44 @@ def _migrated_note(
 
 
 def _session_for_work(
-    app: App, root: Path, found: Migration, *, is_new: bool, is_dry_run: bool
+    app: App, root: Path, migration: Migration, *, is_new: bool, is_dry_run: bool
 ) -> _MigrationSession:
-    """The one that goes on with the work of the file, begun if need be."""
+    """Return the session that continues the work of the file, started if necessary."""
     if project.root_of(root) is None:
         return _MigrationSession(
             None, "No session: the project has not opted in (`interlock init`)."
         )
-    if not found.feature and not found.task:
+    if not migration.feature and not migration.task:
         return _MigrationSession(
             None, "No session: the file names neither a feature nor a next step."
         )
     if not is_new:
         return _MigrationSession(None, "No session: the file was taken over before.")
     if is_dry_run:
-        here = resolve_caller(app, CallerClues(root))
-        known = here if isinstance(here, str) else None
-        return _MigrationSession(known, f"A session would go on with {_work_description(found)}.")
-    begun = gated_sessions.start(app, root)
-    if not isinstance(begun, gated_sessions.StartedSession):
-        return _no_session(explain(begun))
-    if begun.state.active_feature or begun.state.active_task:
+        caller = resolve_caller(app, CallerClues(root))
+        session = caller if isinstance(caller, str) else None
         return _MigrationSession(
-            begun.session, "The session is about other work already, and stays so."
+            session, f"A session would go on with {_work_description(migration)}."
         )
-    changed = gated_sessions.change_work(app, begun.session, WorkUpdate(found.feature, found.task))
-    if not isinstance(changed, SessionState):  # somebody was faster and ended it
-        return _no_session(explain(changed))
-    return _MigrationSession(begun.session, f"The session goes on with {_work_description(found)}.")
+    started = gated_sessions.start(app, root)
+    if not isinstance(started, gated_sessions.StartedSession):
+        return _no_session(explain(started))
+    if started.state.active_feature or started.state.active_task:
+        return _MigrationSession(
+            started.session, "The session is about other work already, and stays so."
+        )
+    work = WorkUpdate(migration.feature, migration.task)
+    outcome = gated_sessions.change_work(app, started.session, work)
+    if not isinstance(outcome, SessionState):  # somebody ended the session in the meantime
+        return _no_session(explain(outcome))
+    return _MigrationSession(
+        started.session, f"The session goes on with {_work_description(migration)}."
+    )
 
 
-def _work_description(found: Migration) -> str:
-    parts = (("feature", found.feature), ("task", found.task))
-    return ", ".join(f"{what} “{name}”" for what, name in parts if name)
+def _work_description(migration: Migration) -> str:
+    parts = (("feature", migration.feature), ("task", migration.task))
+    return ", ".join(f"{kind} “{name}”" for kind, name in parts if name)
 
 
 def _no_session(explanation: Explanation) -> _MigrationSession:
@@ -213,6 +221,6 @@ def _no_session(explanation: Explanation) -> _MigrationSession:
 
 
 def _source_name(path: Path, root: Path) -> str:
-    """What the file is called in its project; elsewhere only its name: notes are given away."""
+    """Return the path of the file in its project; elsewhere only its name: notes are shared."""
     real, base = Path(os.path.realpath(path)), Path(os.path.realpath(root))
     return one_line(str(real.relative_to(base)) if real.is_relative_to(base) else real.name)

@@ -1,6 +1,6 @@
-"""Where a session stands, as far as its notes say it: those that were written in it.
+"""The state of a session according to the notes that were written in it.
 
-A hand-off file that was taken over is such notes, and the next hand-off says it again.
+A migrated hand-off file has become such notes, so the next hand-off contains it again.
 """
 
 import os
@@ -26,29 +26,37 @@ _WORK_TYPES = ("feature", "task")
 def handoff_from_notes(
     app: App, workspace: Path, session: SessionId, *, feature: str
 ) -> HandoffContent:
-    """Nothing, where the notes cannot be used: a session can be handed over without them."""
-    place = notes_location(app.home, workspace)
+    """Return the part of the hand-off that the notes hold.
+
+    Empty if the notes cannot be used: a session can be handed over without them.
+    """
+    location = notes_location(app.home, workspace)
     try:
-        # Nothing is opened for a project that has no notes: that would make an index.
-        is_there = isinstance(place, NotesLocation) and os.path.isdir(place.folder)
-        notes = open_notes(app, workspace) if is_there else None
+        # Without a folder of notes nothing is opened: that would create an index.
+        has_folder = isinstance(location, NotesLocation) and os.path.isdir(location.folder)
+        notes = open_notes(app, workspace) if has_folder else None
         if not isinstance(notes, OpenedNotes):
             return _EMPTY_HANDOFF
         notes.refresh(app)
         rows = notes.index.find_by_frontmatter("session", session, limit=NOTES_MAX)
-        work = list(_parse_notes(notes, [row for row in rows if _is_open_work(row, feature)]))
+        work_rows = [row for row in rows if _is_open_work(row, feature)]
+        work_notes = list(_parse_notes(notes, work_rows))
     except (StoreFailure, FolderFailure):
         return _EMPTY_HANDOFF
-    said = [parse_handoff(note.body) for note in work]
-    made = [row for row in rows if row.type.casefold() == "decision" and row.status != "closed"]
+    parts = [parse_handoff(note.body) for note in work_notes]
+    decisions = [
+        row for row in rows if row.type.casefold() == "decision" and row.status != "closed"
+    ]
     return HandoffContent(
         feature="",
         progress=tuple(
-            HandoffStep(one_line(step.text), step.is_done) for one in said for step in one.progress
+            HandoffStep(one_line(step.text), step.is_done)
+            for part in parts
+            for step in part.progress
         ),
-        decisions=tuple(one_line(row.title) for row in sorted(made, key=lambda row: row.path)),
-        blockers=tuple(text for note in work for text in _blockers(note)),
-        next_steps=tuple(one_line(text) for one in said for text in one.next_steps),
+        decisions=tuple(one_line(row.title) for row in sorted(decisions, key=lambda row: row.path)),
+        blockers=tuple(text for note in work_notes for text in _blockers(note)),
+        next_steps=tuple(one_line(text) for part in parts for text in part.next_steps),
         other=(),
     )
 
@@ -57,20 +65,22 @@ _EMPTY_HANDOFF = HandoffContent("", (), (), (), (), ())
 
 
 def _is_open_work(row: NoteRow, feature: str) -> bool:
-    """What the session is about, or what a hand-off file said, and not all that it wrote."""
-    is_meant = row.title == feature or "source" in row.front
-    return is_meant and row.type.casefold() in _WORK_TYPES and row.status not in ("done", "closed")
+    """Whether it is open work that the session is about, or that a hand-off file contained."""
+    is_relevant = row.title == feature or "source" in row.front
+    return (
+        is_relevant and row.type.casefold() in _WORK_TYPES and row.status not in ("done", "closed")
+    )
 
 
 def _parse_notes(notes: OpenedNotes, rows: list[NoteRow]) -> Iterator[Note]:
     for row in rows:
-        found = notes.folder.read(row.path)
-        if isinstance(found, FileContent):
-            yield parse_note(found.text, path=row.path)
+        note_file = notes.folder.read(row.path)
+        if isinstance(note_file, FileContent):
+            yield parse_note(note_file.text, path=row.path)
 
 
 def _blockers(note: Note) -> Iterator[str]:
-    for one in note.observations:
-        if one.category.casefold() == "blocker":
-            text, context = one_line(one.text), one_line(one.context)
+    for observation in note.observations:
+        if observation.category.casefold() == "blocker":
+            text, context = one_line(observation.text), one_line(observation.context)
             yield f"{text} ({context})" if context else text

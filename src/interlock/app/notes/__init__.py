@@ -1,3 +1,3 @@
-"""Notes of a project: write, find, read, check. Notes that are written from the log are published
-by `protocol`.
+"""The notes of a project: write, find, read and check them. Notes that are generated from the log
+are published by `protocol`.
 """

@@ -1,4 +1,4 @@
-"""Look through the notes of a project: a page of them, and what there is to choose from."""
+"""Browse the notes of a project: one page of them, and the values to filter by."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ SESSION_NOTES_MAX = 20
 class NoteListRow(msgspec.Struct, frozen=True):
     hit: NoteSearchHit
     linked_from: int
-    """How many other notes name it."""
+    """The number of notes that link to it."""
 
 
 class NoteListPage(msgspec.Struct, frozen=True):
@@ -31,23 +31,23 @@ class NoteListPage(msgspec.Struct, frozen=True):
     has_more: bool
     pending: int
     counts: IndexCounts
-    """Of all notes, whatever was asked for."""
+    """The counts of all notes, whatever the query."""
     choices: FilterChoices
     unreadable: tuple[str, ...]
-    """What could not be looked at; an empty path is the folder itself."""
+    """Paths that could not be scanned; an empty path is the folder itself."""
 
 
 @refuse_on_disk_failure
 def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage | NoteRefusal:
-    hits = search(app, notes, query)
-    if not isinstance(hits, NoteSearchResult):
-        return hits
-    linked = notes.index.backlink_counts([hit.note.path for hit in hits.hits])
+    result = search(app, notes, query)
+    if not isinstance(result, NoteSearchResult):
+        return result
+    backlinks = notes.index.backlink_counts([hit.note.path for hit in result.hits])
     return NoteListPage(
-        tuple(NoteListRow(hit, linked.get(hit.note.path, 0)) for hit in hits.hits),
-        hits.is_loose,
-        hits.has_more,
-        hits.pending,
+        tuple(NoteListRow(hit, backlinks.get(hit.note.path, 0)) for hit in result.hits),
+        result.is_loose,
+        result.has_more,
+        result.pending,
         notes.index.counts(),
         notes.index.filter_choices(limit=CHOICES_MAX),
         notes.last_sync.unreadable,
@@ -55,14 +55,14 @@ def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage
 
 
 def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[NoteSummary, ...]:
-    """Notes whose frontmatter names the session, as far as the index knows them already.
+    """Return the notes whose frontmatter names the session, as far as they are indexed already.
 
-    The files are not looked at: a session's page is shown at every step of it. For the same reason
-    nothing about notes can keep that page from being shown.
+    The files are not scanned: the page of a session is rendered at every step of it. For the same
+    reason no failure of the notes can keep that page from being shown.
     """
     try:
-        place = notes_location(app.home, Path(workspace))
-        if not isinstance(place, NotesLocation) or not os.path.isdir(place.folder):
+        location = notes_location(app.home, Path(workspace))
+        if not isinstance(location, NotesLocation) or not os.path.isdir(location.folder):
             return ()
         notes = open_notes(app, Path(workspace))
         if not isinstance(notes, OpenedNotes):

@@ -1,4 +1,4 @@
-"""Check the notes: what cannot be read, their names, numbers and statuses, and where links lead."""
+"""Check the notes: unreadable files, names, numbers, statuses, and links without a target."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,65 +22,67 @@ _SEVERITY_ORDER = {"error": 0, "warning": 1, "hint": 2}
 
 @refuse_on_disk_failure
 def check_notes(app: App, notes: OpenedNotes) -> NotesCheckReport | NoteRefusal:
-    """The gravest first, and what only would make a note better last."""
+    """Return all findings, the gravest first; those about mere quality come last."""
     synced = notes.refresh(app, seconds_max=None)
     paths = [title.path for title in notes.index.titles()]
-    unread = [path for path in synced.unreadable if path.endswith(SUFFIX)]
-    found = [
-        *_findings_in_files(notes, sorted({*paths, *unread})),
+    unread_files = [path for path in synced.unreadable if path.endswith(SUFFIX)]
+    findings = [
+        *_findings_in_files(notes, sorted({*paths, *unread_files})),
         *_findings_on_skipped_files(notes, synced.skipped),
         *_duplicate_findings(notes, paths),
         *_link_findings(notes),
     ]
-    found.sort(key=_sort_key)
-    elsewhere = tuple(path for path in synced.unreadable if path not in unread)
-    return NotesCheckReport(len(paths), tuple(found), elsewhere)
+    findings.sort(key=_sort_key)
+    unreadable_directories = tuple(path for path in synced.unreadable if path not in unread_files)
+    return NotesCheckReport(len(paths), tuple(findings), unreadable_directories)
 
 
 def _sort_key(finding: NoteFinding) -> tuple[int, bool, str, int, str]:
-    gravity, is_last = _SEVERITY_ORDER[finding.severity], finding.is_about_quality
-    return gravity, is_last, finding.path, finding.line, finding.what
+    gravity = _SEVERITY_ORDER[finding.severity]
+    return gravity, finding.is_about_quality, finding.path, finding.line, finding.what
 
 
 def _findings_in_files(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[NoteFinding]:
     for path in paths:
         try:
-            found = notes.folder.read(path)
+            note_file = notes.folder.read(path)
         except FolderFailure as failure:
-            # That one file cannot be read says nothing about the others.
+            # The other files may be readable all the same.
             hint = one_line(failure.hint).removesuffix(".")
-            instead = f"{hint[:1].lower()}{hint[1:]}"
-            yield NoteFinding(path, 0, "error", one_line(str(failure)), instead)
+            remedy = f"{hint[:1].lower()}{hint[1:]}"
+            yield NoteFinding(path, 0, "error", one_line(str(failure)), remedy)
             continue
-        if isinstance(found, FileContent):  # else it is gone since it was listed
-            yield from _findings_in_text(path, found.text)
+        if isinstance(note_file, FileContent):  # else it was removed since it was listed
+            yield from _findings_in_text(path, note_file.text)
 
 
 def _findings_in_text(path: str, text: str) -> Iterator[NoteFinding]:
     note, problem = parse_note_text(path, text)
     if problem:
-        what = f"nothing but its name is known: {problem[:1].lower()}{problem[1:]}"
-        yield NoteFinding(path, 0, "error", what, "mend the file, or move it out of the notes")
+        message = f"nothing but its name is known: {problem[:1].lower()}{problem[1:]}"
+        yield NoteFinding(path, 0, "error", message, "mend the file, or move it out of the notes")
         return
-    if foul := UNDECODED_BYTE.search(text):
-        line = text.count("\n", 0, foul.start()) + 1
-        what = "it is not UTF-8 here; these bytes are kept, but nobody can read or find them"
-        yield NoteFinding(path, line, "error", what, "save the file as UTF-8")
-    for found in find_problems(path, note):
-        what, instead = one_line(found.message), one_line(found.suggestion)
-        yield NoteFinding(path, 0, found.severity, what, instead, found.rule)
+    if undecoded := UNDECODED_BYTE.search(text):
+        line = text.count("\n", 0, undecoded.start()) + 1
+        message = "it is not UTF-8 here; these bytes are kept, but nobody can read or find them"
+        yield NoteFinding(path, line, "error", message, "save the file as UTF-8")
+    for found_problem in find_problems(path, note):
+        message, remedy = one_line(found_problem.message), one_line(found_problem.suggestion)
+        yield NoteFinding(path, 0, found_problem.severity, message, remedy, found_problem.rule)
 
 
 def _findings_on_skipped_files(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[NoteFinding]:
     for path in paths:
-        shown = one_line(UNDECODED_BYTE.sub("\ufffd", path))
-        why = one_line(UNDECODED_BYTE.sub("\ufffd", notes.folder.skip_reason(path)))
-        what = f"it is not read as a note: {why}"
-        yield NoteFinding(shown, 0, "warning", what, "give it another name, or move it elsewhere")
+        shown_path = one_line(UNDECODED_BYTE.sub("\ufffd", path))
+        reason = one_line(UNDECODED_BYTE.sub("\ufffd", notes.folder.skip_reason(path)))
+        message = f"it is not read as a note: {reason}"
+        yield NoteFinding(
+            shown_path, 0, "warning", message, "give it another name, or move it elsewhere"
+        )
 
 
 def _duplicate_findings(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[NoteFinding]:
-    """Numbers and permalinks that two notes have."""
+    """Yield the numbers and permalinks that several notes share."""
     numbers = defaultdict[NoteNumber, list[str]](list)
     for path in paths:
         if number := number_of(path):
@@ -91,19 +93,19 @@ def _duplicate_findings(notes: OpenedNotes, paths: Sequence[str]) -> Iterator[No
             permalinks[title.permalink].append(title.path)
     for name, holders in (*numbers.items(), *permalinks.items()):
         for path in holders[1:]:
-            what = f"{one_line(str(name))} is {holders[0]} already"
-            yield NoteFinding(path, 0, "error", what, "give one of them another")
+            message = f"{one_line(str(name))} is {holders[0]} already"
+            yield NoteFinding(path, 0, "error", message, "give one of them another")
 
 
 def _link_findings(notes: OpenedNotes) -> Iterator[NoteFinding]:
     for link in notes.index.unresolved_links(limit=LINKS_MAX):
         if not is_published(link.path):
-            what = f"[[{one_line(link.target)}]] leads nowhere yet"
+            message = f"[[{one_line(link.target)}]] leads nowhere yet"
             yield NoteFinding(
-                link.path, link.line, "hint", what, "write that note, or correct the link"
+                link.path, link.line, "hint", message, "write that note, or correct the link"
             )
     for link, paths in notes.index.ambiguous_links(limit=LINKS_MAX):
         if not is_published(link.path):
-            what = f"[[{one_line(link.target)}]] may mean {', '.join(paths)}"
-            instead = "name one by its path or its permalink"
-            yield NoteFinding(link.path, link.line, "warning", what, instead)
+            message = f"[[{one_line(link.target)}]] may mean {', '.join(paths)}"
+            remedy = "name one by its path or its permalink"
+            yield NoteFinding(link.path, link.line, "warning", message, remedy)

@@ -1,4 +1,4 @@
-"""Delete a note that the caller has read."""
+"""Delete a note whose current version the caller has read."""
 
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
@@ -33,38 +33,41 @@ def remove_note(
 ) -> NoteChangeResult | NoteRefusal:
     notes.refresh(app)
     with notes.lock.hold():
-        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
-            return before
-        meant = find_note_file(notes, identifier)
-        if not isinstance(meant, tuple):
-            return meant
-        row, found = meant
+        if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:
+            return earlier_result
+        lookup = find_note_file(notes, identifier)
+        if not isinstance(lookup, tuple):
+            return lookup
+        row, note_file = lookup
         if not version:
-            return VersionRequired(row.path, version_of(found.digest), "deleting a note")
-        if not version_matches(version, found.digest):
-            there = truncate_lines(found.text.splitlines())
-            return NoteChanged(row.path, version_of(found.digest), current_text=there)
+            return VersionRequired(row.path, version_of(note_file.digest), "deleting a note")
+        if not version_matches(version, note_file.digest):
+            current_text = truncate_lines(note_file.text.splitlines())
+            return NoteChanged(row.path, version_of(note_file.digest), current_text=current_text)
         permalink = shown_permalink(row.permalink, row.path)
-        done = NoteChangeResult(
+        result = NoteChangeResult(
             "deleted", row.path, permalink, "", _dangling_link_hints(notes, row.path)
         )
-        repeated_calls.remember(app, notes, call, done, path=row.path, previous_digest=found.digest)
+        repeated_calls.remember(
+            app, notes, call, result, path=row.path, previous_digest=note_file.digest
+        )
         with withdraw_request_on_failure(notes, call):
-            gone = notes.folder.delete(row.path, expected=found.digest)
-        if isinstance(gone, FileConflict | InvalidNotePath):
+            deletion = notes.folder.delete(row.path, expected=note_file.digest)
+        if isinstance(deletion, FileConflict | InvalidNotePath):
             repeated_calls.withdraw(notes, call)
-            return write_refusal(row.path, "", gone)
+            return write_refusal(row.path, "", deletion)
         with index_transaction(notes, call):
             notes.index.remove([row.path])
             notes.acknowledge_own_write(row.path, None)
-        return done
+        return result
 
 
 def _dangling_link_hints(notes: OpenedNotes, path: str) -> tuple[str, ...]:
     links = notes.index.links_to(path, limit=LINKS_MAX)
-    linking = sorted({link.path for link in links} - {path})
-    if not linking:
+    linking_paths = sorted({link.path for link in links} - {path})
+    if not linking_paths:
         return ()
-    shown = ", ".join(linking[:LINKS_SHOWN_MAX])
-    more = f" and {len(linking) - LINKS_SHOWN_MAX} more" if len(linking) > LINKS_SHOWN_MAX else ""
+    shown = ", ".join(linking_paths[:LINKS_SHOWN_MAX])
+    hidden_count = len(linking_paths) - LINKS_SHOWN_MAX
+    more = f" and {hidden_count} more" if hidden_count > 0 else ""
     return (f"{shown}{more} still link to it",)

@@ -1,4 +1,4 @@
-"""Change a part of a note, or what its frontmatter says."""
+"""Change a part of a note, or values in its frontmatter."""
 
 import msgspec
 
@@ -32,7 +32,7 @@ from interlock.core.notes.versions import version_matches, version_of
 
 
 class EditRequest(msgspec.Struct, frozen=True):
-    """An operation by its name, with what came along, whether it takes that or not."""
+    """An operation by its name, with all arguments of the call, whether it takes them or not."""
 
     operation: EditOperation | None
     content: str = ""
@@ -45,25 +45,29 @@ class EditRequest(msgspec.Struct, frozen=True):
 class NoteChange(msgspec.Struct, frozen=True):
     edit: NoteEdit | None
     metadata: Metadata = {}
-    """To set in the frontmatter; None removes a key."""
+    """Values to set in the frontmatter; None removes a key."""
     version: str | None = None
-    """As the caller has read it. What replaces a section must say it."""
+    """The version that the caller has read. Required to replace a section."""
 
 
 def resolve_edit(request: EditRequest) -> NoteEdit | UnexpectedEditArgument | None:
-    """What is not taken is refused: the text would land elsewhere than its author says."""
-    given: dict[ArgumentName, bool] = {
+    """Return the edit that the request names, or None if it names no operation.
+
+    An argument that the operation does not take is refused: the text would land elsewhere than its
+    author says.
+    """
+    is_argument_given: dict[ArgumentName, bool] = {
         "content": bool(request.content),
         "section": bool(request.section),
         "find": bool(request.find),
         "expected": request.expected != 1,
         "subsections": request.with_subsections,
     }
-    stray = first_unused_argument(
-        request.operation, {name for name, is_given in given.items() if is_given}
+    unused_argument = first_unused_argument(
+        request.operation, {name for name, is_given in is_argument_given.items() if is_given}
     )
-    if stray is not None:
-        return UnexpectedEditArgument(request.operation, stray)
+    if unused_argument is not None:
+        return UnexpectedEditArgument(request.operation, unused_argument)
     match request.operation:
         case None:
             return None
@@ -89,31 +93,35 @@ def apply_note_edit(
     change: NoteChange,
     call: RequestKey | None = None,
 ) -> NoteChangeResult | NoteRefusal:
-    """What is added goes to the note as it is; what replaces text needs the text it has seen."""
+    """Apply an edit to the note as it is now.
+
+    Text can be added without a version; to replace a section, the caller must name the version it
+    has read.
+    """
     notes.refresh(app)
     with notes.lock.hold():
-        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
-            return before
-        meant = find_note_file(notes, identifier)
-        if not isinstance(meant, tuple):
-            return meant
-        row, found = meant
-        version = version_of(found.digest)
-        text = _edited_text(found.text, change)
+        if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:
+            return earlier_result
+        lookup = find_note_file(notes, identifier)
+        if not isinstance(lookup, tuple):
+            return lookup
+        row, note_file = lookup
+        version = version_of(note_file.digest)
+        text = _edited_text(note_file.text, change)
         if isinstance(text, UnwritableFrontmatter):
             return FrontmatterUnreadable(row.path, text.problem)
         if not isinstance(text, str):
             return text
-        if change.version and not version_matches(change.version, found.digest):
-            return NoteChanged(row.path, version, diff_of(found.text, text))
+        if change.version and not version_matches(change.version, note_file.digest):
+            return NoteChanged(row.path, version, diff_of(note_file.text, text))
         if not change.version and isinstance(change.edit, edits.ReplaceSection):
             return VersionRequired(row.path, version, "replace_section")
-        if text == found.text:
+        if text == note_file.text:
             return NoteChangeResult(
                 "unchanged", row.path, shown_permalink(row.permalink, row.path), version
             )
         return write_and_index(
-            app, notes, row.path, text, existing_file=found, result="changed", call=call
+            app, notes, row.path, text, existing_file=note_file, result="changed", call=call
         )
 
 
@@ -129,8 +137,9 @@ def _edited_text(
         text = edited
     if not change.metadata:
         return text
-    before, body = frontmatter.read(text)
-    after = frontmatter.with_values(before, frontmatter_values.normalise_values(change.metadata))
-    if isinstance(after, UnwritableFrontmatter):
-        return after
-    return frontmatter_values.first_bad_value(before.values, after.values) or after.text + body
+    front, body = frontmatter.read(text)
+    new_front = frontmatter.with_values(front, frontmatter_values.normalise_values(change.metadata))
+    if isinstance(new_front, UnwritableFrontmatter):
+        return new_front
+    bad_value = frontmatter_values.first_bad_value(front.values, new_front.values)
+    return bad_value or new_front.text + body

@@ -1,4 +1,4 @@
-"""Refusals about notes, in words."""
+"""Explain refusals about notes in words: an error and a hint for each."""
 
 from typing import assert_never
 
@@ -78,8 +78,8 @@ def explain_note_refusal(refusal: NoteRefusal, wording: Wording = TOOL_WORDING) 
                 "It was left as it is. Correct the block between the two `---` lines first.",
             )
         case BadValue():
-            why = f"Nothing was written: {refusal.reason}"
-            return Explanation("note_refused", why, refusal.instead)
+            error = f"Nothing was written: {refusal.reason}"
+            return Explanation("note_refused", error, refusal.instead)
         case HandoffFileUnusable():
             return Explanation(
                 "invalid_arguments",
@@ -105,14 +105,15 @@ def explain_note_refusal(refusal: NoteRefusal, wording: Wording = TOOL_WORDING) 
 
 
 def _explain_unexpected_argument(refusal: UnexpectedEditArgument, wording: Wording) -> Explanation:
-    named = wording.arguments[refusal.argument]
-    takers = " or ".join(wording.operation(one) for one in operations_taking(refusal.argument))
+    argument = wording.arguments[refusal.argument]
+    takers = " or ".join(wording.operation(name) for name in operations_taking(refusal.argument))
     if refusal.operation is None:
-        error = f"{named} comes with no operation, and nothing was changed"
+        error = f"{argument} comes with no operation, and nothing was changed"
         hint = f"Name one that takes it: {takers}."
     else:
-        error = f"{wording.operation(refusal.operation)} takes no {named}, and nothing was changed"
-        hint = f"{named} goes with {takers}. Take one of these, or leave it out."
+        operation = wording.operation(refusal.operation)
+        error = f"{operation} takes no {argument}, and nothing was changed"
+        hint = f"{argument} goes with {takers}. Take one of these, or leave it out."
         if refusal.operation == "find_replace":
             hint += " More of the text says which place is meant."
     return Explanation("invalid_arguments", error, hint)
@@ -185,7 +186,7 @@ def _explain_conflict(
                 f"Read it and edit it. If yours is about something else, {wording.separate}.",
             )
         case NoteChanged():
-            shown = (
+            comparison = (
                 f"There now:\n{refusal.current_text}"
                 if refusal.current_text
                 else f"The difference:\n{refusal.diff}"
@@ -193,7 +194,7 @@ def _explain_conflict(
             return Explanation(
                 "note_changed",
                 f"`{refusal.path}` is not what you have read: somebody changed it, and nothing was"
-                f" written. {shown}\n",
+                f" written. {comparison}\n",
                 f"Bring the two together, and {wording.again.format(refusal.version)}."
                 if refusal.version
                 else "It is gone. Write it anew if it is still wanted.",
@@ -218,8 +219,8 @@ def _explain_edit_refusal(refusal: EditRefusal, wording: Wording) -> Explanation
             error = f"The note does not contain `{label(refusal.find, _TEXT_MAX)}`"
             hint = "Read the note and copy the text as it stands there."
             if refusal.closest:
-                like = label(refusal.closest, _TEXT_MAX)
-                hint = f"Line {refusal.line} is like it: `{like}`. Copy it."
+                closest = label(refusal.closest, _TEXT_MAX)
+                hint = f"Line {refusal.line} is like it: `{closest}`. Copy it."
         case MatchCountMismatch():
             is_one = refusal.found == 1
             error = f"The text is there {'once' if is_one else f'{refusal.found} times'}"
@@ -227,22 +228,22 @@ def _explain_edit_refusal(refusal: EditRefusal, wording: Wording) -> Explanation
             hint = f"{wording.arguments['expected']} {refusal.found} changes"
             hint += " it." if is_one else " all; more of the text, one of them."
         case NoSuchSection():
-            known = ", ".join(
+            sections = ", ".join(
                 f"“{label(name, _TEXT_MAX)}”" for name in refusal.existing_sections[:_NAMES_MAX]
             )
             error = f"The note has no section “{label(refusal.section, _TEXT_MAX)}”"
-            hint = f"It has {known}." if known else "It has no sections; append to it."
-            closest = (one_line(refusal.closest),) if refusal.closest else ()
-            return Explanation("note_refused", error, hint, closest)
+            hint = f"It has {sections}." if sections else "It has no sections; append to it."
+            suggestions = (one_line(refusal.closest),) if refusal.closest else ()
+            return Explanation("note_refused", error, hint, suggestions)
         case AmbiguousSection():
             name = label(refusal.section, _TEXT_MAX)
             error = f"{refusal.found} sections are called “{name}” ({_line_numbers(refusal)})"
-            other = wording.operation("find_replace")
-            hint = f"Name it with its hashes (`## Name`), or use {other}."
+            find_replace = wording.operation("find_replace")
+            hint = f"Name it with its hashes (`## Name`), or use {find_replace}."
             if not refusal.is_distinct_by_level:
                 hint = (
-                    f"Some have the same hashes too, so use {other}: find the heading together"
-                    " with the line above or below it, which no other has."
+                    f"Some have the same hashes too, so use {find_replace}: find the heading"
+                    " together with the line above or below it, which no other has."
                 )
         case FrontmatterConflict():
             error = "The text would become frontmatter, or make some of what is there"

@@ -1,4 +1,4 @@
-"""One note with everything that is known of it: where it comes from, and what lies around it."""
+"""Inspect one note: its content, the session it comes from, its links and its neighbourhood."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,7 +29,7 @@ class NoteOrigin(msgspec.Struct, frozen=True):
 
     session: str
     node: str
-    """Empty where it names none, or none of that session."""
+    """Empty if the note names none, or none of that session."""
     is_known: bool
     """Whether the session is in this store."""
 
@@ -40,9 +40,9 @@ class InspectedLink(msgspec.Struct, frozen=True):
     kind: str
     context: str
     target: str
-    """As the link has it, in a line."""
+    """As written in the link, on one line."""
     path: str
-    """Empty where no note is called so yet."""
+    """Empty if no note has this name yet."""
     title: str
 
 
@@ -54,19 +54,19 @@ class NoteInspection(msgspec.Struct, frozen=True):
     front: Frontmatter
     body: str
     problem: str
-    """Why not all of it is known."""
+    """The reason why the index does not have all of it; empty if it does."""
     origin: NoteOrigin | None
     observations: tuple[ObservationRow, ...]
     links: tuple[InspectedLink, ...]
-    """What it names, each once."""
+    """Its outgoing links, each kind and target once."""
     paths_by_link_target: dict[str, str]
-    """For each name in its links the path of the note that is meant; empty where there is none."""
+    """For each target in its links the path of that note; empty if there is none."""
     linked_from: tuple[InspectedLink, ...]
     neighbourhood: NoteGraph
 
     @property
     def text(self) -> str:
-        """The file."""
+        """The content of the file."""
         return self.front.text + self.body
 
 
@@ -74,31 +74,31 @@ class NoteInspection(msgspec.Struct, frozen=True):
 def inspect_note(
     app: App, notes: OpenedNotes, identifier: str, *, depth: int = 1
 ) -> NoteInspection | NoteRefusal:
-    """The note at the path `asked`, or the only one that is called so."""
+    """Return the note at the path `identifier`, or the only one with this name."""
     notes.refresh(app)
-    meant = find_note_file(notes, identifier)
-    if not isinstance(meant, tuple):
-        return meant
-    row, found = meant
-    head, body = frontmatter.read(found.text)
-    said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
-    named = notes.index.links_from(row.path)
-    around = note_graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)
+    lookup = find_note_file(notes, identifier)
+    if not isinstance(lookup, tuple):
+        return lookup
+    row, note_file = lookup
+    front, body = frontmatter.read(note_file.text)
+    observations = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
+    links = notes.index.links_from(row.path)
+    neighbourhood = note_graph(app, notes, row.path, depth=depth, limit=GRAPH_NOTES_MAX)
     return NoteInspection(
         note=note_summary(row),
         permalink=shown_permalink(row.permalink, row.path),
-        version=version_of(found.digest),
+        version=version_of(note_file.digest),
         size=row.size,
-        front=head,
+        front=front,
         body=body,
         problem=row.problem,
-        origin=_origin(app, head.values),
-        observations=tuple(said),
-        links=tuple(_outgoing_links(notes, named)),
-        paths_by_link_target={link.target: link.to or "" for link in named},
+        origin=_origin(app, front.values),
+        observations=tuple(observations),
+        links=tuple(_outgoing_links(notes, links)),
+        paths_by_link_target={link.target: link.to or "" for link in links},
         linked_from=tuple(_incoming_links(notes, row)),
-        neighbourhood=around
-        if isinstance(around, NoteGraph)
+        neighbourhood=neighbourhood
+        if isinstance(neighbourhood, NoteGraph)
         else NoteGraph((note_summary(row),), (), ()),
     )
 
@@ -107,26 +107,26 @@ def _origin(app: App, values: Metadata) -> NoteOrigin | None:
     session, node = values.get("session"), values.get("node")
     if not isinstance(session, str) or not session.strip():
         return None
-    # Anything may stand there; what can be no name of ours is not looked up.
-    can_be = session.isascii() and session.isprintable()
-    if not can_be or app.reader.stream(SessionId(session)) is None:
+    # The frontmatter may hold any text; what cannot be a session id is not looked up.
+    is_possible_id = session.isascii() and session.isprintable()
+    if not is_possible_id or app.reader.stream(SessionId(session)) is None:
         return NoteOrigin(session, "", is_known=False)
-    is_there = (
+    is_node_of_session = (
         isinstance(node, str)
         and is_node_id(node)
         and _belongs_to_session(app, NodeId(node), session)
     )
-    return NoteOrigin(session, str(node) if is_there else "", is_known=True)
+    return NoteOrigin(session, str(node) if is_node_of_session else "", is_known=True)
 
 
 def _belongs_to_session(app: App, node: NodeId, session: str) -> bool:
-    located = app.reader.locate(node)
-    return located is not None and located.stream.session == session
+    location = app.reader.locate(node)
+    return location is not None and location.stream.session == session
 
 
-def _outgoing_links(notes: OpenedNotes, named: Sequence[LinkRow]) -> Iterator[InspectedLink]:
-    links = {(link.kind, link.to or link.target): link for link in named}
-    for link in list(links.values())[:OUTGOING_MAX]:
+def _outgoing_links(notes: OpenedNotes, links: Sequence[LinkRow]) -> Iterator[InspectedLink]:
+    distinct_links = {(link.kind, link.to or link.target): link for link in links}
+    for link in list(distinct_links.values())[:OUTGOING_MAX]:
         yield _inspected_link(notes, link, link.to or "")
 
 
@@ -138,7 +138,7 @@ def _incoming_links(notes: OpenedNotes, row: NoteRow) -> Iterator[InspectedLink]
 
 
 def _inspected_link(notes: OpenedNotes, link: LinkRow, path: str) -> InspectedLink:
-    other = notes.index.by_path(path) if path else None
+    linked_row = notes.index.by_path(path) if path else None
     target = one_line(link.target)
-    title = shown_title(other.title, path) if other else target
+    title = shown_title(linked_row.title, path) if linked_row else target
     return InspectedLink(label(link.kind), one_line(link.context), target, path, title)

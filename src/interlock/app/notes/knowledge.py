@@ -1,4 +1,4 @@
-"""What the notes of a project say to an agent that has just come to it, by typed questions."""
+"""Collect from the notes of a project the knowledge that an agent gets when it starts there."""
 
 from collections.abc import Iterator
 
@@ -17,9 +17,9 @@ from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
 
-START_SECONDS_MAX = 1.0  # a client waits for its hook; what is not read by then is read later
+START_SECONDS_MAX = 1.0  # a client waits for its hook; files not read by then are read later
 MANDATORY_NOTES = ("usage-mandatory", "project-constraints")
-"""Notes that every session is told, as far as there is room."""
+"""Names of the notes that every session is given, as far as there is room."""
 LINE_CHARS_MAX = 240
 PART_ITEMS_MAX = 8
 OPEN_STATUSES = ("", "open", "active", "blocked")
@@ -29,7 +29,7 @@ OPEN_STATUSES = ("", "open", "active", "blocked")
 def project_knowledge(
     app: App, notes: OpenedNotes, state: SessionState | None
 ) -> list[BriefingPart] | NoteRefusal:
-    """The most important first."""
+    """Return the parts of the briefing, the most important first."""
     synced = notes.refresh(app, seconds_max=START_SECONDS_MAX)
     parts = [
         _constraints(notes),
@@ -39,42 +39,42 @@ def project_knowledge(
         _newest_notes(notes, "Recent notes", NoteFilter(not_types=(*PUBLISHED, "decision"))),
     ]
     if synced.pending:
-        said = f"{synced.pending} files are not read yet; search_notes goes on with them."
-        parts.append(BriefingPart("Notes", (said,)))
+        line = f"{synced.pending} files are not read yet; search_notes goes on with them."
+        parts.append(BriefingPart("Notes", (line,)))
     return parts
 
 
 def _constraints(notes: OpenedNotes) -> BriefingPart:
-    named = dict.fromkeys(
+    mandatory_paths = dict.fromkeys(
         row.path for name in MANDATORY_NOTES for row in notes.index.find_by_name(name)
     )
-    # Line by line, so that a long one is told as far as there is room.
-    lines = [line for path in named for line in _note_lines(notes, path)]
-    wanted = NoteFilter(types=("constraint",), statuses=OPEN_STATUSES)
-    rows = notes.index.newest_notes(wanted, limit=PART_ITEMS_MAX)
-    lines += [_title_line(row) for row in rows if row.path not in named]
-    said, more = _observation_lines(notes, "constraint")
-    more += notes.index.count_notes(wanted) - len(rows)
-    return BriefingPart("Constraints", (*lines, *said), more)
+    # Line by line, so that as much of a long note is given as there is room for.
+    lines = [line for path in mandatory_paths for line in _note_lines(notes, path)]
+    open_constraints = NoteFilter(types=("constraint",), statuses=OPEN_STATUSES)
+    rows = notes.index.newest_notes(open_constraints, limit=PART_ITEMS_MAX)
+    lines += [_title_line(row) for row in rows if row.path not in mandatory_paths]
+    observations, more = _observation_lines(notes, "constraint")
+    more += notes.index.count_notes(open_constraints) - len(rows)
+    return BriefingPart("Constraints", (*lines, *observations), more)
 
 
 def _active_work(notes: OpenedNotes, state: SessionState | None) -> BriefingPart:
     names = (state.active_feature, state.active_task) if state else ()
-    named = [row for name in names if name for row in notes.index.find_by_name(name)[:1]]
-    wanted = NoteFilter(types=("feature", "epic", "task"), statuses=("active",))
-    rows = notes.index.newest_notes(wanted, limit=PART_ITEMS_MAX)
-    shown = {row.path: _dated_line(row) for row in (*named, *rows)}
+    session_rows = [row for name in names if name for row in notes.index.find_by_name(name)[:1]]
+    active_notes = NoteFilter(types=("feature", "epic", "task"), statuses=("active",))
+    rows = notes.index.newest_notes(active_notes, limit=PART_ITEMS_MAX)
+    lines = {row.path: _dated_line(row) for row in (*session_rows, *rows)}
     return BriefingPart(
-        "Active work", tuple(shown.values()), notes.index.count_notes(wanted) - len(rows)
+        "Active work", tuple(lines.values()), notes.index.count_notes(active_notes) - len(rows)
     )
 
 
 def _blockers(notes: OpenedNotes) -> BriefingPart:
-    wanted = NoteFilter(statuses=("blocked",), not_types=PUBLISHED)
-    rows = notes.index.newest_notes(wanted, limit=PART_ITEMS_MAX)
-    said, more = _observation_lines(notes, "blocker")
-    more += notes.index.count_notes(wanted) - len(rows)
-    return BriefingPart("Blockers", (*map(_title_line, rows), *said), more)
+    blocked_notes = NoteFilter(statuses=("blocked",), not_types=PUBLISHED)
+    rows = notes.index.newest_notes(blocked_notes, limit=PART_ITEMS_MAX)
+    observations, more = _observation_lines(notes, "blocker")
+    more += notes.index.count_notes(blocked_notes) - len(rows)
+    return BriefingPart("Blockers", (*map(_title_line, rows), *observations), more)
 
 
 def _newest_notes(notes: OpenedNotes, heading: str, note_filter: NoteFilter) -> BriefingPart:
@@ -84,15 +84,15 @@ def _newest_notes(notes: OpenedNotes, heading: str, note_filter: NoteFilter) -> 
 
 
 def _observation_lines(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
-    """Observations of this category in notes that are not done with, and how many more."""
-    wanted = NoteFilter(statuses=OPEN_STATUSES, category=category)
-    found = notes.index.observations(wanted, limit=PART_ITEMS_MAX)
-    more = notes.index.count_observations(wanted) - len(found)
-    return [f"{label(one.text, LINE_CHARS_MAX)} [{one.path}]" for one in found], more
+    """Return lines of the observations of this category in open notes, and the number of others."""
+    open_observations = NoteFilter(statuses=OPEN_STATUSES, category=category)
+    rows = notes.index.observations(open_observations, limit=PART_ITEMS_MAX)
+    more = notes.index.count_observations(open_observations) - len(rows)
+    return [f"{label(row.text, LINE_CHARS_MAX)} [{row.path}]" for row in rows], more
 
 
 def _dated_line(row: NoteRow) -> str:
-    # The day and not the age: an item that reads otherwise is told again.
+    # The day and not the age: an item whose text differs is sent again.
     return f"{_title_line(row)}, {day_of(row.modified_ms)}"
 
 
@@ -102,10 +102,10 @@ def _title_line(row: NoteRow) -> str:
 
 def _note_lines(notes: OpenedNotes, path: str) -> Iterator[str]:
     try:
-        found = notes.folder.read(path)
+        note_file = notes.folder.read(path)
     except FolderFailure:
         return
-    if isinstance(found, FileContent):
-        body = frontmatter.body_of(found.text)
+    if isinstance(note_file, FileContent):
+        body = frontmatter.body_of(note_file.text)
         lines = (label(line, LINE_CHARS_MAX) for line in body.splitlines())
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))

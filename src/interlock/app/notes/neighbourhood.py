@@ -1,4 +1,4 @@
-"""What lies around a note: its neighbours to read, and the same as a graph."""
+"""The neighbourhood of a note: the linked notes as text to read, and as a graph."""
 
 from collections.abc import Iterable, Iterator
 
@@ -20,7 +20,7 @@ from interlock.store.notes.rows import NoteFilter, NoteRow, ObservationRow
 
 DEPTH_MAX = 3
 LINKS_MAX = 50  # each way
-BACKLINKS_MAX = 500  # looked at, of which each is shown once
+BACKLINKS_MAX = 500  # read from the index; duplicates among them are shown once
 OBSERVATIONS_MAX = 12
 OBSERVATION_CHARS_MAX = 300
 LIMIT_MAX = 50
@@ -40,9 +40,9 @@ def build_context(
     since_ms: int = 0,
     limit: int = 10,
 ) -> NoteContext | NoteRefusal:
-    """The notes that `asked` names, and those that they link to or that link to them.
+    """Return the notes that `identifier` names, and those linked with them in either direction.
 
-    `since_ms` narrows the neighbours only: what was asked for is shown however old it is.
+    `since_ms` filters the neighbours only: the named notes are shown however old they are.
     """
     synced = notes.refresh(app)
     limit = min(max(limit, 1), LIMIT_MAX)
@@ -50,17 +50,17 @@ def build_context(
     if isinstance(start, NoSuchNote | SeveralNotes | BadNoteName):
         return start
     reached = _reachable_notes(notes, [row.path for row in start], min(max(depth, 0), DEPTH_MAX))
-    found: list[ContextNote] = []
+    context_notes: list[ContextNote] = []
     left_out = 0
     for path, distance, via in reached:
         row = notes.index.by_path(path)
         if row is None or (distance and row.modified_ms < since_ms):
             continue
-        if len(found) >= limit:
+        if len(context_notes) >= limit:
             left_out += 1
             continue
-        found.append(_context_note(notes, row, distance, via))
-    return NoteContext(tuple(found), left_out, synced.pending)
+        context_notes.append(_context_note(notes, row, distance, via))
+    return NoteContext(tuple(context_notes), left_out, synced.pending)
 
 
 @refuse_on_disk_failure
@@ -72,7 +72,7 @@ def note_graph(
     depth: int = 1,
     limit: int = GRAPH_NOTES_MAX,
 ) -> NoteGraph | NoteRefusal:
-    """The neighbourhood of what is asked for; without that, the notes that were changed last."""
+    """Return the neighbourhood of the named notes; without a name, the notes changed last."""
     notes.refresh(app)
     depth = min(max(depth, 0), DEPTH_MAX)
     if identifier:
@@ -109,18 +109,22 @@ def note_graph(
 def _reachable_notes(
     notes: OpenedNotes, start: Iterable[str], depth: int
 ) -> list[tuple[str, int, str]]:
-    """Each note that can be reached, with how far it is and what led there, nearest first."""
-    found = {path: (path, 0, "") for path in start}
-    edge = list(found)
+    """Return each reachable note, with its distance and the note it was reached from.
+
+    The nearest come first.
+    """
+    reached = {path: (path, 0, "") for path in start}
+    frontier = list(reached)
     for distance in range(1, depth + 1):
-        edge = [
-            other
-            for path in edge
-            for other in _neighbour_paths(notes, path)
-            if len(found) < REACHABLE_MAX
-            and found.setdefault(other, (other, distance, path)) == (other, distance, path)
+        frontier = [
+            neighbour
+            for path in frontier
+            for neighbour in _neighbour_paths(notes, path)
+            if len(reached) < REACHABLE_MAX
+            and reached.setdefault(neighbour, (neighbour, distance, path))
+            == (neighbour, distance, path)
         ]
-    return list(found.values())
+    return list(reached.values())
 
 
 def _neighbour_paths(notes: OpenedNotes, path: str) -> Iterator[str]:
@@ -132,14 +136,14 @@ def _neighbour_paths(notes: OpenedNotes, path: str) -> Iterator[str]:
 
 
 def _context_note(notes: OpenedNotes, row: NoteRow, distance: int, via: str) -> ContextNote:
-    said = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
-    named = _distinct_links(
+    observations = notes.index.observations_in(row.path, limit=OBSERVATIONS_MAX)
+    outgoing = _distinct_links(
         ContextLink(
             label(link.kind), link.to or one_line(link.target), is_written=link.to is not None
         )
         for link in notes.index.links_from(row.path)
     )
-    naming = _distinct_links(
+    incoming = _distinct_links(
         ContextLink(label(link.kind), link.path, is_backward=True)
         for link in notes.index.links_to(row.path, limit=BACKLINKS_MAX)
     )
@@ -147,18 +151,18 @@ def _context_note(notes: OpenedNotes, row: NoteRow, distance: int, via: str) -> 
         note_summary(row),
         distance,
         via,
-        tuple(_observation_text(one) for one in said),
-        (*named[:LINKS_MAX], *naming[:LINKS_MAX]),
-        max(0, len(named) - LINKS_MAX),
+        tuple(_observation_text(observation) for observation in observations),
+        (*outgoing[:LINKS_MAX], *incoming[:LINKS_MAX]),
+        max(0, len(outgoing) - LINKS_MAX),
     )
 
 
 def _distinct_links(links: Iterable[ContextLink]) -> tuple[ContextLink, ...]:
-    """A note may name another in many places."""
+    """Return each link once: a note may link to another in many places."""
     return tuple(dict.fromkeys(links))
 
 
 def _observation_text(observation: ObservationRow) -> str:
-    said = f"[{label(observation.category)}] {observation.text}"
+    text = f"[{label(observation.category)}] {observation.text}"
     context = f" ({observation.context})" if one_line(observation.context) else ""
-    return label(f"{said}{context}", OBSERVATION_CHARS_MAX)
+    return label(f"{text}{context}", OBSERVATION_CHARS_MAX)

@@ -1,4 +1,4 @@
-"""Whether the notes of a project are still what somebody has seen."""
+"""Poll the notes of a project for changes since a page about them was rendered."""
 
 import hashlib
 import time
@@ -14,28 +14,28 @@ STATE_CHARS = 16
 
 class NotesPoll(msgspec.Struct, frozen=True):
     state: str
-    """Another one whenever a page about the notes would say something else."""
+    """A digest that differs whenever a page about the notes would differ."""
     cpu_seconds: float
-    """Seconds of the processor."""
+    """Processor time of the poll."""
     is_behind: bool
-    """There was more to read than could be read at once."""
+    """Whether there was more to read than could be read at once."""
 
 
 def notes_state(app: App, workspace: Path) -> str:
-    """By what the index knows: cheap enough to be asked twice a second.
+    """Return the state according to the index: cheap enough to be asked for twice a second.
 
-    What goes through Interlock is in the index at once, whichever process it was.
+    Changes made through Interlock are in the index at once, whichever process made them.
     """
     notes = open_notes(app, workspace)
     if isinstance(notes, OpenedNotes):
-        seen = str(notes.folder.root), str(notes.index.change_mark()), *notes.last_sync.unreadable
+        parts = str(notes.folder.root), str(notes.index.change_mark()), *notes.last_sync.unreadable
     else:
-        seen = type(notes).__name__, *map(str, msgspec.structs.astuple(notes))
-    return hashlib.sha256(msgspec.json.encode(seen)).hexdigest()[:STATE_CHARS]
+        parts = type(notes).__name__, *map(str, msgspec.structs.astuple(notes))
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:STATE_CHARS]
 
 
 def poll_files(app: App, workspace: Path) -> NotesPoll:
-    """By what the files say: notices what was done by hand or by git."""
+    """Return the state according to the files: notices changes made by hand or by git."""
     started = time.thread_time()
     notes = open_notes(app, workspace)
     is_behind = isinstance(notes, OpenedNotes) and notes.refresh(app).pending > 0

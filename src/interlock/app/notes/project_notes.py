@@ -1,4 +1,4 @@
-"""The notes of a project, opened: its files, their index, and the lock around both."""
+"""Open the notes of a project: locate the folder, and hold its files, their index and the lock."""
 
 import hashlib
 import os
@@ -33,43 +33,41 @@ from interlock.workspace.projects.notes_folder import NotesFolder
 from interlock.workspace.projects.settings import notes_in
 
 BUDGET_TOKENS_DEFAULT = 1_500
-WATCHED_RESCAN_SECONDS = (
-    30.0  # the kernel tells what is written here, but not what a disk elsewhere is told
-)
-UNWATCHED_RESCAN_SECONDS = (
-    1.0  # where it does not tell: to look at 10,000 files takes a tenth of a second
-)
-QUICK_SYNC_SECONDS = 0.02  # what takes no longer than this is done at every use
-SYNC_SECONDS_MAX = 2.0  # what takes longer to read goes on at the next call
+WATCHED_RESCAN_SECONDS = 30.0
+"""The kernel reports local writes, but not those that another machine makes to a shared disk."""
+UNWATCHED_RESCAN_SECONDS = 1.0
+"""For folders that the kernel does not watch: a scan of 10,000 files takes 0.1 seconds."""
+QUICK_SYNC_SECONDS = 0.02  # a sync that takes no longer than this is done at every use
+SYNC_SECONDS_MAX = 2.0  # a sync that takes longer is continued at the next call
 INDEX_NAME_CHARS = 24
 INDEX_DIRECTORY = "notes"
-"""Where they lie in the data home."""
-OPEN_NOTES_MAX = 32  # each holds a few files open, and a server may see hundreds of projects
+"""The directory of the indexes in the data home."""
+OPEN_NOTES_MAX = 32  # each holds a few files open, and a server may serve hundreds of projects
 
 
 class OpenedNotes:
-    """What is asked here is answered from the index, which is brought up to date first."""
+    """The notes of one project. Queries go to the index; `refresh` brings it up to date first."""
 
     def __init__(self, root: Path, folder: NotesFolder, home: Path) -> None:
         self.root = root
-        """Of the project."""
+        """The root directory of the project."""
         self.folder = folder
         self.budget = BUDGET_TOKENS_DEFAULT
-        """Tokens of what an agent is told at the start."""
-        place = home / INDEX_DIRECTORY
+        """Tokens of the briefing that an agent gets at the start."""
+        directory = home / INDEX_DIRECTORY
         create_private_directory(
-            place, hint="Move away what is there; the index of notes goes into it."
+            directory, hint="Move away what is there; the index of notes goes into it."
         )
         name = hashlib.sha256(os.fsencode(os.path.realpath(folder.root))).hexdigest()[
             :INDEX_NAME_CHARS
         ]
-        self.lock = WriteLock(place / f"{name}.lock")
+        self.lock = WriteLock(directory / f"{name}.lock")
         try:
-            self.index = NoteIndex(place / f"{name}.db", self.lock)
+            self.index = NoteIndex(directory / f"{name}.db", self.lock)
         except StoreFailure:
             self.lock.close()
             raise
-        projects.remember(place, root)
+        projects.remember(directory, root)
         self.last_sync = SyncReport(0, 0, 0, ())
         self._watch = Watch(folder.root)
         self._last_sync_at = -WATCHED_RESCAN_SECONDS
@@ -85,14 +83,14 @@ class OpenedNotes:
         """Bring the index up to date with the files, if any of them may have changed."""
         now = time.monotonic()
         if self._watch.is_complete:
-            valid = WATCHED_RESCAN_SECONDS if self._watch.is_quiet() else 0.0
+            valid_seconds = WATCHED_RESCAN_SECONDS if self._watch.is_quiet() else 0.0
         else:
-            valid = (
+            valid_seconds = (
                 UNWATCHED_RESCAN_SECONDS if self._last_sync_seconds > QUICK_SYNC_SECONDS else 0.0
             )
-        if now - self._last_sync_at < valid and not self.last_sync.pending:
+        if now - self._last_sync_at < valid_seconds and not self.last_sync.pending:
             return self.last_sync
-        self.mark_stale()  # until all of it was looked at
+        self.mark_stale()  # stays so if the sync fails
         self._watch.arm()
         deadline = None if seconds_max is None else now + seconds_max
         self.last_sync = sync(
@@ -107,19 +105,19 @@ class OpenedNotes:
         return self.last_sync
 
     def acknowledge_own_write(self, path: str, stamp: FileStamp | None) -> None:
-        """What was just done to this file is in the index, so nobody need look for it."""
+        """Tell the watch that the change just made to this file is already in the index."""
         self._watch.acknowledge_own_writes((path,))
-        # Somebody else may have written it in the same moment.
+        # Somebody else may have written the file in the same moment.
         if self.folder.stamp(path) != stamp:
             self.mark_stale()
 
     def discard_index(self) -> None:
-        """Throw the index away; the files are read again at the next use."""
+        """Discard the index; all files are read again at the next use."""
         self.index.renew()
         self.mark_stale()
 
     def mark_stale(self) -> None:
-        """Look at the files again at the next use, however short a while ago that was."""
+        """Make the next `refresh` scan the files, however recent the last scan was."""
         self._last_sync_at = -WATCHED_RESCAN_SECONDS
 
     def close(self) -> None:
@@ -134,12 +132,12 @@ NotesLocationRefusal: TypeAlias = (
 
 
 class NotesLocation(msgspec.Struct, frozen=True):
-    """Where the notes of a project lie."""
+    """The location of the notes of a project."""
 
     root: Path
     folder: Path
     budget: int
-    """Tokens of what an agent is told at the start."""
+    """Tokens of the briefing that an agent gets at the start."""
 
 
 def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocationRefusal:
@@ -149,46 +147,52 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
     if root is None:
         return NoProject(str(workspace))
     try:
-        asked, user = notes_in(root / project.CONFIG), notes_in(home / "config.toml")
+        project_settings = notes_in(root / project.CONFIG)
+        user_settings = notes_in(home / "config.toml")
     except SettingsBroken as broken:
         return NotesConfigUnreadable(str(broken))
-    budget = user.budget or BUDGET_TOKENS_DEFAULT
-    if asked.budget and (asked.budget < budget or _is_trusted(home, root)):
-        budget = asked.budget
-    # A project names only what lies in it: it came with a clone, and the disk is the user's.
-    if chosen := _folder_chosen_by_user(user.folders, root):
-        folder = os.path.expanduser(chosen)
+    budget = user_settings.budget or BUDGET_TOKENS_DEFAULT
+    if project_settings.budget and (project_settings.budget < budget or _is_trusted(home, root)):
+        budget = project_settings.budget
+    # A project may only name a folder inside itself: its config came with a clone, and the disk
+    # is the user's.
+    if user_folder := _folder_chosen_by_user(user_settings.folders, root):
+        folder = os.path.expanduser(user_folder)
         if not os.path.isabs(folder) or "\0" in folder:
             return NotesConfigUnreadable(
-                f"[notes.folders] names `{chosen}`, which is no absolute path"
+                f"[notes.folders] names `{user_folder}`, which is no absolute path"
             )
         return NotesLocation(root, Path(folder), budget)
-    named = asked.folder or str(project.NOTES_FOLDER)
-    # Without links on the way, which a clone may bring along.
-    here = os.path.realpath(root)
-    place = os.path.normpath(os.path.join(here, named))
-    is_inside = os.path.realpath(place) == place and Path(place).is_relative_to(here)
+    folder_name = project_settings.folder or str(project.NOTES_FOLDER)
+    # No symbolic links on the way: a clone may contain some.
+    real_root = os.path.realpath(root)
+    folder = os.path.normpath(os.path.join(real_root, folder_name))
+    is_inside = os.path.realpath(folder) == folder and Path(folder).is_relative_to(real_root)
     if not is_inside:
-        return FolderOutsideProject(named)
-    if asked.folder and not _is_trusted(home, root):
-        return FolderNotTrusted(asked.folder)
-    return NotesLocation(root, root / named, budget)
+        return FolderOutsideProject(folder_name)
+    if project_settings.folder and not _is_trusted(home, root):
+        return FolderNotTrusted(project_settings.folder)
+    return NotesLocation(root, root / folder_name, budget)
 
 
 def project_root(workspace: Path) -> Path | None:
-    """Of the project around a directory."""
+    """Return the root of the project around a directory."""
     return project.root_of(workspace) or state.root_of(workspace)
 
 
 def _folder_chosen_by_user(folders: Mapping[str, str], root: Path) -> str:
-    """What the user wrote for the project, however its directory is spelled there."""
-    here = os.path.realpath(root)
-    spelled = {os.path.realpath(os.path.expanduser(at)): folder for at, folder in folders.items()}
-    return spelled.get(here, "")
+    """Return the folder that the user configured for the project, however its path is spelled."""
+    folders_by_root = {
+        os.path.realpath(os.path.expanduser(path)): folder for path, folder in folders.items()
+    }
+    return folders_by_root.get(os.path.realpath(root), "")
 
 
 def _is_trusted(home: Path, root: Path) -> bool:
-    """Agents write notes in every mode, so where these lie is the user's to say."""
+    """Whether the user trusts the policy of the project.
+
+    Agents write notes in every mode, so the user decides where these are stored.
+    """
     try:
         return is_policy_trusted(home, root, project.policy_in(root))
     except SettingsBroken:
@@ -196,15 +200,15 @@ def _is_trusted(home: Path, root: Path) -> bool:
 
 
 def open_notes(app: App, workspace: Path) -> OpenedNotes | NotesLocationRefusal:
-    """The notes of the project around `workspace`; opened once in a process."""
-    place = notes_location(app.home, workspace)
-    if not isinstance(place, NotesLocation):
-        return place
-    opened = app.notes.pop(place.folder, None)
-    if opened is None:
+    """Return the notes of the project around `workspace`; opened once in a process."""
+    location = notes_location(app.home, workspace)
+    if not isinstance(location, NotesLocation):
+        return location
+    notes = app.notes.pop(location.folder, None)
+    if notes is None:
         while len(app.notes) >= OPEN_NOTES_MAX:
-            app.notes.pop(next(iter(app.notes))).close()  # the one that was used longest ago
-        opened = OpenedNotes(place.root, NotesFolder(place.folder), app.home)
-    opened.budget = place.budget  # the settings may have changed since
-    app.notes[place.folder] = opened
-    return opened
+            app.notes.pop(next(iter(app.notes))).close()  # the least recently used
+        notes = OpenedNotes(location.root, NotesFolder(location.folder), app.home)
+    notes.budget = location.budget  # the settings may have changed since
+    app.notes[location.folder] = notes
+    return notes

@@ -1,8 +1,8 @@
-"""Whose notes the console shows, and of no other directory: an address could name any.
+"""The projects whose notes the console shows; a URL could name any directory.
 
-Those are the projects in which a session has worked, the one in which the server was started, and
-those whose notes somebody has used on this machine. What is remembered of these last ones is a
-name: whether it still is a project with a notes folder that counts is asked every time.
+These are the projects in which a session has worked, the one in which the server was started, and
+those whose notes somebody has used on this machine. Only the path of the last kind is remembered:
+whether it still is a project with a usable notes folder is checked every time.
 """
 
 import os
@@ -21,26 +21,29 @@ from interlock.app.notes.project_notes import (
 from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
 from interlock.store.notes.projects import is_remembered_project, remembered_projects
 
-REMEMBERED_PROJECTS_MAX = 200  # of those that are remembered; each costs a look at its settings
+REMEMBERED_PROJECTS_MAX = 200  # of the remembered ones; for each the settings are read
 
 
 def known_projects(app: App) -> tuple[str, ...]:
-    """Directories of sessions first, the last used first; then the others, each project once."""
-    worked_in = known_workspaces(app)
-    seen = {str(project_root(Path(workspace))) for workspace in worked_in}
-    others = (root for root in _other_projects(app) if root not in seen)
-    return (*worked_in, *islice(others, OFFERED_MAX - len(worked_in)))
+    """Return workspaces of sessions, the last used first; then the others, each project once."""
+    workspaces = known_workspaces(app)
+    workspace_roots = {str(project_root(Path(workspace))) for workspace in workspaces}
+    others = (root for root in _other_projects(app) if root not in workspace_roots)
+    return (*workspaces, *islice(others, OFFERED_MAX - len(workspaces)))
 
 
 def known_project(app: App, path: str) -> Path | Explanation:
-    """One of them. Others are not looked into, and nobody is told whether they exist."""
-    worked_in = known_workspace(app, path)
-    if isinstance(worked_in, Path):
-        return worked_in
+    """Return the path if it is one of them.
+
+    Other directories are not read, and the refusal does not tell whether they exist.
+    """
+    workspace = known_workspace(app, path)
+    if isinstance(workspace, Path):
+        return workspace
     if path and (path == _own_project_root() or _is_used_project(app, path)):
         return Path(path)
     return Explanation(
-        worked_in.code,
+        workspace.code,
         f"No project is known at `{path}`, or it is no longer there",
         "Choose one of the projects that are listed. Others become known when an agent starts work"
         " there, and when you use their notes: `interlock note check`, in the project.",
@@ -48,23 +51,23 @@ def known_project(app: App, path: str) -> Path | Explanation:
 
 
 def newest_project(app: App, projects: Sequence[str]) -> str:
-    """The first of the known ones that has notes; else the first that could; else the first."""
+    """Return the first project that has notes; else the first that could; else the first."""
     possible = ""
-    for one in projects:
-        place = notes_location(app.home, Path(one))
-        if isinstance(place, NotesLocation):
-            if os.path.isdir(place.folder):
-                return one
-            possible = possible or one
+    for project in projects:
+        location = notes_location(app.home, Path(project))
+        if isinstance(location, NotesLocation):
+            if os.path.isdir(location.folder):
+                return project
+            possible = possible or project
     return possible or next(iter(projects), "")
 
 
 def _other_projects(app: App) -> Iterator[str]:
-    here = _own_project_root()
-    if here:
-        yield here
+    own_root = _own_project_root()
+    if own_root:
+        yield own_root
     for root in remembered_projects(app.home / INDEX_DIRECTORY, limit=REMEMBERED_PROJECTS_MAX):
-        if root != here and _has_usable_notes(app, root):
+        if root != own_root and _has_usable_notes(app, root):
             yield root
 
 
@@ -73,18 +76,18 @@ def _is_used_project(app: App, path: str) -> bool:
 
 
 def _has_usable_notes(app: App, root: str) -> bool:
-    """Whether it is a project, and not only below one, with a folder that may be looked into."""
-    place = notes_location(app.home, Path(root))
+    """Whether it is the root of a project, not just below one, whose notes folder may be used."""
+    location = notes_location(app.home, Path(root))
     return (
-        isinstance(place, NotesLocation)
-        and str(place.root) == root
-        and os.path.isdir(place.folder)
+        isinstance(location, NotesLocation)
+        and str(location.root) == root
+        and os.path.isdir(location.folder)
         and _is_utf8_path(root)
     )
 
 
 def _own_project_root() -> str:
-    """The project around the directory of this process; empty where there is none."""
+    """Return the root of the project around the current directory; empty if there is none."""
     try:
         root = project_root(Path.cwd())
     except OSError:
@@ -93,5 +96,5 @@ def _own_project_root() -> str:
 
 
 def _is_utf8_path(root: str) -> bool:
-    """Whether an address can name it: a path may be no text."""
+    """Whether a URL can name it: a path may contain bytes that are not UTF-8."""
     return os.fsencode(root) == root.encode("utf-8", "replace")

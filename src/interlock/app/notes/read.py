@@ -1,4 +1,4 @@
-"""Read a note, by any of its names."""
+"""Read the text of a note by any of its names."""
 
 from interlock.app.context import App
 from interlock.app.notes.lookup import find_note_file
@@ -23,33 +23,35 @@ HINT_NOT_UTF_8 = (
 def read_note_text(
     app: App, notes: OpenedNotes, identifier: str, *, page: int | None = 1
 ) -> NoteText | NoteRefusal:
-    """The file as it is on the disk, whatever the index says of it: a page of it, or the whole."""
+    """Return a page of the file as it is on disk, whatever the index says; all of it for None."""
     notes.refresh(app)
-    meant = find_note_file(notes, identifier)
-    if not isinstance(meant, tuple):
-        return meant
-    row, found = meant
-    note = parse_note(found.text, path=row.path)
-    pages = pages_of(found.text) if page is not None else [found.text]
-    chosen = min(max(page or 1, 1), len(pages))
-    linked = dict.fromkeys(link.path for link in notes.index.links_to(row.path, limit=LINKED_MAX))
+    lookup = find_note_file(notes, identifier)
+    if not isinstance(lookup, tuple):
+        return lookup
+    row, note_file = lookup
+    note = parse_note(note_file.text, path=row.path)
+    pages = pages_of(note_file.text) if page is not None else [note_file.text]
+    page_number = min(max(page or 1, 1), len(pages))
+    linking_paths = dict.fromkeys(
+        link.path for link in notes.index.links_to(row.path, limit=LINKED_MAX)
+    )
     return NoteText(
         row.path,
         shown_permalink(note.permalink, row.path),
         shown_title(note.title, row.path),
         label(note.type),
-        version_of(found.digest),
-        pages[chosen - 1],
-        found.stamp.modified_ms,
-        chosen,
+        version_of(note_file.digest),
+        pages[page_number - 1],
+        note_file.stamp.modified_ms,
+        page_number,
         len(pages),
-        tuple(path for path in linked if path != row.path),
-        () if is_utf8(found.text) else (HINT_NOT_UTF_8,),
+        tuple(path for path in linking_paths if path != row.path),
+        () if is_utf8(note_file.text) else (HINT_NOT_UTF_8,),
     )
 
 
 def pages_of(text: str) -> list[str]:
-    """Cut at the ends of lines, as far as the lines are not longer than a page."""
+    """Cut the text into pages at the ends of lines, unless a line is longer than a page."""
     pages, start = list[str](), 0
     while len(text) - start > PAGE_CHARS:
         cut = text.rfind("\n", start, start + PAGE_CHARS) + 1

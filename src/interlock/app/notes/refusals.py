@@ -1,4 +1,4 @@
-"""Why something cannot be done with a note."""
+"""The reasons why something cannot be done with a note."""
 
 from typing import TypeAlias
 
@@ -17,19 +17,19 @@ class NoProject(msgspec.Struct, frozen=True):
 
 
 class NotesConfigUnreadable(msgspec.Struct, frozen=True):
-    """A config cannot be read, so nobody can say where the notes lie."""
+    """A config cannot be read, so the location of the notes is unknown."""
 
     reason: str
 
 
 class FolderOutsideProject(msgspec.Struct, frozen=True):
-    """The notes folder does not lie in the project, or is a link or behind one."""
+    """The notes folder is not in the project, or is a symbolic link or behind one."""
 
     folder: str
 
 
 class FolderNotTrusted(msgspec.Struct, frozen=True):
-    """The project's config names a folder of its own, and the user has not said yes to that."""
+    """The project's config names its own notes folder, and the user has not trusted that."""
 
     folder: str
 
@@ -37,51 +37,51 @@ class FolderNotTrusted(msgspec.Struct, frozen=True):
 class NoSuchNote(msgspec.Struct, frozen=True):
     identifier: str
     similar: tuple[str, ...]
-    """Addresses that look like it."""
+    """Paths of notes with a similar name, or with some of its words."""
 
 
 class SeveralNotes(msgspec.Struct, frozen=True):
     identifier: str
     paths: tuple[str, ...]
     has_more: bool = False
-    """There are others, too many to name."""
+    """Whether there are others, too many to name."""
 
 
 class NoteExists(msgspec.Struct, frozen=True):
-    """Nothing is written over unless the caller has seen what is there."""
+    """No note is overwritten unless the caller has read it."""
 
     path: str
     version: str
     diff: str
-    """From what is there to what was sent."""
+    """From the existing text to the text that was sent."""
 
 
 class NotePathTaken(msgspec.Struct, frozen=True):
-    """A note is where another was to be moved."""
+    """A note exists at the path to which another was to be moved."""
 
     path: str
 
 
 class SimilarNoteExists(msgspec.Struct, frozen=True):
-    """A note of nearly this title is there under another path."""
+    """A note with nearly this title exists at another path."""
 
     title: str
     path: str
 
 
 class NoteChanged(msgspec.Struct, frozen=True):
-    """Somebody has written since the caller read."""
+    """Somebody has changed the note since the caller read it."""
 
     path: str
     version: str
     diff: str = ""
-    """From what the caller read to what is there now, or from there to what was sent."""
+    """From the current text to the text that would have been written."""
     current_text: str = ""
-    """How what is there now begins, where nothing was sent to compare it with."""
+    """The beginning of the current text, if no text was sent to compare it with."""
 
 
 class VersionRequired(msgspec.Struct, frozen=True):
-    """What replaces text must say which text its author has seen."""
+    """A change that replaces text must name the version that its author has read."""
 
     path: str
     version: str
@@ -94,34 +94,34 @@ class BadNoteName(msgspec.Struct, frozen=True):
 
 
 class PublishPathTaken(msgspec.Struct, frozen=True):
-    """A person's note has the name under which we would publish something."""
+    """Somebody's own note has the path at which Interlock would publish a page."""
 
     path: str
 
 
 class NoteNotWritten(msgspec.Struct, frozen=True):
-    """The disk said no."""
+    """The disk failed, the text contains a NUL, or the file was changed during the operation."""
 
     reason: str
     hint: str
 
 
 class FrontmatterUnreadable(msgspec.Struct, frozen=True):
-    """Its frontmatter is left alone, since nobody can say what it means."""
+    """The frontmatter cannot be read, or not changed safely, so it is left as it is."""
 
     path: str
     reason: str
 
 
 class HandoffFileUnusable(msgspec.Struct, frozen=True):
-    """The hand-off file that was named cannot be taken over."""
+    """The hand-off file that was named cannot be migrated."""
 
     path: str
     reason: str
 
 
 class TooManyFilterValues(msgspec.Struct, frozen=True):
-    """A search names more types, statuses or tags than are looked for at once."""
+    """A search names more types, statuses or tags than one search may."""
 
     filter_name: str
     count: int
@@ -133,7 +133,7 @@ class EmptyEdit(msgspec.Struct, frozen=True):
 
 
 class UnexpectedEditArgument(msgspec.Struct, frozen=True):
-    """An edit came with something that its operation does not take."""
+    """An edit has an argument that its operation does not take."""
 
     operation: EditOperation | None
     argument: ArgumentName

@@ -1,7 +1,7 @@
-"""Give a note another path.
+"""Move a note to another path.
 
-A permalink that is written in its frontmatter stays, and with it every link to that. One that is
-only made from the path becomes another, since nobody's file is changed by moving it.
+A permalink that is written in its frontmatter stays, and links to it keep working. One that is
+derived from the path changes with it: moving a note does not change the text of any file.
 """
 
 from collections.abc import Mapping
@@ -35,59 +35,61 @@ LINKS_MAX = 20
 def rename_note(
     app: App, notes: OpenedNotes, identifier: str, to: str, call: RequestKey | None = None
 ) -> NoteChangeResult | NoteRefusal:
-    """`to` is a path, or a folder if it ends with a slash."""
+    """Move the note to `to`: a path, or a folder if it ends with a slash."""
     notes.refresh(app)
     with notes.lock.hold():
-        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
-            return before
-        meant = find_note_file(notes, identifier)
-        if not isinstance(meant, tuple):
-            return meant
-        row, found = meant
+        if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:
+            return earlier_result
+        lookup = find_note_file(notes, identifier)
+        if not isinstance(lookup, tuple):
+            return lookup
+        row, note_file = lookup
         path = _new_path(row.path, to)
-        version = version_of(found.digest)
-        note, problem = parse_note_text(path, found.text)
+        version = version_of(note_file.digest)
+        note, problem = parse_note_text(path, note_file.text)
         hints = _lost_link_hints(
             notes, row.path, keys_of(path, title=note.title, permalink=note.permalink)
         )
-        done = NoteChangeResult(
+        result = NoteChangeResult(
             "moved", path, shown_permalink(note.permalink, path), version, hints
         )
         if path == row.path:
-            return done
-        repeated_calls.remember(app, notes, call, done, path=row.path, previous_digest=found.digest)
+            return result
+        repeated_calls.remember(
+            app, notes, call, result, path=row.path, previous_digest=note_file.digest
+        )
         now_ms = app.clock.now_ms()
         with withdraw_request_on_failure(notes, call):
-            moved = notes.folder.move(row.path, path, expected=found.digest)
-        if isinstance(moved, FileConflict | CaseCollision | InvalidNotePath):
+            moved_file = notes.folder.move(row.path, path, expected=note_file.digest)
+        if isinstance(moved_file, FileConflict | CaseCollision | InvalidNotePath):
             repeated_calls.withdraw(notes, call)
-            return _move_refusal(notes, row.path, path, found, moved)
+            return _move_refusal(notes, row.path, path, note_file, moved_file)
         with index_transaction(notes, call):
             notes.index.remove([row.path])
-            index_written(notes, path, note, moved, now_ms=now_ms, problem=problem)
+            index_written(notes, path, note, moved_file, now_ms=now_ms, problem=problem)
             notes.acknowledge_own_write(row.path, None)
-        return done
+        return result
 
 
 def _move_refusal(
     notes: OpenedNotes,
-    before: str,
+    old_path: str,
     path: str,
-    found: FileContent,
+    note_file: FileContent,
     refusal: FileConflict | CaseCollision | InvalidNotePath,
 ) -> NoteRefusal:
     if not isinstance(refusal, FileConflict):
-        return write_refusal(path, found.text, refusal)
-    now = notes.folder.read(before)
-    if isinstance(now, FileContent) and now.digest == found.digest:
+        return write_refusal(path, note_file.text, refusal)
+    current_file = notes.folder.read(old_path)
+    if isinstance(current_file, FileContent) and current_file.digest == note_file.digest:
         return NotePathTaken(path)
     return NoteNotWritten(
-        f"`{before}` was changed in this very moment", "Look at it, and try again."
+        f"`{old_path}` was changed in this very moment", "Look at it, and try again."
     )
 
 
-def _new_path(before: str, to: str) -> str:
-    name = before.rpartition("/")[2]
+def _new_path(old_path: str, to: str) -> str:
+    name = old_path.rpartition("/")[2]
     to = to.strip()
     if to.endswith("/"):
         return f"{to.strip('/')}/{name}" if to.strip("/") else name
@@ -95,9 +97,14 @@ def _new_path(before: str, to: str) -> str:
 
 
 def _lost_link_hints(
-    notes: OpenedNotes, before: str, names: Mapping[str, KeyRank]
+    notes: OpenedNotes, old_path: str, names: Mapping[str, KeyRank]
 ) -> tuple[str, ...]:
-    """Links that named the old path, and not the title or the permalink, lead nowhere now."""
-    linking = notes.index.links_to(before, limit=LINKS_MAX)
-    lost = sorted({link.path for link in linking if key_of(link.target) not in names})
-    return (f"links to the old name stand in {', '.join(lost)}",) if lost else ()
+    """Return a hint about links that use the old path, not the title or the permalink.
+
+    They lead nowhere after the move.
+    """
+    links = notes.index.links_to(old_path, limit=LINKS_MAX)
+    linking_paths = sorted({link.path for link in links if key_of(link.target) not in names})
+    if not linking_paths:
+        return ()
+    return (f"links to the old name stand in {', '.join(linking_paths)}",)

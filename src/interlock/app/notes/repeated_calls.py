@@ -1,4 +1,4 @@
-"""A call that changes a note, made again: answered from the first, unless that came to nothing."""
+"""Recognise a repeated call that changes a note, and answer it with the result of the first."""
 
 import msgspec
 
@@ -17,32 +17,33 @@ RETENTION_MS = 30 * 86_400_000  # whoever repeats a call does so within minutes
 def find_earlier_result(
     app: App, notes: OpenedNotes, call: RequestKey | None
 ) -> NoteChangeResult | RequestReused | None:
-    """What the same call came to before; None where it is to be carried out."""
-    before = notes.index.find_request(call.key) if call else None
-    if call is None or before is None:
+    """Return the result of the same call made earlier; None if the call is to be carried out."""
+    earlier_request = notes.index.find_request(call.key) if call else None
+    if call is None or earlier_request is None:
         return None
-    if before.arguments != call.arguments:
+    if earlier_request.arguments != call.arguments:
         return RequestReused()
-    if not call.is_named and app.clock.now_ms() - before.at_ms > UNNAMED_VALID_MS:
+    if not call.is_named and app.clock.now_ms() - earlier_request.at_ms > UNNAMED_VALID_MS:
         return None
-    return _confirmed_result(notes, before)
+    return _confirmed_result(notes, earlier_request)
 
 
-def _confirmed_result(notes: OpenedNotes, before: NoteChangeRequest) -> NoteChangeResult | None:
-    """It was noted before the file was written, and the process may have died in between.
+def _confirmed_result(notes: OpenedNotes, request: NoteChangeRequest) -> NoteChangeResult | None:
+    """Return the recorded result, if the change was really made.
 
-    Nothing is answered as done that cannot be seen, or was not seen, to be so.
+    It was recorded before the file was written, and the process may have died in between. So a
+    result is returned only if the file shows it, or if the request was recorded as finished.
     """
-    done = msgspec.json.decode(before.answer, type=NoteChangeResult)
-    if done.result == "deleted":
-        return None if _current_digest(notes, before.path) else done
-    at = _current_digest(notes, done.path)
-    if version_of(at) == done.version:
-        return done
-    if done.result == "moved" or at == before.before or not before.is_done:
+    result = msgspec.json.decode(request.answer, type=NoteChangeResult)
+    if result.result == "deleted":
+        return None if _current_digest(notes, request.path) else result
+    digest = _current_digest(notes, result.path)
+    if version_of(digest) == result.version:
+        return result
+    if result.result == "moved" or digest == request.before or not request.is_done:
         return None
     hint = "this call was carried out before; the note was changed since"
-    return msgspec.structs.replace(done, version=version_of(at), hints=(hint,))
+    return msgspec.structs.replace(result, version=version_of(digest), hints=(hint,))
 
 
 def remember(
@@ -54,7 +55,10 @@ def remember(
     path: str,
     previous_digest: str,
 ) -> None:
-    """`before` is the digest of the file at `path` that is about to be changed; empty for none."""
+    """Record the call and its result before the file at `path` is changed.
+
+    `previous_digest` is the digest of that file; empty if there is none.
+    """
     if call is None:
         return
     now_ms = app.clock.now_ms()
@@ -64,24 +68,24 @@ def remember(
         call.key, call.arguments, now_ms, path, previous_digest, answer, caller
     )
     with notes.index.transaction():
-        # Who has gone on to something else does not repeat itself: to set a word, set another
-        # and set the first again are three changes.
+        # A caller that makes a different change is no longer repeating the earlier one: setting a
+        # word, then another, then the first again are three changes.
         notes.index.forget_requests(before_ms=now_ms - RETENTION_MS, caller=call.caller, path=path)
         notes.index.put_request(request)
 
 
 def finish(notes: OpenedNotes, call: RequestKey | None) -> None:
-    """The file was changed."""
+    """Record that the file was changed."""
     if call:
         notes.index.finish_request(call.key)
 
 
 def withdraw(notes: OpenedNotes, call: RequestKey | None) -> None:
-    """The call came to nothing: somebody else was faster, or the disk failed."""
+    """Forget the call: it changed nothing, since the file had changed or the disk failed."""
     if call:
         notes.index.withdraw_request(call.key)
 
 
 def _current_digest(notes: OpenedNotes, path: str) -> str:
-    found = notes.folder.read(path)
-    return found.digest if isinstance(found, FileContent) else ""
+    note_file = notes.folder.read(path)
+    return note_file.digest if isinstance(note_file, FileContent) else ""

@@ -1,4 +1,4 @@
-"""What the use cases of notes come to, for every surface alike."""
+"""The results of the use cases of notes, the same for every surface."""
 
 from typing import Literal
 
@@ -10,13 +10,13 @@ ChangeOutcome = Literal["created", "replaced", "changed", "unchanged", "moved", 
 
 
 class NoteChangeResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A note was written, changed, moved or deleted, or already was as it should be."""
+    """A note was written, changed, moved or deleted, or already was as requested."""
 
     result: ChangeOutcome
     path: str
     permalink: str
     version: str
-    """Names the text of the note; whoever replaces some of it says which text it has seen."""
+    """Identifies the text of the note; to replace text, a caller names the version it has read."""
     hints: tuple[str, ...] = ()
 
 
@@ -27,12 +27,12 @@ class NoteText(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     type: str
     version: str
     text: str
-    """The file, or a page of it."""
+    """The content of the file, or a page of it."""
     modified_ms: int
     page: int = 1
     pages: int = 1
     linked_from: tuple[str, ...] = ()
-    """Paths."""
+    """Paths of the notes that link to it."""
     hints: tuple[str, ...] = ()
 
 
@@ -48,7 +48,7 @@ class NoteSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class ScoreExplanation(msgspec.Struct, frozen=True, rename="camel"):
-    """What a place in the results rests on."""
+    """The parts of a score that decide the position in the results."""
 
     text: float
     recency: float
@@ -61,18 +61,18 @@ class NoteSearchHit(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     score: float
     excerpt: str
     why: ScoreExplanation | None = None
-    """Where that was asked for."""
+    """Present if the query asked for it."""
 
 
 class NoteSearchResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     hits: tuple[NoteSearchHit, ...]
     is_loose: bool = False
-    """No note has all the words, so these have some of them."""
+    """Whether no note has all the words, so that these have only some of them."""
     is_wordless: bool = False
-    """What was asked for has no letter and no digit, so nothing can be searched for."""
+    """Whether the query has no letter and no digit, so that nothing can be searched for."""
     has_more: bool = False
     pending: int = 0
-    """Files that are not indexed yet."""
+    """The number of files that are not indexed yet."""
 
 
 class RecentNotes(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -87,7 +87,7 @@ class ContextLink(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
     kind: str
     to: str
-    """The path of the other note; of one that is not written yet, its name as the link has it."""
+    """The path of the other note; if that does not exist yet, its name as written in the link."""
     is_backward: bool = False
     is_written: bool = True
 
@@ -98,11 +98,11 @@ class ContextNote(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     note: NoteSummary
     distance: int
     via: str
-    """The path of the note that led here."""
+    """The path of the note from which it was reached."""
     observations: tuple[str, ...]
     links: tuple[ContextLink, ...]
     links_left_out: int = 0
-    """How many more it has to others."""
+    """The number of further outgoing links."""
 
 
 class NoteContext(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -120,11 +120,11 @@ class NoteGraphEdge(msgspec.Struct, frozen=True, rename="camel"):
 class NoteGraph(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     notes: tuple[NoteSummary, ...]
     unwritten: tuple[str, ...]
-    """What links name and nobody has written."""
+    """Targets of links that do not exist as notes."""
     edges: tuple[NoteGraphEdge, ...]
-    """Between paths, or the names of what is not written."""
+    """Between paths, or names of unwritten notes."""
     left_out: int = 0
-    """How many more notes there are."""
+    """The number of further notes."""
     unwritten_left_out: int = 0
     edges_left_out: int = 0
 
@@ -136,7 +136,7 @@ class NoteFinding(msgspec.Struct, frozen=True, rename="camel"):
     what: str
     instead: str
     rule: str = ""
-    """Which one of `core.notes.problems` it is about, if any."""
+    """The rule of `core.notes.problems` that it is about, if any."""
 
     @property
     def is_about_quality(self) -> bool:
@@ -147,4 +147,4 @@ class NotesCheckReport(msgspec.Struct, frozen=True, rename="camel"):
     notes: int
     findings: tuple[NoteFinding, ...]
     unreadable: tuple[str, ...]
-    """Directories that could not be looked at; the folder itself is an empty string."""
+    """Directories that could not be scanned; the folder itself is an empty string."""

@@ -1,4 +1,4 @@
-"""Search the notes: by words, or by what kind of note is wanted; and the newest of them."""
+"""Search the notes by words and filters, and list the newest of them."""
 
 import msgspec
 
@@ -23,10 +23,10 @@ from interlock.workspace.files.atomic_file import FileContent
 LIMIT_MAX = 50
 PAGE_MAX = 1_000
 FILTER_VALUES_MAX = 50
-"""Of types, of statuses and of tags that are asked for."""
+"""The limit for types, for statuses and for tags in one filter."""
 NEWEST_FIRST = ScoreExplanation(0, 0, 0, "no words were asked for, so the newest come first")
 RANKED_MIN = 50
-"""At least so many of the best by their words are ranked by everything else as well."""
+"""At least this many of the best matches by words are ranked by the other criteria as well."""
 
 
 class NoteQuery(msgspec.Struct, frozen=True):
@@ -39,9 +39,9 @@ class NoteQuery(msgspec.Struct, frozen=True):
 
 @refuse_on_disk_failure
 def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult | NoteRefusal:
-    """The best notes first; where none has all the words, those that have some.
+    """Return the best notes first; if none has all the words, those that have some.
 
-    Where nothing was typed: what the rest of the question allows, the newest first.
+    Without words: the notes that pass the filter, the newest first.
     """
     if (refusal := _check_filter_size(query.filter)) is not None:
         return refusal
@@ -59,7 +59,7 @@ def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult |
         ]
         return NoteSearchResult(tuple(hits), has_more=len(rows) > end, pending=synced.pending)
     ranked, is_loose = _rank_matches(app, notes, query, depth=max(RANKED_MIN, end + 1))
-    hits = [_search_hit(notes, row, one, query) for row, one in ranked[first:end]]
+    hits = [_search_hit(notes, row, ranked_note, query) for row, ranked_note in ranked[first:end]]
     return NoteSearchResult(
         tuple(hits), is_loose, has_more=len(ranked) > end, pending=synced.pending
     )
@@ -93,67 +93,70 @@ def note_summary(row: NoteRow) -> NoteSummary:
 
 
 def shown_title(title: str, path: str) -> str:
-    """The name of the file where nothing of the title is to be seen."""
+    """Return the title, or the name of the file if the title has no visible characters."""
     return fts_query.label(title) or path.rpartition("/")[2].removesuffix(".md")
 
 
 def _check_filter_size(note_filter: NoteFilter) -> TooManyFilterValues | None:
-    among = {"types": note_filter.types, "statuses": note_filter.statuses, "tags": note_filter.tags}
-    counts = ((what, len(names)) for what, names in among.items())
-    return next(
-        (TooManyFilterValues(*it, FILTER_VALUES_MAX) for it in counts if it[1] > FILTER_VALUES_MAX),
-        None,
-    )
+    filters = {
+        "types": note_filter.types,
+        "statuses": note_filter.statuses,
+        "tags": note_filter.tags,
+    }
+    for filter_name, values in filters.items():
+        if len(values) > FILTER_VALUES_MAX:
+            return TooManyFilterValues(filter_name, len(values), FILTER_VALUES_MAX)
+    return None
 
 
 def _rank_matches(
     app: App, notes: OpenedNotes, query: NoteQuery, *, depth: int
 ) -> tuple[list[tuple[NoteRow, RankedNote]], bool]:
-    """The notes found, in their order, and whether they have only some of the words."""
-    all_of = fts_query.fts_expression(query.text)
-    found = notes.index.search(all_of, query.filter, limit=depth) if all_of else []
-    is_loose = not found
+    """Return the matches in their order, and whether they have only some of the words."""
+    all_words = fts_query.fts_expression(query.text)
+    hits = notes.index.search(all_words, query.filter, limit=depth) if all_words else []
+    is_loose = not hits
     if is_loose:
-        some = fts_query.fts_expression(query.text, all_of=False)
-        found = notes.index.search(some, query.filter, limit=depth) if some else []
-    rows = {hit.row.path: hit.row for hit in found}
-    linked = notes.index.backlink_counts(tuple(rows))
-    total = len(fts_query.query_words(query.text))
-    hits = (
+        some_words = fts_query.fts_expression(query.text, all_of=False)
+        hits = notes.index.search(some_words, query.filter, limit=depth) if some_words else []
+    rows = {hit.row.path: hit.row for hit in hits}
+    backlinks = notes.index.backlink_counts(tuple(rows))
+    word_count = len(fts_query.query_words(query.text))
+    candidates = (
         ranking.RankingCandidate(
             hit.row.path,
             hit.row.title,
             -hit.score,
             hit.row.modified_ms,
-            linked.get(hit.row.path, 0),
+            backlinks.get(hit.row.path, 0),
             fts_query.count_query_words(_note_body(notes, hit.row), query.text)
             if is_loose
-            else total,
+            else word_count,
         )
-        for hit in found
+        for hit in hits
     )
-    ranked = ranking.rank(hits, query.text, now_ms=app.clock.now_ms())
-    return [(rows[one.hit.path], one) for one in ranked], is_loose
+    ranked = ranking.rank(candidates, query.text, now_ms=app.clock.now_ms())
+    return [(rows[ranked_note.hit.path], ranked_note) for ranked_note in ranked], is_loose
 
 
 def _search_hit(
-    notes: OpenedNotes, row: NoteRow, ranked_hit: RankedNote, query: NoteQuery
+    notes: OpenedNotes, row: NoteRow, ranked_note: RankedNote, query: NoteQuery
 ) -> NoteSearchHit:
-    why = (
+    explanation = (
         ScoreExplanation(
-            ranked_hit.text, ranked_hit.recency, ranked_hit.links, ranked_hit.explanation
+            ranked_note.text, ranked_note.recency, ranked_note.links, ranked_note.explanation
         )
         if query.is_explained
         else None
     )
     excerpt = fts_query.excerpt(strip_markdown(_note_body(notes, row)), query.text)
-    return NoteSearchHit(note_summary(row), ranked_hit.score, excerpt, why)
+    return NoteSearchHit(note_summary(row), ranked_note.score, excerpt, explanation)
 
 
 def _note_body(notes: OpenedNotes, row: NoteRow) -> str:
-    """What the note says, without its frontmatter; nothing if it cannot be read just now."""
+    """Return the text of the note without its frontmatter; empty if it cannot be read just now."""
     try:
-        found = notes.folder.read(row.path)
+        note_file = notes.folder.read(row.path)
     except FolderFailure:
         return ""
-    return frontmatter.body_of(found.text) if isinstance(found, FileContent) else ""
+    return frontmatter.body_of(note_file.text) if isinstance(note_file, FileContent) else ""

@@ -1,6 +1,12 @@
-"""Bring the index of a notes folder up to what its files say now.
+"""Bring the index of a notes folder up to date with its files.
 
-Whoever edits them, by hand, by git or through another process, is noticed here and nowhere else.
+Edits made by hand, by git or by another process are noticed here and nowhere else. A scan lists the
+files with their stamps. Notes whose files are missing are removed first, so that a moved note is
+never indexed twice; nothing is removed below a directory that could not be scanned. Then files
+whose stamp differs from the index, or was too fresh to be relied on, are read and parsed in
+batches, without the lock. The lock is held only while a batch is stored, and each file is stored
+only if its stamp still is the one it was read with; otherwise it stays pending. If the digest is
+the same, only the stamp is updated. At the deadline the rest is left to the next call.
 """
 
 import time
@@ -22,28 +28,28 @@ from interlock.workspace.projects.notes_folder import FolderScan, NotesFolder
 
 WAIT_SECONDS_MIN = 0.2
 BATCH_SIZE = 200
-"""Notes in one transaction: many enough for speed, few enough that a writer waits a moment only."""
+"""Notes in one transaction: enough for speed, few enough that a writer waits only a moment."""
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many files are done."""
+"""Called with the number of files done and the number of all files to do."""
 
 
 class SyncReport(msgspec.Struct, frozen=True):
     changed: int
-    """Notes that were read into the index."""
+    """The number of notes that were read into the index."""
     removed: int
     pending: int
-    """Files that are known to differ and were left for the next time."""
+    """The number of files that are known to differ and were left for the next time."""
     unreadable: tuple[str, ...]
-    """What could not be looked at; the index keeps what it knew of it."""
+    """Paths that could not be read; the index keeps what it has of them."""
     skipped: tuple[str, ...] = ()
-    """What is taken for no note: links, and names that no note may have."""
+    """Paths that are not treated as notes: links, and names that no note may have."""
 
 
 class _SyncEntry(msgspec.Struct, frozen=True):
     path: str
     note: Note | None
-    """None if the index knows it already."""
+    """None if the index has this text already."""
     digest: str
     stamp: FileStamp
     problem: str = ""
@@ -64,16 +70,16 @@ def sync(
     deadline: float | None = None,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Read what differs. The caller does not hold the lock: it is taken for a batch at a time.
+    """Read the files that differ. The caller does not hold the lock: each batch takes it.
 
     Args:
-        folder: Where the files lie.
-        index: What is known of them.
-        lock: The folder's.
+        folder: The folder with the files.
+        index: The index of the folder.
+        lock: The lock of the folder.
         now_ms: No later than now: a stamp that is hardly older is not relied on.
-        deadline: When to stop, by `time.monotonic`; what is left is said, and the next call goes
-            on with it.
-        progress: Told after each batch.
+        deadline: When to stop, by `time.monotonic`; the rest is reported as pending, and the next
+            call continues with it.
+        progress: Called after each batch.
 
     Raises:
         StoreFailure: the index can neither be read nor written.
@@ -82,7 +88,7 @@ def sync(
         index.reopen()
     scan = folder.scan()
     if scan.drafts:
-        # What is left over can lie there; whoever is at work has a draft and the lock.
+        # Leftover drafts can wait: if the lock is taken, a draft may be one that is being written.
         with suppress(StoreBusy), lock.hold(0):
             folder.remove_dead_drafts(scan.drafts)
     try:
@@ -105,47 +111,54 @@ class _Sync:
         self.now_ms, self.deadline = now_ms, deadline
 
     def run(self, scan: FolderScan, progress: Progress | None) -> SyncReport:
-        known = self.index.indexed_files()
+        indexed_files = self.index.indexed_files()
         tally = _Tally(scan)
-        if scan.is_absent and not known:
-            tally.unreadable.clear()  # a folder that was never made
-        gone = [path for path in known if path not in scan.files]
-        for batch in _batches([path for path in gone if not _is_below(path, scan.unreadable)]):
-            # Before what is new, so that a note that was moved is never there twice.
+        if scan.is_absent and not indexed_files:
+            tally.unreadable.clear()  # a folder that was never created
+        missing = [path for path in indexed_files if path not in scan.files]
+        for batch in _batches([path for path in missing if not _is_below(path, scan.unreadable)]):
+            # Before new files are added, so that a moved note is never in the index twice.
             tally.removed += self._remove_vanished(batch)
-        differing = [path for path, stamp in scan.files.items() if _differs(known.get(path), stamp)]
-        done = 0
+        differing = [
+            path for path, stamp in scan.files.items() if _differs(indexed_files.get(path), stamp)
+        ]
+        done_count = 0
         for batch in _batches(differing):
-            read = list(self._read_files(batch, scan.files, known, tally))
-            self._index_entries([entry for entry in read if entry is not None], known, tally)
-            done += len(read)
+            entries = list(self._read_files(batch, scan.files, indexed_files, tally))
+            self._index_entries(
+                [entry for entry in entries if entry is not None], indexed_files, tally
+            )
+            done_count += len(entries)
             if progress:
-                progress(done, len(differing))
+                progress(done_count, len(differing))
             if self._is_past_deadline():
                 break
-        tally.pending += len(differing) - done
+        tally.pending += len(differing) - done_count
         return SyncReport(
             tally.changed, tally.removed, tally.pending, tuple(tally.unreadable), scan.skipped
         )
 
     def _remove_vanished(self, paths: Sequence[str]) -> int:
-        # Looked for once more: between the scan and now it may have come back.
+        # Checked once more: a file may have come back since the scan.
         with self.lock.hold(self._lock_wait_seconds()), self.index.transaction():
-            gone = [path for path in paths if self.folder.is_surely_missing(path)]
-            self.index.remove(gone)
-        return len(gone)
+            missing = [path for path in paths if self.folder.is_surely_missing(path)]
+            self.index.remove(missing)
+        return len(missing)
 
     def _read_files(
         self,
         paths: Sequence[str],
         stamps: Mapping[str, FileStamp],
-        known: Mapping[str, IndexedFile],
+        indexed_files: Mapping[str, IndexedFile],
         tally: _Tally,
     ) -> Iterator[_SyncEntry | None]:
-        """Outside of the lock, which others need more; None if it is not there any more."""
+        """Read files without the lock, which others need more.
+
+        Yields None for a file that is gone or cannot be read; stops at the deadline.
+        """
         for path in paths:
             try:
-                found = self.folder.read(path)
+                note_file = self.folder.read(path)
             except NoteTooLarge:
                 yield _SyncEntry(
                     path, _unparsed_note(path), "", stamps[path], "It is larger than a note may be"
@@ -154,25 +167,25 @@ class _Sync:
                 tally.unreadable.append(path)
                 yield None
             else:
-                if found is None or isinstance(found, InvalidNotePath):
-                    yield None  # gone since the scan; the next one says so
-                elif path in known and known[path].digest == found.digest:
-                    yield _SyncEntry(path, None, found.digest, found.stamp)
+                if note_file is None or isinstance(note_file, InvalidNotePath):
+                    yield None  # gone since the scan; the next scan will show that
+                elif path in indexed_files and indexed_files[path].digest == note_file.digest:
+                    yield _SyncEntry(path, None, note_file.digest, note_file.stamp)
                 else:
-                    note, problem = parse_note_text(path, found.text)
-                    yield _SyncEntry(path, note, found.digest, found.stamp, problem)
+                    note, problem = parse_note_text(path, note_file.text)
+                    yield _SyncEntry(path, note, note_file.digest, note_file.stamp, problem)
             if self._is_past_deadline():
                 return
 
     def _index_entries(
-        self, entries: Sequence[_SyncEntry], known: Mapping[str, IndexedFile], tally: _Tally
+        self, entries: Sequence[_SyncEntry], indexed_files: Mapping[str, IndexedFile], tally: _Tally
     ) -> None:
-        entries = [entry for entry in entries if self._differs_from_known(entry, known)]
+        entries = [entry for entry in entries if self._differs_from_index(entry, indexed_files)]
         if not entries:
             return
         with self.lock.hold(self._lock_wait_seconds()), self.index.transaction():
             for entry in entries:
-                # Whoever changed it while it was read has a newer row in the index, or will.
+                # If the file was changed since it was read, the index has or will get a newer row.
                 if self.folder.stamp(entry.path) != entry.stamp or not self._index_entry(entry):
                     tally.pending += 1
                 else:
@@ -192,14 +205,18 @@ class _Sync:
         )
         return True
 
-    def _differs_from_known(self, entry: _SyncEntry, known: Mapping[str, IndexedFile]) -> bool:
-        """Not so if it was read again only because it is new, and it is new still."""
-        before = known.get(entry.path)
+    def _differs_from_index(
+        self, entry: _SyncEntry, indexed_files: Mapping[str, IndexedFile]
+    ) -> bool:
+        """False for a file that was read again only because its stamp was fresh, and still is."""
+        indexed_file = indexed_files.get(entry.path)
         is_racy = entry.stamp.is_racy(self.now_ms)
-        return before is None or before != IndexedFile(entry.stamp, entry.digest, is_racy)
+        return indexed_file is None or indexed_file != IndexedFile(
+            entry.stamp, entry.digest, is_racy
+        )
 
     def _lock_wait_seconds(self) -> float:
-        """How long others may keep us from writing."""
+        """Return how long to wait for the lock."""
         if self.deadline is None:
             return WAIT_SECONDS_MAX
         return min(max(self.deadline - time.monotonic(), WAIT_SECONDS_MIN), WAIT_SECONDS_MAX)
@@ -208,12 +225,13 @@ class _Sync:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-def _differs(known: IndexedFile | None, stamp: FileStamp) -> bool:
-    return known is None or known.is_racy or known.stamp != stamp
+def _differs(indexed_file: IndexedFile | None, stamp: FileStamp) -> bool:
+    return indexed_file is None or indexed_file.is_racy or indexed_file.stamp != stamp
 
 
-def _is_below(path: str, places: Sequence[str]) -> bool:
-    return any(not place or path == place or path.startswith(f"{place}/") for place in places)
+def _is_below(path: str, parents: Sequence[str]) -> bool:
+    """Whether the path is one of `parents` or below it; an empty parent is the whole folder."""
+    return any(not parent or path == parent or path.startswith(f"{parent}/") for parent in parents)
 
 
 def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -222,7 +240,7 @@ def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def parse_note_text(path: str, text: str) -> tuple[Note, str]:
-    """What the file says, or its name and why that is all."""
+    """Return the parsed note and an empty string, or a note with only its name and the reason."""
     if "\0" in text:
         return _unparsed_note(path), "It is not text"
     try:

@@ -1,4 +1,4 @@
-"""How far back: `7d`, `24h`, `2 weeks`, `today`, or a date."""
+"""Parse how far back to look: `7d`, `24h`, `2 weeks`, `today`, or a date."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,14 +21,14 @@ _NAMED_SPANS = {"today": "1d", "yesterday": "2d"}
 
 
 def parse_since(text: str, now_ms: int) -> int | None:
-    """The moment from which on is meant; None where nobody can say."""
+    """Return the moment at which the timeframe begins; None if the text cannot be parsed."""
     words = _NAMED_SPANS.get(text.strip().casefold(), text.strip().casefold())
-    found = _SPAN.fullmatch(words)
-    if found and found[2] in _UNITS:
-        return now_ms - int(found[1] or 1) * _UNITS[found[2]] * 1_000
+    span = _SPAN.fullmatch(words)
+    if span and span[2] in _UNITS:
+        return now_ms - int(span[1] or 1) * _UNITS[span[2]] * 1_000
     try:
-        day = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
-    at = day if day.tzinfo else day.replace(tzinfo=UTC)
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

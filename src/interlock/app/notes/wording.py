@@ -1,4 +1,4 @@
-"""How each surface calls what is to be done next: agents send arguments, people type options."""
+"""The words of each surface for the next step: agents send arguments, people type options."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from interlock.core.notes.operations import ArgumentName
 
 class Wording(NamedTuple):
     place: str
-    """How to say which project is meant."""
+    """A sentence that tells how to choose the project."""
     separate: str
     overwrite: str
-    """With a version."""
+    """A template with one placeholder, for the version."""
     again: str
-    """With a version."""
+    """A template with one placeholder, for the version."""
     version: str
     frontmatter: str
     arguments: Mapping[ArgumentName, str]

@@ -1,4 +1,14 @@
-"""Write a note: a new one, or over one that the caller has seen."""
+"""Write a note: a new one, or over one whose version the caller has read.
+
+A draft is planned first, then written, both under the lock of the folder. The plan cleans the title
+and the metadata, refuses values that contradict each other, and chooses the path: in the folder
+that the draft names; else, to overwrite or for a known type, that of the only note with the same
+title; else, for a known type, the usual folder and number; else the top folder. If there is a file
+at that path, its type, permalink and other values are kept where the draft sets none, and it is
+overwritten only with `overwrite` and its current version. If there is none, a note with nearly the
+same title is a refusal unless the draft is declared separate; a new note gets the time of creation
+and the session it is written in. The composed text is checked for bad values before it is written.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,19 +68,19 @@ class NoteDraft(msgspec.Struct, frozen=True):
     title: str
     content: str
     folder: str | None = None
-    """From the notes folder on; None where the type of the note says it."""
+    """Relative to the notes folder; None if the type of the note decides it."""
     type: str = ""
     tags: tuple[str, ...] = ()
     metadata: Metadata = {}
     overwrite: bool = False
     version: str | None = None
-    """Of the note that is written over, as the caller has read it."""
+    """The version of the note to overwrite, as the caller has read it."""
     is_separate: bool = False
-    """The caller knows of the note with nearly this title, and means another."""
+    """Whether the caller knows the note with nearly this title, and means another one."""
 
 
 class PlannedWrite(msgspec.Struct, frozen=True):
-    """What a draft comes to: this text at this path, in the place of what was found there."""
+    """The outcome of a draft: this text at this path, replacing the existing file if any."""
 
     path: str
     text: str
@@ -80,7 +90,7 @@ class PlannedWrite(msgspec.Struct, frozen=True):
 
 
 class _NotePlacement(msgspec.Struct, frozen=True):
-    """Where the note goes and what it is called there, and what is to be said about that."""
+    """The path and the title that a note gets, with hints about them for the caller."""
 
     path: str
     title: str
@@ -91,15 +101,16 @@ class _NotePlacement(msgspec.Struct, frozen=True):
 def write_draft(
     app: App, notes: OpenedNotes, draft: NoteDraft, workspace: Path, call: RequestKey | None = None
 ) -> NoteChangeResult | NoteRefusal:
-    """
-    Where a note of this name is there already, nothing is written unless the caller says so and
-    names the version it has seen. The same text again is no change.
+    """Write the draft to the notes.
+
+    If a note of this name exists already, nothing is written unless the caller asks for that and
+    names the version it has read. Writing the same text again is no change.
     """
     notes.refresh(app, seconds_max=None)
     origin = _origin_metadata(app, workspace)
     with notes.lock.hold():
-        if (before := repeated_calls.find_earlier_result(app, notes, call)) is not None:
-            return before
+        if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:
+            return earlier_result
         planned = plan_write(app, notes, draft, origin=origin)
         if not isinstance(planned, PlannedWrite):
             return planned
@@ -123,7 +134,10 @@ def plan_write(
     origin: Metadata,
     reserved_paths: Sequence[str] = (),
 ) -> PlannedWrite | NoteChangeResult | NoteRefusal:
-    """What writing the draft would come to, as things are. `taken` are paths about to be taken."""
+    """Return what writing the draft would do now, without writing it.
+
+    `reserved_paths` are paths that other drafts are about to take.
+    """
     if not one_line(draft.title):
         return BadNoteName("", "its title has nothing in it that can be seen")
     draft = msgspec.structs.replace(
@@ -132,80 +146,83 @@ def plan_write(
         type=one_line(draft.type),
         metadata=frontmatter_values.normalise_values(draft.metadata),
     )
-    given = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
-    if bad := _contradiction(draft) or frontmatter_values.first_bad_value({}, given):
-        return bad
-    place = _note_placement(app, notes, draft, reserved_paths)
-    path, draft = place.path, msgspec.structs.replace(draft, title=place.title)
-    found = notes.folder.read(path)
-    if isinstance(found, InvalidNotePath):
-        return BadNoteName(path, found.reason)
-    if found is not None:
-        return _plan_overwrite(path, found, draft)
-    if not draft.is_separate and (alike := _similar_note(notes, draft)):
-        return alike
-    made = {"created": timestamp(app.clock.now_ms()), **origin}
-    text = _compose_text(draft, path, {**made, **draft.metadata})
+    values = {"type": draft.type or TYPE_DEFAULT, **draft.metadata}
+    if bad_value := _contradiction(draft) or frontmatter_values.first_bad_value({}, values):
+        return bad_value
+    placement = _note_placement(app, notes, draft, reserved_paths)
+    path, draft = placement.path, msgspec.structs.replace(draft, title=placement.title)
+    existing_file = notes.folder.read(path)
+    if isinstance(existing_file, InvalidNotePath):
+        return BadNoteName(path, existing_file.reason)
+    if existing_file is not None:
+        return _plan_overwrite(path, existing_file, draft)
+    if not draft.is_separate and (similar_note := _similar_note(notes, draft)):
+        return similar_note
+    default_metadata = {"created": timestamp(app.clock.now_ms()), **origin}
+    text = _compose_text(draft, path, {**default_metadata, **draft.metadata})
     if isinstance(text, UnwritableFrontmatter):
         return FrontmatterUnreadable(path, text.problem)
-    if bad := frontmatter_values.first_bad_value({}, frontmatter.read(text)[0].values):
-        return bad
-    return PlannedWrite(path, text, "created", hints=place.hints)
+    if bad_value := frontmatter_values.first_bad_value({}, frontmatter.read(text)[0].values):
+        return bad_value
+    return PlannedWrite(path, text, "created", hints=placement.hints)
 
 
 def _plan_overwrite(
-    path: str, found: FileContent, draft: NoteDraft
+    path: str, existing_file: FileContent, draft: NoteDraft
 ) -> PlannedWrite | NoteChangeResult | NoteRefusal:
-    known = parse_note(found.text, path=path)
-    if known.front.problem:
-        return FrontmatterUnreadable(path, known.front.problem)
-    version = version_of(found.digest)
-    # What the frontmatter says and the caller does not speak of stays.
-    text = _compose_text(draft, path, {**known.front.values, **draft.metadata}, known)
+    existing_note = parse_note(existing_file.text, path=path)
+    existing_front = existing_note.front
+    if existing_front.problem:
+        return FrontmatterUnreadable(path, existing_front.problem)
+    version = version_of(existing_file.digest)
+    # Values of the existing frontmatter that the draft does not set are kept.
+    metadata = {**existing_front.values, **draft.metadata}
+    text = _compose_text(draft, path, metadata, existing_note)
     if isinstance(text, UnwritableFrontmatter):
         return FrontmatterUnreadable(path, text.problem)
-    if bad := frontmatter_values.first_bad_value(
-        known.front.values, frontmatter.read(text)[0].values
+    if bad_value := frontmatter_values.first_bad_value(
+        existing_front.values, frontmatter.read(text)[0].values
     ):
-        return bad
-    if text == found.text:
-        return NoteChangeResult("unchanged", path, shown_permalink(known.permalink, path), version)
+        return bad_value
+    if text == existing_file.text:
+        permalink = shown_permalink(existing_note.permalink, path)
+        return NoteChangeResult("unchanged", path, permalink, version)
     if not draft.overwrite or draft.version is None:
-        return NoteExists(path, version, diff_of(found.text, text))
-    if not version_matches(draft.version, found.digest):
-        return NoteChanged(path, version, diff_of(found.text, text))
-    return PlannedWrite(path, text, "replaced", found)
+        return NoteExists(path, version, diff_of(existing_file.text, text))
+    if not version_matches(draft.version, existing_file.digest):
+        return NoteChanged(path, version, diff_of(existing_file.text, text))
+    return PlannedWrite(path, text, "replaced", existing_file)
 
 
 def _compose_text(
-    draft: NoteDraft, path: str, metadata: Metadata, known: Note | None = None
+    draft: NoteDraft, path: str, metadata: Metadata, existing_note: Note | None = None
 ) -> str | UnwritableFrontmatter:
     return compose_note(
         title=draft.title,
-        type=draft.type or (known.type if known else ""),
+        type=draft.type or (existing_note.type if existing_note else ""),
         content=with_leading_blank_line(_with_final_newline(draft.content)),
         tags=draft.tags or _tags_in(metadata),
         metadata=metadata,
         permalink=str(draft.metadata.get("permalink") or "")
-        or (known.permalink if known else "")
+        or (existing_note.permalink if existing_note else "")
         or permalink_of(path),
     )
 
 
 def _with_final_newline(content: str) -> str:
-    """With a newline at its end, like every file that people edit."""
+    """Return the content with a newline at its end, like every file that people edit."""
     if not content or content.endswith(("\n", "\r")):
         return content
     return content + (newline_of(content) or "\n")
 
 
 def _contradiction(draft: NoteDraft) -> BadValue | None:
-    """What the draft says itself is not said otherwise by its metadata."""
-    for key, said in (("title", draft.title), ("type", draft.type)):
-        other = draft.metadata.get(key)
-        if other is not None and other not in ("", said):
-            why = f"the metadata names another {key} than the note has"
-            return BadValue(key, why, f"Say it as `{key}`, and leave it out of the metadata.")
+    """Return a title or type in the metadata that differs from that of the draft itself."""
+    for key, draft_value in (("title", draft.title), ("type", draft.type)):
+        metadata_value = draft.metadata.get(key)
+        if metadata_value is not None and metadata_value not in ("", draft_value):
+            reason = f"the metadata names another {key} than the note has"
+            return BadValue(key, reason, f"Say it as `{key}`, and leave it out of the metadata.")
     return None
 
 
@@ -217,62 +234,73 @@ def _tags_in(metadata: Metadata) -> tuple[str, ...]:
 def _note_placement(
     app: App, notes: OpenedNotes, draft: NoteDraft, reserved_paths: Sequence[str]
 ) -> _NotePlacement:
-    titled = [row.path for row in notes.index.find_by_name(draft.title) if row.title == draft.title]
-    if draft.overwrite and draft.folder is None and len(titled) == 1:
-        return _NotePlacement(titled[0], draft.title)
+    same_title_paths = [
+        row.path for row in notes.index.find_by_name(draft.title) if row.title == draft.title
+    ]
+    if draft.overwrite and draft.folder is None and len(same_title_paths) == 1:
+        return _NotePlacement(same_title_paths[0], draft.title)
     folder = (draft.folder or "").strip("/")
     name = file_name(draft.title)
-    plain = f"{folder}/{name}" if folder else name
-    kind = TYPES.get(draft.type.casefold())
-    if kind is None:
-        return _NotePlacement(plain, draft.title)
-    like = notes.index.find_by_glob(glob_of(f"*{kind.prefix}-*"), limit=NUMBERED_NOTES_MAX)
-    there = (*(row.path for row in like), *reserved_paths)
-    usual = suggest_name(draft.type, draft.title, there, day_of(app.clock.now_ms()))
+    plain_path = f"{folder}/{name}" if folder else name
+    note_type = TYPES.get(draft.type.casefold())
+    if note_type is None:
+        return _NotePlacement(plain_path, draft.title)
+    rows = notes.index.find_by_glob(glob_of(f"*{note_type.prefix}-*"), limit=NUMBERED_NOTES_MAX)
+    numbered_paths = (*(row.path for row in rows), *reserved_paths)
+    usual = suggest_name(draft.type, draft.title, numbered_paths, day_of(app.clock.now_ms()))
     if draft.folder is not None:
-        fits = type_of_name(name) == kind
-        hints = () if fits else (f"a {draft.type} is usually named like `{usual.path}`",)
-        holder = _number_holder(plain, there)
-        clash = (f"{number_of(plain)} is {holder} already",) if holder else ()
-        return _NotePlacement(plain, draft.title, (*hints, *clash))
-    if len(titled) == 1:
-        return _NotePlacement(titled[0], draft.title)
-    wish, got = number_of(name), number_of(usual.path)
-    if wish is None or got is None or wish.prefix != got.prefix or str(wish) == str(got):
+        is_usual_name = type_of_name(name) == note_type
+        hints = () if is_usual_name else (f"a {draft.type} is usually named like `{usual.path}`",)
+        holder = _number_holder(plain_path, numbered_paths)
+        clash = (f"{number_of(plain_path)} is {holder} already",) if holder else ()
+        return _NotePlacement(plain_path, draft.title, (*hints, *clash))
+    if len(same_title_paths) == 1:
+        return _NotePlacement(same_title_paths[0], draft.title)
+    wished, assigned = number_of(name), number_of(usual.path)
+    if (
+        wished is None
+        or assigned is None
+        or wished.prefix != assigned.prefix
+        or str(wished) == str(assigned)
+    ):
         return _NotePlacement(usual.path, draft.title)
-    # A title with a number that another note has would be found for that one.
-    holder = _number_holder(f"{usual.path.rpartition('/')[0]}/{name}", there)
-    why = f"{wish} is {holder} already" if holder else f"{wish} was not to be had"
-    return _NotePlacement(usual.path, usual.title, (f"{why}, so this one is {got}",))
+    # If the title kept the number of another note, a search for that number would find this one.
+    holder = _number_holder(f"{usual.path.rpartition('/')[0]}/{name}", numbered_paths)
+    reason = f"{wished} is {holder} already" if holder else f"{wished} was not to be had"
+    return _NotePlacement(usual.path, usual.title, (f"{reason}, so this one is {assigned}",))
 
 
-def _number_holder(path: str, there: Sequence[str]) -> str:
-    """Who has the number that the path would have; empty if nobody else does."""
+def _number_holder(path: str, numbered_paths: Sequence[str]) -> str:
+    """Return another note with the number that the path would have; empty if there is none."""
     number = number_of(path)
-    holders = (one for one in there if number and one != path and number_of(one) == number)
+    holders = (
+        numbered_path
+        for numbered_path in numbered_paths
+        if number and numbered_path != path and number_of(numbered_path) == number
+    )
     return next(holders, "")
 
 
 def _similar_note(notes: OpenedNotes, draft: NoteDraft) -> SimilarNoteExists | None:
-    """A note whose title says the same in other words, if they are the same words."""
-    wanted = canonical_title(draft.title)
-    called = notes.index.find_by_name(wanted)
+    """Return a note whose title differs only in case, punctuation, spacing or type number."""
+    title = canonical_title(draft.title)
+    same_name_rows = notes.index.find_by_name(title)
     words = fts_expression(plain_title(draft.title))
     hits = (
         notes.index.search(f"title : ({words})", NoteFilter(), limit=SIMILAR_TITLES_MAX)
         if words
         else []
     )
-    for row in (*called, *(hit.row for hit in hits)):
-        if canonical_title(row.title) == wanted:
+    for row in (*same_name_rows, *(hit.row for hit in hits)):
+        if canonical_title(row.title) == title:
             return SimilarNoteExists(row.title, row.path)
     return None
 
 
 def _origin_metadata(app: App, workspace: Path) -> Metadata:
-    """Which session and which step of it the note comes from, where that is known.
+    """Return the session and the node in which the note is written, as far as they are known.
 
-    A store that is away or cannot be used keeps nobody from writing a note: that is a file.
+    A store that is missing or unusable does not prevent a note from being written: it is a file.
     """
     try:
         session = resolve_caller(app, CallerClues(workspace))

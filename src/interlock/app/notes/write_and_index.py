@@ -1,4 +1,4 @@
-"""Changing the files: compared, written, noted in the index; or refused, with what is different."""
+"""Write a changed note to its file and to the index, or refuse with the difference."""
 
 import difflib
 import functools
@@ -26,7 +26,7 @@ from interlock.workspace.projects.notes_folder import CaseCollision
 
 DIFF_LINES_MAX = 60
 LINE_CHARS_MAX = 300
-COMPARED_LINES_MAX = 2_000  # of each side: difflib takes time with the square of them
+COMPARED_LINES_MAX = 2_000  # on each side: difflib takes quadratic time
 DIFF_CONTEXT_LINES = 2
 
 Params = ParamSpec("Params")
@@ -36,22 +36,22 @@ Outcome = TypeVar("Outcome")
 def refuse_on_disk_failure(
     use_case: Callable[Params, Outcome],
 ) -> Callable[Params, Outcome | NoteNotWritten]:
-    """A use case to which a disk that fails is one more reason to say no."""
+    """Wrap a use case so that a failure of the disk becomes a refusal."""
 
     @functools.wraps(use_case)
-    def used(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | NoteNotWritten:
+    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | NoteNotWritten:
         try:
             try:
                 return use_case(*args, **kwargs)
             except StoreDamaged:
-                # Of the index, which is only a copy of what the files say.
-                for opened in (one for one in args if isinstance(one, OpenedNotes)):
-                    opened.discard_index()
+                # The index is damaged, which is only a copy of the files.
+                for notes in (arg for arg in args if isinstance(arg, OpenedNotes)):
+                    notes.discard_index()
                 return use_case(*args, **kwargs)
         except FolderFailure as failure:
             return NoteNotWritten(str(failure), failure.hint)
 
-    return used
+    return wrapped
 
 
 def write_and_index(
@@ -65,31 +65,34 @@ def write_and_index(
     call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
 ) -> NoteChangeResult | NoteRefusal:
-    """Write the file, if it still is what was `found`, and take it into the index.
+    """Write the file, if it still is the `existing_file`, and add it to the index.
 
-    The caller holds the lock. A `call` is noted first, so that it is known when it comes again.
+    The caller holds the lock. A `call` is recorded first, so that it is recognised if repeated.
     """
     if "\0" in text and not (existing_file and "\0" in existing_file.text):
         return NoteNotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
     note, problem = parse_note_text(path, text)
     version = version_of(digest_of(text))
-    done = NoteChangeResult(result, path, shown_permalink(note.permalink, path), version, hints)
-    before = existing_file.digest if existing_file else ""
-    repeated_calls.remember(app, notes, call, done, path=path, previous_digest=before)
+    permalink = shown_permalink(note.permalink, path)
+    change_result = NoteChangeResult(result, path, permalink, version, hints)
+    previous_digest = existing_file.digest if existing_file else ""
+    repeated_calls.remember(
+        app, notes, call, change_result, path=path, previous_digest=previous_digest
+    )
     now_ms = app.clock.now_ms()
     with withdraw_request_on_failure(notes, call):
-        written = notes.folder.write(path, text, expected=before or None)
+        written = notes.folder.write(path, text, expected=previous_digest or None)
     if isinstance(written, FileConflict | CaseCollision | InvalidNotePath):
         repeated_calls.withdraw(notes, call)
         return write_refusal(path, text, written)
     with index_transaction(notes, call):
         index_written(notes, path, note, written, now_ms=now_ms, problem=problem)
-    return done
+    return change_result
 
 
 @contextmanager
 def withdraw_request_on_failure(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
-    """Around a change of the files, which are as they were if that is not possible."""
+    """Forget the call if the change of the files fails; these are then as they were."""
     try:
         yield
     except FolderFailure:
@@ -99,10 +102,10 @@ def withdraw_request_on_failure(notes: OpenedNotes, call: RequestKey | None) -> 
 
 @contextmanager
 def index_transaction(notes: OpenedNotes, call: RequestKey | None) -> Generator[None]:
-    """Around what the index is told of a file that was changed: that it was, and by which call.
+    """Update the index for a changed file, and mark the call as finished, in one transaction.
 
-    Whatever the index answers, the file is changed, and so is the answer to the caller. The next
-    look at the files finds what the index lacks.
+    If the index fails, the file is changed all the same, and the caller is told so. The next
+    refresh finds what the index lacks.
     """
     try:
         with notes.index.transaction():
@@ -121,7 +124,7 @@ def index_written(
     now_ms: int,
     problem: str = "",
 ) -> None:
-    """Into the index, what was just written."""
+    """Add a note that was just written to the index."""
     notes.index.put(
         path,
         note,
@@ -142,30 +145,34 @@ def write_refusal(
         case InvalidNotePath():
             return BadNoteName(path, refusal.reason)
         case FileConflict():
-            there = refusal.current
-            version = version_of(there.digest) if there else ""
-            return NoteChanged(path, version, diff_of(there.text if there else "", text))
+            current = refusal.current
+            version = version_of(current.digest) if current else ""
+            return NoteChanged(path, version, diff_of(current.text if current else "", text))
 
 
 def with_leading_blank_line(content: str) -> str:
-    """With an empty line before it, where frontmatter will stand above."""
+    """Return the content with an empty line before it, to separate it from the frontmatter."""
     return content if not content or content.startswith(("\n", "\r", "---")) else f"\n{content}"
 
 
 def shown_permalink(written: str, path: str) -> str:
-    """The one in the frontmatter, in which anything may stand; else what the path makes."""
+    """Return the permalink from the frontmatter, made safe to show; else that of the path."""
     return label(written) or permalink_of(path)
 
 
 def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "yours")) -> str:
-    """What differs, as far as it can be shown. It is asked for while the folder is locked."""
+    """Return a unified diff, cut to a length that can be shown.
+
+    It is computed while the folder is locked, so lines that both texts begin or end with are left
+    out before they are compared.
+    """
     old, new = before.splitlines(), after.splitlines()
-    alike = _common_prefix_length(old, new)
-    ending = _common_prefix_length(old[alike:][::-1], new[alike:][::-1])
-    first = max(0, alike - DIFF_CONTEXT_LINES)
-    old_end, new_end = len(old) - ending, len(new) - ending
-    if max(old_end, new_end) - alike > COMPARED_LINES_MAX:
-        return _first_lines_of_each(old[alike:old_end], new[alike:new_end], alike + 1, names)
+    prefix = _common_prefix_length(old, new)
+    suffix = _common_prefix_length(old[prefix:][::-1], new[prefix:][::-1])
+    first = max(0, prefix - DIFF_CONTEXT_LINES)
+    old_end, new_end = len(old) - suffix, len(new) - suffix
+    if max(old_end, new_end) - prefix > COMPARED_LINES_MAX:
+        return _first_lines_of_each(old[prefix:old_end], new[prefix:new_end], prefix + 1, names)
     lines = difflib.unified_diff(
         old[first : old_end + DIFF_CONTEXT_LINES],
         new[first : new_end + DIFF_CONTEXT_LINES],
@@ -173,11 +180,13 @@ def diff_of(before: str, after: str, *, names: tuple[str, str] = ("there now", "
         lineterm="",
         n=DIFF_CONTEXT_LINES,
     )
-    return truncate_lines([_HUNK.sub(lambda at: _shift_hunk(at, first), line) for line in lines])
+    return truncate_lines(
+        [_HUNK.sub(lambda hunk: _shift_hunk(hunk, first), line) for line in lines]
+    )
 
 
 def truncate_lines(lines: Sequence[str]) -> str:
-    """So much of them as an answer has room for."""
+    """Return as many of the lines as an answer has room for."""
     shown = [line[:LINE_CHARS_MAX] for line in lines[:DIFF_LINES_MAX]]
     if len(lines) > DIFF_LINES_MAX:
         shown.append(f"… {len(lines) - DIFF_LINES_MAX} more lines")
@@ -188,20 +197,20 @@ _HUNK = re.compile(r"\A@@ -(\d+)(\S*) \+(\d+)(\S*) @@\Z")
 
 
 def _shift_hunk(hunk: re.Match[str], by: int) -> str:
-    """Where it is in the whole file, and not in what was compared."""
+    """Return the hunk header with line numbers of the whole file, not of the compared part."""
     return f"@@ -{int(hunk[1]) + by}{hunk[2]} +{int(hunk[3]) + by}{hunk[4]} @@"
 
 
-def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines are the same from the beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common_prefix_length(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of lines that are the same from the beginning."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _first_lines_of_each(
     old: Sequence[str], new: Sequence[str], line: int, names: tuple[str, str]
 ) -> str:
-    each = DIFF_LINES_MAX // 2
-    shown = [f"- {text}" for text in old[:each]] + [f"+ {text}" for text in new[:each]]
-    counted = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
-    return f"From line {line} on, {counted} differ. The first of each:\n{truncate_lines(shown)}"
+    lines_each = DIFF_LINES_MAX // 2
+    shown = [f"- {text}" for text in old[:lines_each]] + [f"+ {text}" for text in new[:lines_each]]
+    counts = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
+    return f"From line {line} on, {counts} differ. The first of each:\n{truncate_lines(shown)}"
