@@ -1,3 +1,3 @@
-"""The store: the event log, its indexes, blobs and the keyring, and what belongs to the store on
-this machine. It does, and never decides.
+"""The store: the event log, its indexes, blobs and the keyring, and the files on this machine that
+belong to the store. It carries things out and never decides.
 """

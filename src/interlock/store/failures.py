@@ -1,4 +1,4 @@
-"""How a store can fail. Imports nothing, so that saying so costs nothing."""
+"""The exceptions of a store. Imports nothing, so that importing it costs nothing."""
 
 
 class StoreFailure(Exception):
@@ -14,24 +14,25 @@ class StoreUnusable(StoreFailure):
 
 
 class StoreUnreachable(StoreUnusable):
-    """It cannot be reached now. What was asked is right when it is back."""
+    """The store cannot be reached now. The request is sound and works when it is back."""
 
 
 class StoreDamaged(StoreUnusable):
-    """What the file holds is not a database, or not a whole one."""
+    """The file does not hold a database, or not a complete one."""
 
 
 class StoreFull(StoreFailure):
-    """No room to write."""
+    """There is no room to write."""
 
 
 class StoreBusy(StoreFailure):
     """Somebody else held the store for too long. Nothing was written."""
 
 
-def unfinished_copy(place: str) -> StoreUnusable:
+def unfinished_copy(label: str) -> StoreUnusable:
+    """Return the failure for a store that is still being copied to."""
     return StoreUnusable(
-        f"`{place}` is a copy that is not finished",
+        f"`{label}` is a copy that is not finished",
         "Run the same `interlock store copy` again: it goes on where it stopped.",
     )
 
@@ -41,4 +42,4 @@ class StreamMoved(Exception):
 
 
 class PlanPartlyRecorded(Exception):
-    """Some events of a plan exist and some do not: our mistake. Nothing was written."""
+    """Some events of a plan exist and some do not: a bug of ours. Nothing was written."""

@@ -1,6 +1,6 @@
 """The gate's own small file: what each session may do, readable before every tool call.
 
-The start of a session writes its row again from the events. It is a database of its own with a
+Starting a session writes its row again from the events. The file is a database of its own with a
 rollback journal, so that a hook can read it with nothing but Python's own `_sqlite3` and without
 write-ahead files beside it.
 """
@@ -18,9 +18,9 @@ from interlock.store.failures import StoreUnusable
 from interlock.store.private import create_private_file
 
 FILE = "gate.db"
-BUSY_MS = 200  # a hook waits no longer; the writers are done in a millisecond
+BUSY_MS = 200  # a hook waits no longer; the writers finish in a millisecond
 
-_VERSION = 2  # of the columns: a file with others is made anew, and its sessions are unknown
+_VERSION = 2  # of the columns: a file with another version is recreated, its sessions unknown
 _SCHEMA = f"""
 DROP TABLE IF EXISTS gate;
 CREATE TABLE gate (
@@ -41,28 +41,28 @@ PRAGMA user_version = {_VERSION};
 
 
 class PublishedRow(msgspec.Struct, frozen=True):
-    """A row, under the name by which a hook looks for it."""
+    """A row of the gate, under the name by which a hook looks for it."""
 
     host: str
     host_session: str
     root: str
     row: GateRow
     is_simple: bool
-    """Whether its mode and the class of a tool decide, as far as the policy goes."""
+    """Whether the mode and the class of a tool alone decide, as far as the policy goes."""
     config: str
-    """What the file with that policy was known by."""
+    """The stamp of the config file with that policy."""
 
 
 def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
     """Publish rows; an older version never replaces a newer one.
 
     Raises:
-        StoreUnusable: they cannot be written. The gate goes by what it knew before.
+        StoreUnusable: they cannot be written. The gate goes by the rows it had before.
     """
 
-    def put(db: Any) -> None:
-        for found in rows:
-            row = found.row
+    def upsert_rows(db: Any) -> None:
+        for published in rows:
+            row = published.row
             db.execute(
                 "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
@@ -71,24 +71,24 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                 " is_simple = excluded.is_simple, config = excluded.config"
                 " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
                 (
-                    found.host,
-                    found.host_session,
+                    published.host,
+                    published.host_session,
                     row.session,
-                    found.root,
+                    published.root,
                     row.mode,
                     int(row.is_started),
                     row.task,
                     row.version,
-                    int(found.is_simple),
-                    found.config,
+                    int(published.is_simple),
+                    published.config,
                 ),
             )
 
-    _write_transaction(home / FILE, put)
+    _write_transaction(home / FILE, upsert_rows)
 
 
 def withdraw_session(home: Path, session: str) -> None:
-    """The session has ended or is deleted: nothing is known about it any more."""
+    """Remove the rows of a session that has ended or is deleted: it is then unknown."""
     path = home / FILE
     if path.exists():
         _write_transaction(
@@ -96,17 +96,17 @@ def withdraw_session(home: Path, session: str) -> None:
         )
 
 
-def _write_transaction(path: Path, act: Callable[[Any], object]) -> None:
+def _write_transaction(path: Path, change: Callable[[Any], object]) -> None:
     try:
         try:
-            _write_transaction_once(path, act)
+            _write_transaction_once(path, change)
         except (apsw.NotADBError, apsw.CorruptError):
-            # Nothing is lost with it: what it held comes from the events.
+            # Nothing is lost with the file: its rows come from the events.
             path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-            _write_transaction_once(path, act)
+            _write_transaction_once(path, change)
     except (apsw.Error, OSError) as error:
-        # The store may be elsewhere, and sound: then what was changed is recorded there.
+        # The store may be elsewhere, and sound: then the change is recorded there.
         raise StoreUnusable(
             f"`{path}` cannot be written: {error}",
             "The gate goes by what it knew before. Make room, or make the directory writable, then"
@@ -114,24 +114,24 @@ def _write_transaction(path: Path, act: Callable[[Any], object]) -> None:
         ) from error
 
 
-def _write_transaction_once(path: Path, act: Callable[[Any], object]) -> None:
+def _write_transaction_once(path: Path, change: Callable[[Any], object]) -> None:
     create_private_file(path)
     db: Any = apsw.Connection(str(path))
     try:
-        os.chmod(path, 0o600)  # one that was there may have been put back from a backup
+        os.chmod(path, 0o600)  # an existing file may have been restored from a backup
         db.set_busy_timeout(BUSY_MS * 10)
-        db.execute("PRAGMA secure_delete = on")  # what a row said about the work goes with it
+        db.execute("PRAGMA secure_delete = on")  # what a row says about the work is erased with it
         db.execute("BEGIN IMMEDIATE")
         if db.pragma("user_version") != _VERSION:
             db.execute(_SCHEMA)
-        act(db)
+        change(db)
         db.execute("COMMIT")
     finally:
         db.close()
 
 
 def read_state(home: Path, host: str, host_session: str) -> GateState:
-    """What a session may do. Whatever goes wrong is `Unknown`, with the reason."""
+    """Return what a session may do. Any failure is an `UnknownState`, with the reason."""
     path = home / FILE
     if not path.exists():
         return UnknownState("no session was ever started")
@@ -139,8 +139,8 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.set_busy_timeout(BUSY_MS)
-            # With `config`, though only the fast hook reads it: a file of another time is unknown.
-            found = db.execute(
+            # With `config`, which only the fast hook reads: a file of another version is unknown.
+            row = db.execute(
                 "SELECT session, mode, is_started, task, version, config FROM gate"
                 " WHERE host = ? AND host_session = ?",
                 (host, host_session),
@@ -149,9 +149,9 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
             db.close()
     except apsw.Error as error:
         return UnknownState(f"{path} cannot be read: {error}")
-    if found is None:
+    if row is None:
         return UnknownState("this conversation was never bound to a session")
-    session, mode, is_started, task, version, _ = found
+    session, mode, is_started, task, version, _ = row
     if mode not in MODES:
         return UnknownState(f"the mode `{mode}` is not known")
     return GateRow(session, mode, bool(is_started), task, version)

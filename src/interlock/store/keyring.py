@@ -1,4 +1,4 @@
-"""The keyring: the keys that sign tokens. Here as one file that only its owner can read."""
+"""The keyring: the keys that sign tokens, here in one file that only its owner can read."""
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -27,10 +27,10 @@ class _KeyringFile(msgspec.Struct, frozen=True):
 
 
 class Keyring(Protocol):
-    """What every process that shares a store shares as well."""
+    """The signing keys, which all processes that share a store share as well."""
 
     def keys(self) -> Mapping[int, SigningKey]:
-        """All that ever were, by their id. What another process changes is seen."""
+        """All keys that ever existed, by their id, with what other processes have changed."""
         ...
 
     def current(self) -> SigningKey: ...
@@ -44,12 +44,12 @@ class Keyring(Protocol):
         ...
 
     def adopt(self, keys: Sequence[SigningKey]) -> None:
-        """Hold the keys of another store, and no others."""
+        """Replace all keys by the keys of another store."""
         ...
 
 
 class FileKeyring:
-    """Reads the file again whenever another process has changed it."""
+    """A keyring in a file, which is read again whenever another process has changed it."""
 
     def __init__(self, path: Path, entropy: Callable[[int], bytes]) -> None:
         self._path, self._entropy = path, entropy
@@ -60,14 +60,14 @@ class FileKeyring:
 
     def keys(self) -> Mapping[int, SigningKey]:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError as error:
             raise StoreUnusable(
                 f"The keyring `{self._path}` is gone: {error.strerror}",
                 "Restore it from a backup, or restart to make a new one; outstanding tokens are"
                 " then unknown, and `resume_session` gives new ones.",
             ) from error
-        stamp = (found.st_mtime_ns, found.st_ino)
+        stamp = (status.st_mtime_ns, status.st_ino)
         if stamp != self._stamp:
             self._keys, self._stamp = self._read(), stamp
         return self._keys
@@ -77,23 +77,23 @@ class FileKeyring:
 
     def rotate(self) -> SigningKey:
         with self._write_locked():
-            kept = [
+            existing = [
                 msgspec.structs.replace(
                     key, state="retired" if key.state == "current" else key.state
                 )
                 for key in self.keys().values()
             ]
-            fresh = fresh_key({key.id for key in kept}, self._entropy)
-            self._write([*kept, fresh])
+            fresh = fresh_key({key.id for key in existing}, self._entropy)
+            self._write([*existing, fresh])
         return fresh
 
     def revoke(self, key_id: int) -> bool:
         with self._write_locked():
-            found = self.keys().get(key_id)
-            if found is None or found.state != "retired":
+            key = self.keys().get(key_id)
+            if key is None or key.state != "retired":
                 return False
-            others = [key for key in self.keys().values() if key.id != key_id]
-            self._write([*others, msgspec.structs.replace(found, state="revoked")])
+            others = [other for other in self.keys().values() if other.id != key_id]
+            self._write([*others, msgspec.structs.replace(key, state="revoked")])
         return True
 
     def adopt(self, keys: Sequence[SigningKey]) -> None:
@@ -137,15 +137,16 @@ class FileKeyring:
             lock.close()
 
 
-def fresh_key(taken: set[int], entropy: Callable[[int], bytes]) -> SigningKey:
+def fresh_key(used_ids: set[int], entropy: Callable[[int], bytes]) -> SigningKey:
+    """Return a new current key whose id is not among `used_ids`."""
     key_id = int.from_bytes(entropy(2))
-    while key_id in taken:
+    while key_id in used_ids:
         key_id = (key_id + 1) % 65_536
     return SigningKey(key_id, entropy(_SECRET_BYTES), "current")
 
 
 def write_private_file(path: Path, content: bytes) -> None:
-    """Replace `path` by a file of mode 0600, whole or not at all, whenever the power fails."""
+    """Replace `path` by a file of mode 0600, whole or not at all, even if the power fails."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""One writer at a time between processes, in line rather than in a crowd.
+"""The lock that lets one process write at a time, in line rather than in a crowd.
 
 SQLite has a lock of its own, but those who wait for it sleep in growing steps and starve each
 other: with eight writers one in a hundred waited 80 ms or more. A flock around the transaction
@@ -46,7 +46,7 @@ class WriteLock:
         self.close()
 
     def _acquire(self, wait_seconds: float) -> None:
-        # Polled, because a plain wait would last for ever behind a process that was stopped.
+        # Polled: a blocking wait would last for ever behind a process that was stopped.
         deadline = time.monotonic() + wait_seconds
         while True:
             try:

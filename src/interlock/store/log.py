@@ -1,4 +1,4 @@
-"""What an event log promises, whatever engine holds it, and how it fails."""
+"""The interface of an event log, whatever engine stores it: its guarantees and failures."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -13,24 +13,24 @@ from interlock.core.session.plan import Plan, Stream
 
 
 class LocatedNode(msgspec.Struct, frozen=True):
-    """A node and where its stream ends, read at one moment."""
+    """A node and the end of its stream, read at one moment."""
 
     stream: Stream
     link: ChainLink
     """The event that created the node, unchecked."""
     previous_digest: bytes
-    """The digest before it."""
+    """The digest of the event before that one."""
 
 
 class ResumeRow(msgspec.Struct, frozen=True):
-    """A run as the resume index knows it."""
+    """A run as it is in the resume index."""
 
     session: SessionId
     title: str
     workflow: str
     status: str
     step: str
-    """The title of the pending step, or nothing."""
+    """The title of the pending step, or empty."""
     steps_done: int
     step_count: int
     recap: str
@@ -44,33 +44,33 @@ class ResumeRow(msgspec.Struct, frozen=True):
 
 
 class SessionFilter(msgspec.Struct, frozen=True):
-    """Which sessions a list shows."""
+    """The conditions that sessions of a list meet."""
 
     words: tuple[str, ...] = ()
-    """All of them stand in the title, the workflow or the newest notes of a run."""
+    """All of them occur in the title, the workflow or the newest notes of a run."""
     statuses: tuple[str, ...] = ()
     workflow: str = ""
-    """Of any of its runs."""
+    """The workflow of any of the runs."""
     workspace: str = ""
     is_archived: bool | None = False
-    """None: those that are and those that are not."""
+    """None: both archived sessions and others."""
 
 
 class ListedSession(msgspec.Struct, frozen=True):
     stream: Stream
     cursor: tuple[int, int]
-    """Where it stands in the list, for the page that follows."""
+    """Its position in the list, after which the next page begins."""
 
 
 class WorkflowUsage(msgspec.Struct, frozen=True):
-    """How much a workflow was used."""
+    """The sessions in which a workflow was used, counted."""
 
     workflow: str
     sessions: int
-    """That are not archived."""
+    """Sessions that are not archived."""
     archived: int
     updated_ms: int
-    """Of the newest session with a run of it."""
+    """The time of the newest session with a run of it."""
 
 
 class EarlierRequest(msgspec.Struct, frozen=True):
@@ -92,12 +92,12 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class LogReader(Protocol):
-    """Reading. What only reads is handed this and cannot write by construction."""
+    """The reading half of a log. Code that is given only this cannot write, by construction."""
 
     def snapshot(self, *, is_long: bool = False) -> AbstractContextManager[None]:
-        """All that is read inside is of one moment, and costs less than read by read.
+        """Everything read inside is of one moment, and costs less than separate reads.
 
-        `is_long`: something else may be done inside, for as long as it takes.
+        `is_long`: other work may be done inside, for as long as it takes.
         """
         ...
 
@@ -106,27 +106,27 @@ class LogReader(Protocol):
     def locate(self, node: NodeId) -> LocatedNode | None: ...
 
     def event_with_key(self, session: SessionId, key: str) -> Envelope | None:
-        """The event that took `key`, if any did."""
+        """The event with the key `key`, if there is one."""
         ...
 
     def events_with_keys(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
-        """The events that took these keys, as far as they were taken."""
+        """The events with these keys, as far as there are any."""
         ...
 
     def line_to(self, node: NodeId, *, steps: int) -> list[Envelope]:
-        """The creation of `node`, of its parent, and so on, with at most so many steps in it."""
+        """The events that created `node`, its parent and so on, with at most `steps` steps."""
         ...
 
     def checkpoints_beside(self, nodes: Sequence[NodeId], *, limit: int) -> list[Envelope]:
-        """The creation of the checkpoints beside `nodes`, newest first."""
+        """The events that created the checkpoints beside `nodes`, newest first."""
         ...
 
     def newest_step(self, node: NodeId) -> NodeId | None:
-        """The newest node that handing in the step of `node` led to, at once or in the end."""
+        """The newest node that handing in `node` led to, at once or after blocked attempts."""
         ...
 
     def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
-        """What the last call with this request key made."""
+        """The last call with this request key, if there was one."""
         ...
 
     def tail(self, stream: Stream) -> tuple[ChainLink, ...]:
@@ -134,25 +134,25 @@ class LogReader(Protocol):
         ...
 
     def links(self, session: SessionId) -> Iterator[ChainLink]:
-        """All of the stream from its start, as stored and unchecked."""
+        """All links of the stream from its start, as stored and unchecked."""
         ...
 
     def blob(self, ref: BlobRef) -> bytes:
-        """Raises `StoreUnusable` when it is not there or is not what its name says."""
+        """The content of a blob. Raises `StoreUnusable` if it is missing or does not match."""
         ...
 
     def list_sessions(
         self, session_filter: "SessionFilter", *, before: tuple[int, int] | None, limit: int
     ) -> list["ListedSession"]:
-        """Sessions with or without runs, newest first, from behind the place `before`."""
+        """Sessions with or without runs, newest first, beginning after the cursor `before`."""
         ...
 
     def usage(self) -> list[WorkflowUsage]:
-        """Of every workflow that was ever run."""
+        """The usage of every workflow that was ever run."""
         ...
 
     def workspaces(self, *, limit: int) -> list[str]:
-        """The directories of all sessions, the one that was used last first."""
+        """The directories of all sessions, the most recently used first."""
         ...
 
     def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[ChainLink]:
@@ -160,35 +160,35 @@ class LogReader(Protocol):
         ...
 
     def change_marker(self) -> int:
-        """A number that is another one whenever something was written meanwhile."""
+        """A number that changes whenever something was written."""
         ...
 
     def position(self) -> int:
-        """Of the newest event in the whole store."""
+        """The position of the newest event in the whole store."""
         ...
 
     def sessions_changed_since(self, position: int) -> dict[SessionId, int]:
-        """The sessions that have events after this position, and that of the newest."""
+        """The sessions with events after this position, each with that of its newest event."""
         ...
 
     def newest_runs(self, *, limit: int) -> list[ResumeRow]:
-        """Of sessions that are not archived."""
+        """The newest runs of sessions that are not archived."""
         ...
 
     def runs_with_approvals(self, *, limit: int) -> list[ResumeRow]:
-        """Runs that wait for an approval, the longest first."""
+        """Runs that wait for an approval, the longest wait first."""
         ...
 
     def count_open_approvals(self) -> int:
-        """How many approvals nobody has answered."""
+        """The number of approvals that nobody has answered."""
         ...
 
     def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
-        """The runs of these, archived or not, as far as they exist."""
+        """The runs of these sessions, archived or not, as far as they exist."""
         ...
 
     def runs_with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
-        """Runs whose title, workflow or newest notes have all or some of `words`."""
+        """Runs whose title, workflow or newest notes contain all or some of `words`."""
         ...
 
     def runs_at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
@@ -196,7 +196,7 @@ class LogReader(Protocol):
         ...
 
     def find_session(self, prefix: str) -> list[SessionId]:
-        """The sessions whose id begins so, at most ten."""
+        """The sessions whose id begins with `prefix`, at most ten."""
         ...
 
     def session_of_conversation(self, host: str, host_session: str) -> SessionId | None:
@@ -208,19 +208,19 @@ class LogReader(Protocol):
         ...
 
     def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
-        """The runs whose id begins so, at most ten, with their sessions."""
+        """The runs whose id begins with `prefix`, at most ten, with their sessions."""
         ...
 
     def all_sessions(self) -> list[SessionId]:
-        """Archived or not, with or without runs, in the order in which they began."""
+        """All sessions, archived or not, with or without runs, in the order in which they began."""
         ...
 
     def requests(self) -> list[tuple[BlobRef, EarlierRequest]]:
-        """What `repeated` knows, all of it, by request key."""
+        """All that `earlier_request` can return, by request key."""
         ...
 
     def identity(self) -> str:
-        """Two readers have the same one if they read the same store, whatever they call it."""
+        """The same for two readers exactly if they read the same store, whatever its label."""
         ...
 
     def stats(self) -> Stats: ...
@@ -229,34 +229,37 @@ class LogReader(Protocol):
 
 
 class Log(LogReader, Protocol):
+    """A log that can be written as well."""
+
     def append(self, plan: Plan) -> bool:
-        """Write all of `plan`. False when it was there already: somebody made the same call.
+        """Write all of `plan`. False if it was there already: somebody made the same call.
 
         When it returns, what was written survives the loss of process and power.
 
         Raises:
-            StreamMoved: the stream no longer ends at `plan.after`.
-            PlanHalfKnown: only some of the plan's keys are taken, though the stream has not moved.
-            StoreFailure: the world failed. Appending the same plan again is safe, and needed: if
-                only the last sync failed, a crash may yet bring the plan back, whole.
+            StreamMoved: the stream no longer ends at `plan.expected_version`.
+            PlanPartlyRecorded: only some of the plan's keys are taken, though the stream has not
+                moved.
+            StoreFailure: something outside failed. Appending the same plan again is safe, and
+                needed: if only the last sync failed, a crash may yet bring the plan back, whole.
         """
         ...
 
     def group_commit(self) -> AbstractContextManager[None]:
         """Appends inside are written with one sync, at the end; until then nothing is certain.
 
-        What fails inside leaves the others alone. If the end fails, all of them failed.
+        An append that fails inside leaves the others alone. If the end fails, all of them failed.
         """
         ...
 
     def delete(self, session: SessionId) -> None:
-        """Remove a session with everything that only it names."""
+        """Remove a session with everything that only it refers to."""
         ...
 
     def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
-        """Know these as another store did, rather than what was known of the same keys."""
+        """Record requests of another store, replacing those with the same keys."""
         ...
 
     def set_unfinished(self, *, is_unfinished: bool) -> None:
-        """While a store is being copied to, nobody else can open it."""
+        """Set or clear the mark of a store that is being copied to: nobody else can open it."""
         ...

@@ -1,4 +1,4 @@
-"""Which store there is: the file in the data home, or a PostgreSQL database."""
+"""Opening the store: the file in the data home, or a PostgreSQL database."""
 
 import os
 import re
@@ -16,7 +16,7 @@ STORE_FILE = "interlock.db"
 _SCHEMES = ("postgresql://", "postgres://")
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _KEYWORDS = re.compile(r"\b(host|hostaddr|dbname|password|user|service)\s*=")
-"""How libpq may be told, too, where a database is. A password may follow."""
+"""The other form in which libpq takes the address of a database. It may hold a password."""
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -33,12 +33,12 @@ class Store(msgspec.Struct, frozen=True):
 
 
 def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
-    """The store at `url`; the file in `home` where that is empty.
+    """Open the store at `url`, or the file in `home` if that is empty.
 
-    A database is connected to at its first use: who does not need it works while it is away.
+    A database is connected to at its first use: whoever does not need it works while it is away.
 
     Raises:
-        StoreFailure: it cannot be used; the message says why and what to do.
+        StoreFailure: it cannot be used; the message gives the reason and what to do.
     """
     if not url:
         return _open_file_store(home, entropy)
@@ -51,12 +51,12 @@ def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
 
 
 def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
-    """What is copied to: a database, or a directory that is or becomes a data home.
+    """Open the target of a copy: a database, or a directory that is or becomes a data home.
 
-    It is made where it is not there, and may be a copy that is not finished.
+    It is created if it does not exist, and may be a copy that is not finished.
 
     Raises:
-        StoreFailure: it cannot be used; the message says why and what to do.
+        StoreFailure: it cannot be used; the message gives the reason and what to do.
     """
     home = directory_of(to)
     if home is None:
@@ -66,7 +66,7 @@ def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
 
 
 def directory_of(to: str) -> Path | None:
-    """The directory that is named as a target; None where it is a database.
+    """Return the directory that `to` names as a target; None if it names a database.
 
     Raises:
         StoreUnusable: it is neither.
@@ -83,14 +83,14 @@ def directory_of(to: str) -> Path | None:
 
 
 def holds_foreign_files(directory: Path) -> bool:
-    """Whether there is something in it, and no store.
+    """Whether the directory has something in it that is no store.
 
-    What a copy leaves that was ended before it had made one is named after the store.
+    A copy that ended before it had created a store leaves only files named after the store.
     """
     try:
         names = os.listdir(directory)
     except OSError:
-        return False  # it is not there yet, or whoever opens it says what is wrong
+        return False  # it does not exist yet, or whoever opens it reports what is wrong
     return STORE_FILE not in names and any(not name.startswith(STORE_FILE) for name in names)
 
 
@@ -127,8 +127,10 @@ def _load_postgres_store(
     from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
     from interlock.store.postgres.writer import PostgresLog  # noqa: PLC0415
 
-    # Who copies may read for long before it writes on, and keeps nobody else from the target.
-    at = parse_address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
-    log = PostgresLog(at, may_be_unfinished=may_be_unfinished)
-    reader = PostgresReader.open_at(at, make=log.db.connect, may_be_unfinished=may_be_unfinished)
-    return Store(log, reader, PostgresKeyring(log.db, entropy), at.name)
+    # A copy may read for long before it goes on writing, and keeps nobody else from the target.
+    address = parse_address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
+    log = PostgresLog(address, may_be_unfinished=may_be_unfinished)
+    reader = PostgresReader.open_at(
+        address, make=log.db.connect, may_be_unfinished=may_be_unfinished
+    )
+    return Store(log, reader, PostgresKeyring(log.db, entropy), address.name)

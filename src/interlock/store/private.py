@@ -1,4 +1,4 @@
-"""Files and directories for their owner alone, whatever the directory around lets others do."""
+"""Creating files and directories that only their owner can use, whatever is allowed above."""
 
 import os
 from contextlib import suppress
@@ -8,20 +8,20 @@ from interlock.store.failures import StoreUnusable
 
 
 def create_private_file(path: Path) -> None:
-    """An empty file of mode 0600, where none is. SQLite would let everybody read its own.
+    """Create an empty file of mode 0600 if there is none. SQLite would let everybody read its own.
 
-    One that is there is not opened: closing it again would give up the locks that another
+    An existing one is not opened: closing it again would give up the locks that another
     connection of this process holds on it.
     """
-    with suppress(OSError):  # whoever opens it says what is wrong
+    with suppress(OSError):  # whoever opens it reports what is wrong
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def create_private_directory(path: Path, *, hint: str, label: str = "The directory") -> None:
-    """Of mode 0700, where none is. One that is there is its owner's, and stays as it is.
+    """Create a directory of mode 0700 if there is none. An existing one stays as it is.
 
     Raises:
-        StoreUnusable: it cannot be made; `hint` says what to do.
+        StoreUnusable: it cannot be created; `hint` says what to do.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

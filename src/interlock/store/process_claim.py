@@ -1,4 +1,4 @@
-"""A thing that only one process at a time may be: whoever holds the lock of a file."""
+"""A role that only one process at a time can have: the one that holds the lock of a file."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from interlock.store.failures import StoreUnusable
 
 
 class Claim:
-    """Held until it is let go or the process ends, however that happens."""
+    """A claim is held until it is released or the process ends, however that happens."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -20,7 +20,7 @@ class Claim:
             ) from error
 
     def try_acquire(self) -> bool:
-        """Whether it is ours now; False where another process has it."""
+        """True if the claim is ours now; False if another process has it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

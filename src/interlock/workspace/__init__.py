@@ -1,1 +1,1 @@
-"""The files of projects and of this machine outside the store. It does, and never decides."""
+"""The files of projects and of this machine outside the store. It carries out, never decides."""

@@ -1,8 +1,8 @@
-"""How a workspace can fail. Imports nothing, so that saying so costs nothing."""
+"""The exceptions of a workspace. Imports nothing, so that importing it costs nothing."""
 
 
 class SettingsBroken(Exception):
-    """A settings file cannot be read. Says which, and what is wrong with it."""
+    """A settings file cannot be used. The message names it and what is wrong with it."""
 
 
 class FolderFailure(Exception):
@@ -18,4 +18,4 @@ class NoteTooLarge(FolderFailure):
 
 
 class FileUnreadable(Exception):
-    """A file that the user has named cannot be read as text. The message says why."""
+    """A file that the user has named cannot be read as text. The message is the reason."""

@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL: made when it is needed, made again when it was lost."""
+"""One connection to PostgreSQL: opened when it is needed, and again after it was lost."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,25 +17,25 @@ from interlock.store.postgres.values import DUMPERS, Values
 
 SERVER_VERSION_MIN = 150_000
 GRACE_SECONDS = 10.0
-"""The server ends a statement that takes too long; one that does not even do that has stopped."""
+"""Added to the time after which the server ends a statement: if it does not, it has stopped."""
 START_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 _STARTING_MESSAGES = ("starting up", "in recovery mode", "not yet accepting connections")
-"""What a server says that will be there in a moment: it finds out what was written before a crash,
-its own or that of one of its processes."""
+"""Messages of a server that will be there in a moment: it recovers after a crash, its own or that
+of one of its processes."""
 
 
 class _Connection(psycopg.Connection[tuple[Any, ...]]):
     """Gives up on a server that has stopped: the kernel keeps such a connection alive."""
 
     silence_seconds: float | None = STATEMENT_MS / 1_000 + GRACE_SECONDS
-    """None where a statement may take for ever. Until we have asked: what we told the server."""
+    """None if a statement may take for ever. Until the server has told us: what we asked it for."""
 
     def wait(self, gen: PQGen[Any], interval: float = 0.1, timeout: float | None = None) -> Any:
         return super().wait(gen, interval, self.silence_seconds if timeout is None else timeout)
 
     def __del__(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.close()  # with whoever held it, as a file is; psycopg would warn of that
+        self.close()  # closed with its owner, like a file; psycopg would warn of that
 
 
 class PostgresDatabase:
@@ -46,18 +46,18 @@ class PostgresDatabase:
         is_read_only: bool,
         on_connected: Callable[["PostgresDatabase"], None],
     ) -> None:
-        """`on_connected` looks whether it is what we expect, each time."""
+        """`on_connected` checks, after each connecting, that the database is what we expect."""
         self.at, self._is_read_only = at, is_read_only
         self._on_connected = [on_connected]
         self._connection: _Connection | None = None
         self._listening: _Connection | None = None
         self.is_in_transaction = False
         self._is_connecting = False
-        """While `on_connected` looks at it. A connection that is lost then is not made again."""
+        """True during the checks of a new connection. One that is lost then is not opened again."""
 
-    def add_connect_check(self, look: Callable[["PostgresDatabase"], None]) -> None:
-        """After each connecting, and after those that were given before."""
-        self._on_connected.append(look)
+    def add_connect_check(self, check: Callable[["PostgresDatabase"], None]) -> None:
+        """Run `check` after each connecting, and after the checks that were added before."""
+        self._on_connected.append(check)
 
     def run(self, sql: str, values: Values = ()) -> None:
         self._execute(sql, values)
@@ -83,7 +83,7 @@ class PostgresDatabase:
             self.is_in_transaction = False
 
     def rollback(self) -> None:
-        """Whatever was begun is not there; that is so, too, where the connection is gone."""
+        """Undo the transaction. If the connection is gone, it is undone already."""
         try:
             if self.is_connected:
                 self.run("ROLLBACK")
@@ -93,7 +93,7 @@ class PostgresDatabase:
             self.is_in_transaction = False
 
     def rollback_to_savepoint(self) -> None:
-        """Back to the savepoint; the transaction goes on, if there still is one."""
+        """Go back to the savepoint; the transaction goes on, if there still is one."""
         if self.is_connected:
             self.run("ROLLBACK TO SAVEPOINT part")
 
@@ -107,8 +107,8 @@ class PostgresDatabase:
             self._is_connecting = True
             try:
                 self._require_settings()
-                for look in self._on_connected:
-                    look(self)
+                for check in self._on_connected:
+                    check(self)
             except BaseException:
                 self._connection.close()
                 raise
@@ -116,9 +116,9 @@ class PostgresDatabase:
                 self._is_connecting = False
 
     def has_notification(self, channel: str) -> bool:
-        """Whether the server has sent a notice since this was asked last. Asks it nothing.
+        """Whether the server has sent a notice since the last call. Sends no query.
 
-        Also whether we may have missed one, because we did not listen until now.
+        True as well if we may have missed one because we did not listen until now.
         """
         self.connect()
         if self._connection is self._listening:
@@ -126,7 +126,7 @@ class PostgresDatabase:
             try:
                 return bool(list(self._listening.notifies(timeout=0)))
             except psycopg.Error:
-                return True  # the connection is gone; what is asked next makes another
+                return True  # the connection is gone; the next statement opens another
         self.run(f"LISTEN {channel}")
         self._listening = self._connection
         return True
@@ -141,8 +141,8 @@ class PostgresDatabase:
         try:
             return self._execute_once(sql, values)
         except ConnectionLost:
-            # The server may have been restarted since the last call. Asking again is safe: what
-            # reads changes nothing, and what writes is recorded once.
+            # The server may have been restarted since the last call. Repeating is safe: a
+            # read changes nothing, and a write is recorded once.
             return self._execute_once(sql, values)
 
     def _execute_once(self, sql: str, values: Values) -> psycopg.Cursor[tuple[Any, ...]]:
@@ -161,13 +161,13 @@ class PostgresDatabase:
             if self._connection.closed:
                 raise failures.connection_lost(error, self.at) from error
             if isinstance(error, errors.ReadOnlySqlTransaction) and not self._is_read_only:
-                self._connection.close()  # the next one may lead to a server that can be written
+                self._connection.close()  # the next one may reach a server that can be written
             raise failures.call_failure(error, self.at, sql) from error
 
     def _open_connection(self) -> _Connection:
         settings = dict(self.at.settings)
-        # The statements that write are always planned alike: that is done once for each. What
-        # reads may search, and how is best depends on what for.
+        # The statements that write are always planned alike, so once for each is enough. Those
+        # that read may search, and the best plan depends on the values.
         settings["options"] += (
             " -c default_transaction_read_only=on"
             if self._is_read_only
@@ -179,8 +179,8 @@ class PostgresDatabase:
             try:
                 connection = _Connection.connect(address, autocommit=True)
             except psycopg.Error as error:
-                is_coming = any(words in str(error) for words in _STARTING_MESSAGES)
-                if is_coming and time.monotonic() < deadline:
+                is_starting = any(message in str(error) for message in _STARTING_MESSAGES)
+                if is_starting and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                     continue
                 raise failures.connect_failure(error, self.at) from None
@@ -207,9 +207,9 @@ class PostgresDatabase:
         )
 
     def _require_settings(self) -> None:
-        """A pooler may drop what we ask for when we connect, and give us a connection all the same.
+        """Check that our settings took effect: a pooler may drop them and connect us all the same.
 
-        We would then read and write the tables of another schema, or with a reader's connection.
+        We would then use the tables of another schema, or write with a reader's connection.
         """
         row = self.row(
             "SELECT current_setting('search_path'),"
@@ -217,19 +217,19 @@ class PostgresDatabase:
             " extract(epoch FROM current_setting('statement_timeout')::interval)::float8"
         )
         assert row is not None, "it has no condition"
-        path, is_read_only, statement_seconds = row
+        search_path, is_read_only, statement_seconds = row
         assert self._connection is not None
         self._connection.silence_seconds = (
             statement_seconds + GRACE_SECONDS if statement_seconds else None
         )
-        if path.partition(",")[0].strip(' "') != self.at.schema:
-            missing = f"search_path is `{path}` rather than `{self.at.schema}`"
+        if search_path.partition(",")[0].strip(' "') != self.at.schema:
+            mismatch = f"search_path is `{search_path}` rather than `{self.at.schema}`"
         elif self._is_read_only and is_read_only != "on":
-            missing = "default_transaction_read_only is off"
+            mismatch = "default_transaction_read_only is off"
         else:
             return
         raise StoreUnusable(
-            f"`{self.at.name}` did not take our settings: {missing}",
+            f"`{self.at.name}` did not take our settings: {mismatch}",
             "Is there a pooler such as pgbouncer? It must pass on the startup parameter `options`;"
             " if it cannot, let the store's URL lead to the server itself.",
         )

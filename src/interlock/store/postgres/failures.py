@@ -1,4 +1,4 @@
-"""What PostgreSQL refused or could not do, in our words."""
+"""Errors of PostgreSQL, translated into failures of a store."""
 
 import re
 
@@ -24,49 +24,50 @@ _REPEAT_HINT = "It is not certain that anything was written. Repeat the call: it
 class WriteConflict(StoreBusy):
     """Somebody else changed the same things at the same moment.
 
-    Trying the whole transaction again is all it takes: what it holds is what the other waits for.
+    Repeating the whole transaction is enough: what it holds is what the other one waits for.
     """
 
 
 class ContentRemoved(WriteConflict):
-    """Content went just when it was named. Nobody waits: trying this part again is enough."""
+    """Content was removed just when it was referred to. Repeating this part is enough."""
 
 
 class ConnectionLost(StoreUnreachable):
-    """In the middle of a call. The next one connects again."""
+    """The connection was lost in the middle of a call. The next call connects again."""
 
 
 def connect_failure(error: psycopg.Error, at: PostgresAddress) -> StoreFailure:
-    """Libpq gives no code for these, only what the server said."""
-    said = _server_message(error, at)
-    if "password" in said or "authentication" in said or "pg_hba.conf" in said:
+    """Return why we could not connect. Libpq gives no code for that, only a message."""
+    message = _server_message(error, at)
+    if "password" in message or "authentication" in message or "pg_hba.conf" in message:
         return StoreUnusable(
-            f"`{at.name}` does not let us in: {said}",
+            f"`{at.name}` does not let us in: {message}",
             "Check user and password in the store's URL, or PGPASSWORD and ~/.pgpass.",
         )
-    if "role" in said and "does not exist" in said:
+    if "role" in message and "does not exist" in message:
         return StoreUnusable(
-            f"`{at.name}` does not know us: {said}",
+            f"`{at.name}` does not know us: {message}",
             "Check the user in the store's URL, or make that role.",
         )
-    if "does not exist" in said and "database" in said:
+    if "does not exist" in message and "database" in message:
         return StoreUnusable(
             f"There is no such database: `{at.name}`",
             "Make it (`createdb`), or correct the store's URL. Interlock makes its tables itself.",
         )
-    if "too many" in said or "remaining connection slots" in said:
+    if "too many" in message or "remaining connection slots" in message:
         return StoreBusy(
-            f"`{at.name}` has no connection left: {said}",
+            f"`{at.name}` has no connection left: {message}",
             "Nothing was written. Raise max_connections, or end processes that are not needed.",
         )
     return StoreUnreachable(
-        f"`{at.name}` cannot be reached: {said}",
+        f"`{at.name}` cannot be reached: {message}",
         "Check that PostgreSQL runs there and that the store's URL is right, then repeat the call.",
     )
 
 
 def call_failure(error: psycopg.Error, at: PostgresAddress, sql: str) -> StoreFailure:
-    said = _server_message(error, at)
+    """Return why the statement `sql` failed."""
+    message = _server_message(error, at)
     match error:
         case errors.DeadlockDetected() | errors.SerializationFailure():
             return WriteConflict(f"Others wrote to `{at.name}` at the same moment", _REPEAT_HINT)
@@ -81,7 +82,7 @@ def call_failure(error: psycopg.Error, at: PostgresAddress, sql: str) -> StoreFa
                 " call.",
             )
         case errors.QueryCanceled():
-            return StoreBusy(f"`{at.name}` took too long and was stopped: {said}", _REPEAT_HINT)
+            return StoreBusy(f"`{at.name}` took too long and was stopped: {message}", _REPEAT_HINT)
         case errors.DiskFull() | errors.ConfigurationLimitExceeded():
             return StoreFull(
                 f"The disk that holds `{at.name}` is full",
@@ -89,35 +90,37 @@ def call_failure(error: psycopg.Error, at: PostgresAddress, sql: str) -> StoreFa
             )
         case errors.ProgramLimitExceeded():
             return StoreUnusable(
-                f"A value is too long for `{at.name}`: {said}",
+                f"A value is too long for `{at.name}`: {message}",
                 "Nothing was written, and the same call will not succeed. Use a shorter one: the"
                 " path of a workspace, a branch or an id may have about 2,600 bytes.",
             )
         case errors.InsufficientPrivilege():
-            # Only who makes a store creates anything.
+            # Only making a store creates anything.
             return (
-                missing_create_right(said, at)
+                missing_create_right(message, at)
                 if sql.startswith("CREATE")
-                else missing_grant(said, at)
+                else missing_grant(message, at)
             )
         case errors.ReadOnlySqlTransaction():
             return StoreUnusable(
-                f"`{at.name}` cannot be written: {said}",
+                f"`{at.name}` cannot be written: {message}",
                 "Is it a standby? Let the store's URL lead to the primary"
                 " (target_session_attrs=read-write). Otherwise see that"
                 " default_transaction_read_only is off for the role and the database.",
             )
         case errors.DataCorrupted() | errors.IndexCorrupted() | errors.IoError():
             return StoreUnusable(
-                f"`{at.name}` is damaged: {said}",
+                f"`{at.name}` is damaged: {message}",
                 "`interlock store verify` shows what can still be read.",
             )
         case _:
-            return StoreUnusable(f"`{at.name}` could not be read or written: {said}", _REPEAT_HINT)
+            return StoreUnusable(
+                f"`{at.name}` could not be read or written: {message}", _REPEAT_HINT
+            )
 
 
 def missing_create_right(message: str, at: PostgresAddress) -> StoreUnusable:
-    """The store cannot be made."""
+    """Return the failure of a role that may not make the store."""
     return StoreUnusable(
         f"Rights are missing in `{at.name}`: {message}",
         "Let the owner of the database run in it:"
@@ -127,7 +130,7 @@ def missing_create_right(message: str, at: PostgresAddress) -> StoreUnusable:
 
 
 def missing_grant(message: str, at: PostgresAddress) -> StoreUnusable:
-    """The store is there, and belongs to another role."""
+    """Return the failure of a role that may not use the store, which belongs to another."""
     schema, role = at.quoted_schema, _role(at)
     return StoreUnusable(
         f"Rights are missing in `{at.name}`: {message}",
@@ -143,8 +146,8 @@ def _role(at: PostgresAddress) -> str:
 
 
 def connection_lost(error: BaseException | None, at: PostgresAddress) -> ConnectionLost:
-    said = f": {_server_message(error, at)}" if isinstance(error, psycopg.Error) else ""
-    return ConnectionLost(f"The connection to `{at.name}` was lost{said}", _REPEAT_HINT)
+    detail = f": {_server_message(error, at)}" if isinstance(error, psycopg.Error) else ""
+    return ConnectionLost(f"The connection to `{at.name}` was lost{detail}", _REPEAT_HINT)
 
 
 def server_silent(at: PostgresAddress, seconds: float) -> StoreBusy:
@@ -152,11 +155,12 @@ def server_silent(at: PostgresAddress, seconds: float) -> StoreBusy:
 
 
 def _server_message(error: psycopg.Error, at: PostgresAddress) -> str:
-    """What the server said, on one line, and never the password.
+    """Return the server's message, on one line, and never the password.
 
-    Libpq says first where it connected to, which the reader has been told, and asks a question.
+    Without libpq's own words around it: where it connected to, which we say ourselves, and its
+    question.
     """
-    said = _LIBPQ_NOISE.sub("", error.diag.message_primary or str(error))
+    message = _LIBPQ_NOISE.sub("", error.diag.message_primary or str(error))
     if password := at.settings.get("password"):
-        said = said.replace(password, "***")
-    return " ".join(said.split()).rstrip(".")
+        message = message.replace(password, "***")
+    return " ".join(message.split()).rstrip(".")

@@ -1,4 +1,4 @@
-"""The keyring in the store: whoever shares the sessions shares the keys of their tokens."""
+"""The keyring in PostgreSQL: whoever shares the sessions shares the keys of their tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class PostgresKeyring:
-    """Asks for the keys again when the version says that another process has changed them.
+    """Reads the keys again when their version says that another process has changed them.
 
-    The first key is made by whoever connects first. That is never inside of a transaction, which
+    The first key is made by whoever connects first. That is never inside a transaction, which
     might be undone, and the key with it.
     """
 
@@ -24,8 +24,8 @@ class PostgresKeyring:
         db.add_connect_check(self._ensure_first_key)
 
     def keys(self) -> Mapping[int, SigningKey]:
-        # Asked each time. A replay is signed with the key of the first answer, which another
-        # process may have made a moment ago, with a key that it made a moment before.
+        # Checked each time. A replay is signed with the key of the first answer, which another
+        # process may have given a moment ago, with a key that it made a moment before.
         if self._db.scalar("SELECT version FROM token_key_version") != self._version:
             self._read()
         return self._keys
@@ -79,19 +79,19 @@ class PostgresKeyring:
         )
 
     def _in_transaction(self, change: Callable[[], T]) -> T:
-        """One change at a time: the row of the version is held until it is written."""
+        """Make one change at a time: the row of the version is locked until it is committed."""
         self._db.begin()
         try:
             self._db.run("UPDATE token_key_version SET version = version + 1")
             self._read()
-            done = change()
+            result = change()
             self._read()
             self._db.commit()
         except BaseException:
-            self._version = -1  # what was read is not what is there
+            self._version = -1  # the keys that were read are not the ones that are stored
             self._db.rollback()
             raise
-        return done
+        return result
 
     def _read(self) -> None:
         rows = list(

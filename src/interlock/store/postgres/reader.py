@@ -1,4 +1,4 @@
-"""Reading the log. Its session is read-only, so it cannot write whatever it is asked."""
+"""Reading the log from PostgreSQL. The connection is read-only, so it cannot write."""
 
 import time
 import zlib
@@ -29,7 +29,7 @@ from interlock.store.postgres.fulltext import to_tsquery
 from interlock.store.postgres.values import Contents, Texts, Value
 
 ASK_SECONDS = 5.0
-"""A notice may be lost, where something between us and the server does not pass it on."""
+"""The longest time without a query: something on the way may not pass on notices."""
 
 
 class PostgresReader:
@@ -45,16 +45,16 @@ class PostgresReader:
         make: Callable[[], None] | None = None,
         may_be_unfinished: bool = False,
     ) -> "PostgresReader":
-        """`make` makes the store, or brings it forward: who cannot write needs somebody for it."""
-        ready = partial(schema.require_store, make=make, may_be_unfinished=may_be_unfinished)
-        return cls(PostgresDatabase(at, is_read_only=True, on_connected=ready))
+        """`make` makes or migrates the store: a reader needs somebody else to do it."""
+        check = partial(schema.require_store, make=make, may_be_unfinished=may_be_unfinished)
+        return cls(PostgresDatabase(at, is_read_only=True, on_connected=check))
 
     def close(self) -> None:
         self.db.close()
 
     @contextmanager
     def snapshot(self, *, is_long: bool = False) -> Generator[None]:
-        if self.db.is_in_transaction:  # inside of another one: what is read is of its moment
+        if self.db.is_in_transaction:  # inside another snapshot: what is read is of its moment
             yield
             return
         self.db.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -170,25 +170,25 @@ class PostgresReader:
     def list_sessions(
         self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
     ) -> list[ListedSession]:
-        conditions, chosen = ["true"], list[Value]()
+        conditions, values = ["true"], list[Value]()
         if session_filter.is_archived is not None:
             conditions.append("is_archived = %s")
-            chosen.append(session_filter.is_archived)
+            values.append(session_filter.is_archived)
         if session_filter.workspace:
             conditions.append("workspace = %s")
-            chosen.append(session_filter.workspace)
+            values.append(session_filter.workspace)
         if session_filter.workflow:
             conditions.append("stream IN (SELECT stream FROM resume WHERE workflow = %s)")
-            chosen.append(session_filter.workflow)
+            values.append(session_filter.workflow)
         if session_filter.statuses:
             conditions.append("status = ANY (%s)")
-            chosen.append(Texts(session_filter.statuses))
+            values.append(Texts(session_filter.statuses))
         if session_filter.words:
             conditions.append("stream IN (SELECT stream FROM resume WHERE words @@ %s::tsquery)")
-            chosen.append(to_tsquery(session_filter.words, all_of=True))
+            values.append(to_tsquery(session_filter.words, all_of=True))
         if before:
             conditions.append("(at, stream) < (%s, %s)")
-            chosen += before
+            values += before
         rows = self.db.rows(
             "WITH newest AS ((SELECT DISTINCT ON (stream) stream, updated_ms AS at, status,"
             " workspace, is_archived FROM resume ORDER BY stream, updated_ms DESC, id DESC)"
@@ -200,7 +200,7 @@ class PostgresReader:
             f" (SELECT * FROM newest WHERE {' AND '.join(conditions)}"
             " ORDER BY at DESC, stream DESC LIMIT %s) n"
             " JOIN stream s ON s.id = n.stream ORDER BY n.at DESC, n.stream DESC",
-            (*chosen, limit),
+            (*values, limit),
         )
         return [ListedSession(_stream(*row[:4]), (row[4], row[5])) for row in rows]
 
@@ -222,9 +222,9 @@ class PostgresReader:
         return [workspace for (workspace,) in rows]
 
     def change_marker(self) -> int:
-        """The position, asked for only after a notice of the server, or after a while.
+        """The position, queried only after a notice of the server, or after a while.
 
-        Somebody may look four times a second, on many machines, at a store where nothing happens.
+        A caller may look four times a second, on many machines, at a store where nothing happens.
         """
         if self.db.is_in_transaction:
             return self.position()
@@ -262,15 +262,15 @@ class PostgresReader:
         return self._resume_rows("WHERE s.session = ANY (%s)", (Texts(sessions),))
 
     def runs_with_words(self, words: Sequence[str], *, all_of: bool, limit: int) -> list[ResumeRow]:
-        sought = to_tsquery(words, all_of=all_of)
-        if not sought:
+        query = to_tsquery(words, all_of=all_of)
+        if not query:
             return []
         # Materialized: otherwise rare words are looked for by walking through all runs.
         return self._resume_rows(
             "WHERE r.id IN (WITH found AS MATERIALIZED (SELECT id FROM resume"
             " WHERE words @@ %s::tsquery AND NOT is_archived)"
             " SELECT id FROM found ORDER BY id DESC LIMIT %s) ORDER BY r.id DESC",
-            (sought, limit),
+            (query, limit),
         )
 
     def runs_at_git(self, *, branch: str | None, head: str | None, limit: int) -> list[ResumeRow]:
@@ -284,11 +284,11 @@ class PostgresReader:
                 )
         return rows
 
-    def _resume_rows(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
+    def _resume_rows(self, clauses: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self.db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
             " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
-            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {chosen}",
+            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {clauses}",
             values,
         )
         return [ResumeRow(*row) for row in rows]
@@ -335,12 +335,12 @@ class PostgresReader:
         ]
 
     def identity(self) -> str:
-        # A standby has the identifier of its primary. Who may not ask for it knows the server by
-        # when it was started: two do not start in the same microsecond.
-        may_ask = self.db.scalar("SELECT has_function_privilege('pg_control_system()', 'execute')")
+        # A standby has the identifier of its primary. Without the right to read it, the server is
+        # identified by its start: two do not start in the same microsecond.
+        may_read = self.db.scalar("SELECT has_function_privilege('pg_control_system()', 'execute')")
         server = (
             "(SELECT system_identifier FROM pg_control_system())"
-            if may_ask
+            if may_read
             else "extract(epoch FROM pg_postmaster_start_time())"
         )
         return self.db.scalar(
@@ -367,8 +367,8 @@ def blob_hash(ref: BlobRef) -> bytes:
     return bytes.fromhex(ref.removeprefix("sha256:"))
 
 
-def _ref(hashed: bytes) -> BlobRef:
-    return BlobRef(f"sha256:{hashed.hex()}")
+def _ref(digest: bytes) -> BlobRef:
+    return BlobRef(f"sha256:{digest.hex()}")
 
 
 def _inflate(content: bytes) -> bytes | None:

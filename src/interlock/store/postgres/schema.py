@@ -1,4 +1,4 @@
-"""The tables, and the way from an older store to this one. Forward only."""
+"""The tables of the PostgreSQL store, and the migrations from older ones. Forward only."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from interlock.store.postgres.failures import missing_grant
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 
 # One entry for each schema version that ever existed; an entry never changes once released.
-# "C": ids are compared as bytes, so that what begins alike stands together in every locale.
+# "C": ids are compared as bytes, so that equal prefixes stand together in every locale.
 MIGRATIONS = (
     """
     -- One row. Who changes it is the only one to write until its transaction has ended: so a
@@ -128,23 +128,27 @@ VERSION = len(MIGRATIONS)
 
 
 def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
-    """The schema version of the store, which must be one that this Interlock can read.
+    """Return the schema version of the store, which must be one that this Interlock can read.
 
-    0 is a store that has not been made yet.
+    0 means that the store has not been made yet.
     """
     if db.scalar("SELECT to_regclass('interlock_store')") is None:
-        theirs = db.scalar("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,))
-        if theirs and not db.scalar("SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)):
+        table_count = db.scalar(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,)
+        )
+        if table_count and not db.scalar(
+            "SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)
+        ):
             raise missing_grant(f"permission denied for schema {db.at.schema}", db.at)
-        if theirs:
+        if table_count:
             raise StoreUnusable(
                 f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
                 "Name another schema in the store's URL: ?options=-csearch_path%3Dname",
             )
         return 0
-    found = db.row("SELECT schema_version, is_unfinished FROM interlock_store")
-    assert found is not None, "it is made with its one row"
-    version, is_unfinished = found
+    row = db.row("SELECT schema_version, is_unfinished FROM interlock_store")
+    assert row is not None, "it is made with its one row"
+    version, is_unfinished = row
     if is_unfinished and not may_be_unfinished:
         raise unfinished_copy(db.at.name)
     if version > VERSION:
@@ -159,7 +163,7 @@ def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
 def require_store(
     db: PostgresDatabase, *, make: Callable[[], None] | None = None, may_be_unfinished: bool = False
 ) -> None:
-    """`make` is called where there is no store yet, or an older one."""
+    """Raise if there is no usable store. `make` is called if there is none, or an older one."""
     version = check(db, may_be_unfinished=may_be_unfinished)
     if version < VERSION and make is not None:
         make()
@@ -172,7 +176,7 @@ def require_store(
 
 
 def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
-    """Bring the store to `VERSION`, if it is not there. Several processes may try at once."""
+    """Bring the store to `VERSION` if it is older. Several processes may try at once."""
     if check(db, may_be_unfinished=may_be_unfinished) == VERSION:
         return
     db.begin()
@@ -180,9 +184,8 @@ def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
         db.run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if db.scalar("SELECT to_regnamespace(%s)", (db.at.schema,)) is None:
             db.run(f"CREATE SCHEMA {db.at.quoted_schema}")
-        version = check(
-            db, may_be_unfinished=may_be_unfinished
-        )  # another process may have been here first
+        # Again: another process may have been here first.
+        version = check(db, may_be_unfinished=may_be_unfinished)
         if version == 0:
             db.run(
                 "CREATE TABLE interlock_store (schema_version integer NOT NULL,"

@@ -1,6 +1,6 @@
-"""The one statement that writes a plan, as far as the plan has something of each kind.
+"""The one statement that writes a plan, with a part for each kind of thing that the plan has.
 
-Every part hangs on `moved`, the compare-and-swap: where the stream no longer ends where the plan
+Every part depends on `moved`, the compare-and-swap: if the stream no longer ends where the plan
 begins, there is no row, and so nothing is written anywhere.
 """
 
@@ -12,13 +12,13 @@ from interlock.core.session.plan import Plan
 from interlock.store.postgres.fulltext import to_tsvector
 from interlock.store.postgres.values import Contents, Flags, Numbers, Texts, Value
 
-_OPENED = """
+_CREATE_STREAM = """
 moved AS (
     INSERT INTO stream (session, version, digest, head)
     VALUES (%(session)s, %(version)s, %(digest)s, %(head)s)
     ON CONFLICT (session) DO NOTHING RETURNING id
 )"""
-_MOVED = """
+_ADVANCE_STREAM = """
 moved AS (
     UPDATE stream SET version = %(version)s, digest = %(digest)s, head = %(head)s
     WHERE session = %(session)s AND version = %(after)s AND NOT EXISTS
@@ -38,8 +38,7 @@ nodes AS (
         %(node_ids)s, %(node_seqs)s,
         %(node_kinds)s, %(node_parents)s) n
 )"""
-# In the order of their hashes: two that write the same ones at the same moment do not lock each
-# other out.
+# In the order of their hashes: two that write the same ones at the same moment do not deadlock.
 _BLOBS = """
 blobs AS (
     INSERT INTO blob (hash, content)
@@ -84,15 +83,15 @@ watched AS (
     ON CONFLICT (stream) DO UPDATE SET workspace = excluded.workspace, status = excluded.status,
         updated_ms = excluded.updated_ms, is_archived = excluded.is_archived
 )"""
-_BOUND = """
+_CONVERSATIONS = """
 bound AS (
     INSERT INTO host_session (stream, host, id)
     SELECT moved.id, b.* FROM moved, unnest(%(hosts)s, %(host_ids)s) b
     ON CONFLICT (host, id) DO UPDATE SET stream = excluded.stream RETURNING 1
 )"""
-# From here on nobody else can write until we have committed, so nothing may be waited for any
-# more: what could wait (content, conversations) comes before it.
-_LAST = """
+# From here on nobody else can write until we have committed, so we must not wait for anything any
+# more: the parts that could wait (content, conversations) come before it.
+_POSITION = """
 last AS (
     UPDATE latest SET position = position + 1 WHERE EXISTS (SELECT FROM moved) {before}
     RETURNING position
@@ -101,7 +100,7 @@ changed AS (
     INSERT INTO change (stream, position) SELECT moved.id, last.position FROM moved, last
     ON CONFLICT (stream) DO UPDATE SET position = excluded.position
 )"""
-_TOLD = "SELECT id, pg_notify(current_schema(), %(session)s) FROM moved"
+_NOTIFY = "SELECT id, pg_notify(current_schema(), %(session)s) FROM moved"
 
 ANNOUNCE = """
 WITH last AS (UPDATE latest SET position = position + 1 RETURNING position),
@@ -111,7 +110,7 @@ changed AS (
     ON CONFLICT (stream) DO UPDATE SET position = excluded.position
 )
 SELECT pg_notify(current_schema(), session) FROM written"""
-"""What `append` does at its end, for all appends of a transaction."""
+"""The end of `append`, once for all appends of a transaction."""
 
 FORGET_BLOBS = """
 WITH mine AS (DELETE FROM blob_use WHERE stream = %s RETURNING stream, hash)
@@ -123,7 +122,7 @@ DELETE FROM blob WHERE hash IN (
 
 
 def append(plan: Plan, *, is_last: bool) -> tuple[str, dict[str, Value]]:
-    """The statement and its values. It gives the stream, or nothing if nothing was written."""
+    """Return the statement and its values. It yields the stream, or no row if none was written."""
     sql = _text(
         is_new=plan.expected_version == 0,
         nodes=bool(plan.nodes),
@@ -147,22 +146,22 @@ def _text(
     bound: bool,
     is_last: bool,
 ) -> str:
-    waiting = [name for name, is_there in (("blobs", blobs), ("bound", bound)) if is_there]
-    before = "".join(f" AND (SELECT count(*) FROM {name}) >= 0" for name in waiting)
+    may_wait = [name for name, is_used in (("blobs", blobs), ("bound", bound)) if is_used]
+    before = "".join(f" AND (SELECT count(*) FROM {name}) >= 0" for name in may_wait)
     parts = (
-        (_OPENED, is_new),
-        (_MOVED, not is_new),
+        (_CREATE_STREAM, is_new),
+        (_ADVANCE_STREAM, not is_new),
         (_EVENTS, True),
         (_NODES, nodes),
         (_BLOBS, blobs),
         (_RUNS, runs),
         (_ATTENDED, attended),
-        (_BOUND, bound),
-        (_LAST.format(before=before), is_last),
+        (_CONVERSATIONS, bound),
+        (_POSITION.format(before=before), is_last),
     )
-    wanted = ",".join(text for text, is_wanted in parts if is_wanted)
-    told = _TOLD if is_last else "SELECT id FROM moved"
-    return " ".join(f"WITH {wanted} {told}".split())
+    common_tables = ",".join(text for text, is_used in parts if is_used)
+    final_select = _NOTIFY if is_last else "SELECT id FROM moved"
+    return " ".join(f"WITH {common_tables} {final_select}".split())
 
 
 def _values(plan: Plan) -> dict[str, Value]:
@@ -179,13 +178,13 @@ def _values(plan: Plan) -> dict[str, Value]:
         "keys": Texts(plan.keys),
         "bodies": Contents(link.body for link in plan.links),
         "digests": Contents(link.digest for link in plan.links),
-        "node_ids": Contents(ids.raw_bytes(place.node) for place in plan.nodes),
-        "node_seqs": Numbers(place.seq for place in plan.nodes),
-        "node_kinds": Texts(place.kind for place in plan.nodes),
+        "node_ids": Contents(ids.raw_bytes(node.node) for node in plan.nodes),
+        "node_seqs": Numbers(node.seq for node in plan.nodes),
+        "node_kinds": Texts(node.kind for node in plan.nodes),
         "node_parents": Contents(
-            ids.raw_bytes(place.parent) if place.parent else None for place in plan.nodes
+            ids.raw_bytes(node.parent) if node.parent else None for node in plan.nodes
         ),
-        "hashes": Contents(hashed for hashed, _ in blobs),
+        "hashes": Contents(digest for digest, _ in blobs),
         "contents": Contents(zlib.compress(content, level=1) for _, content in blobs),
         **_run_values(plan),
         "workspace": head.workspace,

@@ -1,7 +1,7 @@
-"""How values go to PostgreSQL: each kind always as the same type.
+"""Adapters for values sent to PostgreSQL: each kind always as the same type.
 
 Left to itself, psycopg chooses the type of a number or a list by what is in it. A statement would
-be planned anew for each mixture, and lists are slow: half of an append was spent on them.
+be planned again for each mixture, and lists are slow: half of an append was spent on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ Values = Sequence[Value] | Mapping[str, Value]
 
 
 def _text(value: str) -> bytes:
-    """PostgreSQL's texts cannot hold NUL: it is kept as the sign for what cannot be shown."""
+    """Encode a text. PostgreSQL's cannot hold NUL, which becomes the replacement character."""
     return value.replace("\0", "\ufffd").encode()
 
 
@@ -56,27 +56,27 @@ class _ListDumper(Dumper):
     element = 0
 
     def dump(self, obj: Any) -> bytes:
-        items = [None if item is None else self.encoded(item) for item in obj]
+        items = [None if item is None else self.encode_item(item) for item in obj]
         parts = [_HEADER.pack(int(bool(items)), int(None in items), self.element, len(items), 1)]
         for item in items:
             parts += (_NULL,) if item is None else (_LENGTH.pack(len(item)), item)
         return b"".join(parts) if items else parts[0][:12]
 
-    def encoded(self, item: Any) -> bytes:
+    def encode_item(self, item: Any) -> bytes:
         return item
 
 
 class _TextsDumper(_ListDumper):
     oid, element = 1009, _TEXT
 
-    def encoded(self, item: str) -> bytes:
+    def encode_item(self, item: str) -> bytes:
         return _text(item)
 
 
 class _NumbersDumper(_ListDumper):
     oid, element = 1016, _BIGINT
 
-    def encoded(self, item: int) -> bytes:
+    def encode_item(self, item: int) -> bytes:
         return item.to_bytes(8, "big", signed=True)
 
 
@@ -87,7 +87,7 @@ class _ContentsDumper(_ListDumper):
 class _FlagsDumper(_ListDumper):
     oid, element = 1000, _BOOL
 
-    def encoded(self, item: bool) -> bytes:  # noqa: FBT001 (it is a value, not a choice)
+    def encode_item(self, item: bool) -> bytes:  # noqa: FBT001 (it is a value, not a choice)
         return bytes([item])
 
 

@@ -1,4 +1,4 @@
-"""Writing the log: one plan, one statement, one sync."""
+"""Writing the log to PostgreSQL: one plan, one statement, one sync."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 class PostgresLog(PostgresReader):
     def __init__(self, at: PostgresAddress, *, may_be_unfinished: bool = False) -> None:
-        ready = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
-        super().__init__(PostgresDatabase(at, is_read_only=False, on_connected=ready))
+        migrate = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
+        super().__init__(PostgresDatabase(at, is_read_only=False, on_connected=migrate))
         self._group_streams: dict[int, SessionId] | None = None
-        """The streams that were written to since `together` began."""
+        """The streams that were written to since `group_commit` began; None outside of it."""
 
     def append(self, plan: Plan) -> bool:
         if self._group_streams is not None:
-            # Whoever began it is told of the rest: what lasts longer than this part is theirs.
+            # Other conflicts concern the whole group: they go to whoever opened it.
             return _retry_on_conflict(lambda: self._write_part(plan), ContentRemoved)
         if plan.request is None:
             return _retry_on_conflict(lambda: self._write(plan, is_last=True) is not None)
@@ -65,9 +65,9 @@ class PostgresLog(PostgresReader):
             " node = excluded.node, at_ms = excluded.at_ms",
             (
                 Contents(blob_hash(key) for key, _ in requests),
-                Contents(blob_hash(known.arguments) for _, known in requests),
-                Contents(ids.raw_bytes(known.node) for _, known in requests),
-                Numbers(known.at_ms for _, known in requests),
+                Contents(blob_hash(request.arguments) for _, request in requests),
+                Contents(ids.raw_bytes(request.node) for _, request in requests),
+                Numbers(request.at_ms for _, request in requests),
             ),
         )
 
@@ -75,14 +75,14 @@ class PostgresLog(PostgresReader):
         self.db.run("UPDATE interlock_store SET is_unfinished = %s", (is_unfinished,))
 
     def _remove(self, session: SessionId) -> None:
-        # The locks in the order in which appends take them: calls, the stream, conversations, then
-        # the latest position. What others need is asked after that, without waiting for anybody.
+        # Locks in the order in which appends take them: calls, the stream, conversations, then the
+        # latest position. Which blobs others need is asked after that, without waiting.
         with self._transaction():
             stream = self.db.scalar("SELECT id FROM stream WHERE session = %s", (session,))
             self._forget_requests(stream)
             if self.db.row("SELECT FROM stream WHERE id = %s FOR UPDATE", (stream,)) is None:
                 return
-            self._forget_requests(stream)  # of those who wrote to it until now
+            self._forget_requests(stream)  # those that were written until now
             for table in ("event", "node", "resume", "attended", "host_session"):
                 self.db.run(f"DELETE FROM {table} WHERE stream = %s", (stream,))
             self.db.run("UPDATE latest SET position = position + 1")
@@ -97,7 +97,7 @@ class PostgresLog(PostgresReader):
         )
 
     def _write_part(self, plan: Plan) -> bool:
-        """One append among several of a transaction: what fails in it leaves the others alone."""
+        """Write one append of several in a transaction: its failure leaves the others alone."""
         assert self._group_streams is not None
         self.db.run("SAVEPOINT part")
         try:
@@ -139,7 +139,7 @@ class PostgresLog(PostgresReader):
             raise
 
     def _write(self, plan: Plan, *, is_last: bool) -> int | None:
-        """The stream, if the plan was written; None if it was there already.
+        """Write the plan and return its stream; None if it was there already.
 
         `is_last`: the transaction ends with it.
         """
@@ -152,25 +152,25 @@ class PostgresLog(PostgresReader):
                 " AND e.key = ANY (%s)) FROM stream s WHERE session = %s",
                 (Texts(plan.keys), plan.session),
             )
-            version, known = row or (0, 0)
-            if known == len(plan.keys):
+            version, recorded = row or (0, 0)
+            if recorded == len(plan.keys):
                 return None
             if version != plan.expected_version:
                 raise StreamMoved(
                     f"{plan.session}: expected {plan.expected_version} events, found {version}"
                 )
-            if known:
+            if recorded:
                 raise PlanPartlyRecorded(
-                    f"{plan.session}: {known} of {len(plan.keys)} events exist already"
+                    f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
                 )
-            # It has become possible since: the session was deleted between the two questions.
+            # It has become possible since: the session was deleted between the two statements.
 
     def _claim_request(self, request: RequestRecord | None) -> bool:
-        """Whether nobody made the same call before. Then the call is taken."""
+        """Whether nobody made the same call before. If so, this one is recorded."""
         if request is None:
             return True
         oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
-        taken = self.db.row(
+        inserted = self.db.row(
             "INSERT INTO request (key, arguments, node, at_ms) VALUES (%s, %s, %s, %s)"
             " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
             " node = excluded.node, at_ms = excluded.at_ms WHERE request.at_ms < %s RETURNING 1",
@@ -182,7 +182,7 @@ class PostgresLog(PostgresReader):
                 oldest_ms,
             ),
         )
-        return taken is not None
+        return inserted is not None
 
 
 def _retry_on_conflict(write: Callable[[], T], conflict: type[WriteConflict] = WriteConflict) -> T:

@@ -1,4 +1,4 @@
-"""One connection to a SQLite file, with its failures in our words.
+"""One connection to a SQLite file, with its errors translated into failures of a store.
 
 apsw's type stubs name `Buffer`, which Python has since 3.12; under 3.11 its methods are partly
 unknown to the checker. They are called here and nowhere else.
@@ -45,7 +45,7 @@ class SqliteDatabase:
 
     @classmethod
     def read_write(cls, path: Path) -> "SqliteDatabase":
-        """Made where it is not there. SQLite gives what it puts beside it the same mode."""
+        """Open the file, created if needed. SQLite gives the files beside it the same mode."""
         create_private_file(path)
         return cls(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
 
@@ -55,7 +55,7 @@ class SqliteDatabase:
 
     def run(self, sql: str, values: Sequence[Value] = ()) -> None:
         try:
-            # Read to the end, here and below: what fails after the first row goes with the cursor.
+            # Read to the end, here and below: a later error would be lost with the cursor.
             self._connection.execute(sql, values or None).fetchall()
         except apsw.Error as error:
             raise _translate(error, self.path) from error
@@ -99,7 +99,7 @@ def _translate(error: apsw.Error, path: Path) -> StoreFailure:
                 f"`{path}` cannot be opened for this: {error}",
                 "Check that the file and its directory exist and belong to you.",
             )
-        # No statement of ours breaks a rule of the tables, unless they are not what they were.
+        # No statement of ours breaks a constraint unless the tables have been tampered with.
         case apsw.CorruptError() | apsw.NotADBError() | apsw.ConstraintError():
             return StoreDamaged(
                 f"`{path}` is damaged: {error}",

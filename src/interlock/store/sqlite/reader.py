@@ -1,4 +1,4 @@
-"""Reading the log. Opened read-only, it cannot write whatever it is asked."""
+"""Reading the log from SQLite. Opened read-only, it cannot write, whatever it is asked."""
 
 import zlib
 from collections.abc import Generator, Iterator, Sequence
@@ -34,7 +34,7 @@ class SqliteReader:
 
     @contextmanager
     def snapshot(self, *, is_long: bool = False) -> Generator[None]:  # noqa: ARG002 (always may be)
-        if self._db.is_in_transaction:  # inside of another one: what is read is of its moment
+        if self._db.is_in_transaction:  # inside another snapshot: what is read is of its moment
             yield
             return
         self._db.run("BEGIN")
@@ -149,28 +149,28 @@ class SqliteReader:
     def list_sessions(
         self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
     ) -> list[ListedSession]:
-        conditions, chosen = ["true"], list[Value]()
+        conditions, values = ["true"], list[Value]()
         if session_filter.is_archived is not None:
             conditions.append("is_archived = ?")
-            chosen.append(int(session_filter.is_archived))
+            values.append(int(session_filter.is_archived))
         if session_filter.workspace:
             conditions.append("workspace = ?")
-            chosen.append(session_filter.workspace)
+            values.append(session_filter.workspace)
         if session_filter.workflow:
             conditions.append("stream IN (SELECT stream FROM resume WHERE workflow = ?)")
-            chosen.append(session_filter.workflow)
+            values.append(session_filter.workflow)
         if session_filter.statuses:
             conditions.append(f"status IN ({', '.join('?' * len(session_filter.statuses))})")
-            chosen += session_filter.statuses
+            values += session_filter.statuses
         if session_filter.words:
             conditions.append(
                 "stream IN (SELECT r.stream FROM resume_words w JOIN resume r ON r.id = w.rowid"
                 " WHERE resume_words MATCH ?)"
             )
-            chosen.append(_match_expression(session_filter.words, " AND "))
+            values.append(_match_expression(session_filter.words, " AND "))
         if before:
             conditions.append("(at, stream) < (?, ?)")
-            chosen += before
+            values += before
         rows = self._db.rows(
             # SQLite takes the other columns from the row that has the maximum.
             "WITH newest AS (SELECT stream, max(updated_ms) AS at, status, workspace,"
@@ -182,7 +182,7 @@ class SqliteReader:
             f" (SELECT * FROM newest WHERE {' AND '.join(conditions)}"
             " ORDER BY at DESC, stream DESC LIMIT ?) n"
             " JOIN stream s ON s.id = n.stream ORDER BY n.at DESC, n.stream DESC",
-            (*chosen, limit),
+            (*values, limit),
         )
         return [ListedSession(_stream(*row[:4]), (row[4], row[5])) for row in rows]
 
@@ -263,11 +263,11 @@ class SqliteReader:
                 )
         return rows
 
-    def _resume_rows(self, chosen: str, values: Sequence[Value]) -> list[ResumeRow]:
+    def _resume_rows(self, clauses: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self._db.rows(
             "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
             " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
-            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {chosen}",
+            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {clauses}",
             values,
         )
         return [ResumeRow(*row[:-1], is_archived=bool(row[-1])) for row in rows]
@@ -314,8 +314,8 @@ class SqliteReader:
         ]
 
     def identity(self) -> str:
-        found = self._db.path.stat()
-        return f"{found.st_dev}:{found.st_ino}"
+        status = self._db.path.stat()
+        return f"{status.st_dev}:{status.st_ino}"
 
     def stats(self) -> Stats:
         path = self._db.path
@@ -330,17 +330,17 @@ class SqliteReader:
         )
 
 
-def _match_expression(words: Sequence[str], between: str) -> str:
+def _match_expression(words: Sequence[str], operator: str) -> str:
     """Each word in quotes: what the user typed is text and never FTS syntax."""
-    return between.join('"' + word.replace('"', '""').replace("\0", "") + '" *' for word in words)
+    return operator.join('"' + word.replace('"', '""').replace("\0", "") + '" *' for word in words)
 
 
 def blob_hash(ref: BlobRef) -> bytes:
     return bytes.fromhex(ref.removeprefix("sha256:"))
 
 
-def _ref(hashed: bytes) -> BlobRef:
-    return BlobRef(f"sha256:{hashed.hex()}")
+def _ref(digest: bytes) -> BlobRef:
+    return BlobRef(f"sha256:{digest.hex()}")
 
 
 def _inflate(content: bytes) -> bytes | None:

@@ -1,10 +1,10 @@
-"""The tables, and the way from an older file to this one. Forward only."""
+"""The tables of the SQLite store, and the migrations from older files. Forward only."""
 
 from interlock.store.failures import StoreUnusable, unfinished_copy
 from interlock.store.sqlite.database import SqliteDatabase
 
 APPLICATION_ID = 0x494C4B31  # "ILK1": tells our files from anybody else's
-UNFINISHED_ID = 0x494C4B30  # "ILK0": one of ours that is being copied to, so it is no store yet
+UNFINISHED_ID = 0x494C4B30  # "ILK0": one of ours that is being copied to, so it is not a store yet
 
 # One entry for each schema version that ever existed; an entry never changes once released.
 MIGRATIONS = (
@@ -104,13 +104,13 @@ VERSION = len(MIGRATIONS)
 
 
 def check(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> int:
-    """The schema version of the file, which must be one that this Interlock can read."""
+    """Return the schema version of the file, which must be one that this Interlock can read."""
     version = db.scalar("PRAGMA user_version")
     is_empty = db.scalar("SELECT count(*) FROM sqlite_schema") == 0
-    kind = db.scalar("PRAGMA application_id")
-    if kind == UNFINISHED_ID and not may_be_unfinished:
+    application_id = db.scalar("PRAGMA application_id")
+    if application_id == UNFINISHED_ID and not may_be_unfinished:
         raise unfinished_copy(str(db.path))
-    if not is_empty and kind not in (APPLICATION_ID, UNFINISHED_ID):
+    if not is_empty and application_id not in (APPLICATION_ID, UNFINISHED_ID):
         raise StoreUnusable(
             f"`{db.path}` is not an Interlock store",
             "Move that file away, or point INTERLOCK_HOME at another directory.",
@@ -129,7 +129,7 @@ def set_unfinished(db: SqliteDatabase, *, is_unfinished: bool) -> None:
 
 
 def migrate(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> None:
-    """Bring the file to `VERSION`, if it is not there. The caller holds the write lock."""
+    """Bring the file to `VERSION` if it is older. The caller holds the write lock."""
     version = check(db, may_be_unfinished=may_be_unfinished)
     if version == VERSION:
         return

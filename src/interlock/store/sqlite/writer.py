@@ -1,4 +1,4 @@
-"""Writing the log: one plan, one transaction, one fsync."""
+"""Writing the log to SQLite: one plan, one transaction, one fsync."""
 
 import re
 import zlib
@@ -37,7 +37,7 @@ class SqliteLog(SqliteReader):
                 )
             # FULL, so that a commit is on the disk before the agent is told of it.
             db.run("PRAGMA synchronous = full")
-            # What it takes to undo a part of a transaction would go to a file in /tmp otherwise.
+            # Otherwise the data to undo part of a transaction would go to a file in /tmp.
             db.run("PRAGMA temp_store = memory")
             schema.migrate(db, may_be_unfinished=may_be_unfinished)
         super().__init__(db, may_be_unfinished=may_be_unfinished)
@@ -71,14 +71,19 @@ class SqliteLog(SqliteReader):
         # Deleted means gone from the disk: overwritten in the file, and not left in the WAL.
         self._db.run("PRAGMA secure_delete = on")
         self._remove(session)
-        # Deleting from the word index only marks what is gone; merging it drops the words.
+        # Deleting from the word index only marks entries; merging it drops the words.
         self._db.run("INSERT INTO resume_words (resume_words) VALUES ('optimize')")
         self._db.run("PRAGMA wal_checkpoint(truncate)")
 
     def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         rows = [
-            (blob_hash(key), blob_hash(known.arguments), ids.raw_bytes(known.node), known.at_ms)
-            for key, known in requests
+            (
+                blob_hash(key),
+                blob_hash(request.arguments),
+                ids.raw_bytes(request.node),
+                request.at_ms,
+            )
+            for key, request in requests
         ]
         with self._lock.hold(), self._transaction():
             self._insert("INSERT OR REPLACE INTO request (key, arguments, node, at_ms)", rows)
@@ -101,7 +106,7 @@ class SqliteLog(SqliteReader):
             for table in ("event", "event_key", "node", "resume", "attended", "host_session"):
                 self._db.run(f"DELETE FROM {table} WHERE stream = ?", (stream,))
             self._db.run("DELETE FROM stream WHERE id = ?", (stream,))
-            # What other sessions name as well stays.
+            # Blobs that other sessions refer to as well stay.
             refs.difference_update(self._refs(None))
             for ref in refs:
                 self._db.run("DELETE FROM blob WHERE hash = ?", (blob_hash(ref),))
@@ -111,18 +116,18 @@ class SqliteLog(SqliteReader):
         self._lock.close()
 
     def _refs(self, stream: int | None) -> Iterator[BlobRef]:
-        """Every blob that the events of one stream, or of all, name."""
-        chosen = "" if stream is None else " WHERE stream = ?"
+        """Yield every blob that the events of one stream, or of all, refer to."""
+        condition = "" if stream is None else " WHERE stream = ?"
         values = () if stream is None else (stream,)
-        for (body,) in self._db.rows(f"SELECT body FROM event{chosen}", values):
+        for (body,) in self._db.rows(f"SELECT body FROM event{condition}", values):
             try:
                 yield from blob_refs_of(decode_envelope(body).event)
             except msgspec.MsgspecError:
-                # A damaged event still keeps what it seems to name.
+                # A damaged event still keeps the blobs that it seems to refer to.
                 yield from (BlobRef(ref.decode()) for ref in _REF.findall(body))
 
     def _require_transaction(self) -> None:
-        """A failing disk ends a transaction by itself; what came after would stand alone."""
+        """Raise if a failing disk has ended the transaction: what follows would stand alone."""
         if not self._db.is_in_transaction:
             raise StoreUnusable(
                 "What was written together with this could not be written",
@@ -131,7 +136,7 @@ class SqliteLog(SqliteReader):
 
     @contextmanager
     def _savepoint(self) -> Generator[None]:
-        """One append among several of a transaction: what fails in it leaves the others alone."""
+        """Hold one append of several in a transaction: its failure leaves the others alone."""
         self._require_transaction()
         self._db.run("SAVEPOINT part")
         try:
@@ -160,8 +165,8 @@ class SqliteLog(SqliteReader):
         db = self._db
         row = db.row("SELECT id, version FROM stream WHERE session = ?", (plan.session,))
         stream, version = row or (None, 0)
-        known = self._count_recorded(stream, plan) if stream is not None else 0
-        if known == len(plan.keys):
+        recorded = self._count_recorded(stream, plan) if stream is not None else 0
+        if recorded == len(plan.keys):
             return False
         if plan.request and self._is_repeated(plan.request):
             return False
@@ -169,9 +174,9 @@ class SqliteLog(SqliteReader):
             raise StreamMoved(
                 f"{plan.session}: expected {plan.expected_version} events, found {version}"
             )
-        if known:
+        if recorded:
             raise PlanPartlyRecorded(
-                f"{plan.session}: {known} of {len(plan.keys)} events exist already"
+                f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
             )
         end = (plan.expected_version + len(plan.links), plan.end, canonical.encode(plan.head))
         if stream is None:
@@ -206,16 +211,16 @@ class SqliteLog(SqliteReader):
         )
 
     def _is_repeated(self, request: RequestRecord) -> bool:
-        """Whether somebody made the same call first. Otherwise the call is taken."""
+        """Whether somebody made the same call first. If not, this one is recorded."""
         oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
         values = (blob_hash(request.key), blob_hash(request.arguments), ids.raw_bytes(request.node))
-        taken = self._db.row(
+        inserted = self._db.row(
             "INSERT INTO request (key, arguments, node, at_ms) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments, node = excluded.node,"
             " at_ms = excluded.at_ms WHERE request.at_ms < ? RETURNING 1",
             (*values, request.at_ms, oldest_ms),
         )
-        return taken is None
+        return inserted is None
 
     def _count_recorded(self, stream: int, plan: Plan) -> int:
         # One parameter for all keys: an imported session may bring more than a statement takes.
@@ -232,9 +237,9 @@ class SqliteLog(SqliteReader):
         self._insert("INSERT INTO event_key (stream, key, seq)", keys)
 
     def _insert(self, into: str, rows: Sequence[Sequence[Value]]) -> None:
-        """All rows with as few statements as SQLite's limit on variables allows."""
-        for first in range(0, len(rows), _ROWS_MAX):
-            chunk = rows[first : first + _ROWS_MAX]
+        """Insert all rows with as few statements as SQLite's limit on variables allows."""
+        for start in range(0, len(rows), _ROWS_MAX):
+            chunk = rows[start : start + _ROWS_MAX]
             marks = f"({', '.join('?' * len(chunk[0]))})"
             values = [value for row in chunk for value in row]
             self._db.run(f"{into} VALUES {', '.join([marks] * len(chunk))}", values)
@@ -247,24 +252,24 @@ class SqliteLog(SqliteReader):
             )
 
     def _insert_nodes(self, stream: int, plan: Plan) -> None:
-        for place in plan.nodes:
-            parent = ids.raw_bytes(place.parent) if place.parent else None
+        for entry in plan.nodes:
+            parent = ids.raw_bytes(entry.parent) if entry.parent else None
             self._db.run(
                 "INSERT INTO node (id, stream, seq, kind, parent) VALUES (?, ?, ?, ?, ?)",
-                (ids.raw_bytes(place.node), stream, place.seq, place.kind, parent),
+                (ids.raw_bytes(entry.node), stream, entry.seq, entry.kind, parent),
             )
 
     def _index(self, stream: int, head: Head, run: RunHead) -> None:
-        known = self._db.row(
+        previous = self._db.row(
             "SELECT id, title, recap, workflow FROM resume WHERE run = ?", (run.run,)
         )
-        row = self._db.scalar(
+        row_id = self._db.scalar(
             "INSERT OR REPLACE INTO resume (id, run, stream, updated_ms, title, workflow, status,"
             " step, steps_done, step_count, recap, workspace, tip, git_branch, git_head,"
             " is_archived, approvals)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
-                known[0] if known else None,
+                previous[0] if previous else None,
                 run.run,
                 stream,
                 head.updated_ms,
@@ -284,11 +289,11 @@ class SqliteLog(SqliteReader):
             ),
         )
         words = (run.goal, run.recap, run.workflow_id)
-        if known and known[1:] == words:
+        if previous and previous[1:] == words:
             return
-        if known:
-            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (row,))
+        if previous:
+            self._db.run("DELETE FROM resume_words WHERE rowid = ?", (row_id,))
         self._db.run(
             "INSERT INTO resume_words (rowid, title, recap, workflow) VALUES (?, ?, ?, ?)",
-            (row, *words),
+            (row_id, *words),
         )

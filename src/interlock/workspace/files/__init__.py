@@ -1,3 +1,3 @@
 """Files, whoever owns them: confined paths, whole replacement, JSON patches, watching. Knows no
-project and no format of ours.
+projects and no formats of ours.
 """

@@ -1,4 +1,4 @@
-"""Replace whole files that belong to somebody else: at once or not at all, with mode and owner."""
+"""Replacing whole files that belong to somebody else, atomically, keeping mode and owner."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ class FileChangedMeanwhile(Exception):
 
 
 def content_of(path: Path) -> bytes | None:
-    """What the file holds; None if there is none.
+    """Return the content of the file; None if there is none.
 
     Raises:
         OSError: it cannot be read.
@@ -22,19 +22,19 @@ def content_of(path: Path) -> bytes | None:
 
 
 def obstacle(path: Path) -> str:
-    """Why the file cannot be replaced or made, to stand behind its name; nothing if it can."""
+    """Return why the file cannot be replaced or made, in words after its name; empty if it can."""
     target = os.path.realpath(path)
     try:
-        found = os.stat(target)
+        status = os.stat(target)
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
             return "is a link to nothing"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     else:
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "is not a file"
-        if not found.st_mode & 0o222 or not os.access(target, os.W_OK):
+        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
             return "is read-only"
     nearest = os.path.dirname(target)
     while not os.path.lexists(nearest):
@@ -45,7 +45,7 @@ def obstacle(path: Path) -> str:
 
 
 def missing_directories(path: Path) -> tuple[Path, ...]:
-    """The directories that must be made before the file can be, outermost first."""
+    """The directories that must be created before the file can be, outermost first."""
     missing: list[Path] = []
     for parent in Path(os.path.realpath(path)).parents:
         if parent.exists():
@@ -55,23 +55,23 @@ def missing_directories(path: Path) -> tuple[Path, ...]:
 
 
 def replace(path: Path, before: bytes | None, after: bytes) -> None:
-    """Put `after` in the place of `before`; a link stays, and what it leads to is replaced.
+    """Put `after` in the place of `before`; a link stays, and its target is replaced.
 
     Raises:
-        FileMoved: the file does not hold `before` any more.
+        FileChangedMeanwhile: the file does not hold `before` any more.
         OSError: it cannot be written. It is as it was.
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{target.name}.interlock-{os.urandom(4).hex()}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with os.fdopen(file, "wb") as opened:
+        with os.fdopen(descriptor, "wb") as file:
             if before is not None:
-                _copy_owner_and_mode(file, target.stat())
-            opened.write(after)
-            opened.flush()
-            os.fsync(file)
+                _copy_owner_and_mode(descriptor, target.stat())
+            file.write(after)
+            file.flush()
+            os.fsync(descriptor)
         _require_content(target, before)
         draft.replace(target)
     except BaseException:
@@ -81,10 +81,10 @@ def replace(path: Path, before: bytes | None, after: bytes) -> None:
 
 
 def delete(path: Path, before: bytes) -> None:
-    """Remove the file that holds `before`; of a link, what it leads to.
+    """Remove the file that holds `before`; of a link, its target.
 
     Raises:
-        FileMoved: the file does not hold `before` any more.
+        FileChangedMeanwhile: the file does not hold `before` any more.
         OSError: it cannot be removed.
     """
     target = Path(os.path.realpath(path))
@@ -92,24 +92,24 @@ def delete(path: Path, before: bytes) -> None:
     target.unlink()
 
 
-def _copy_owner_and_mode(file: int, like: os.stat_result) -> None:
-    """Owner first: changing it takes some bits off the mode."""
-    made = os.fstat(file)
-    if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
-        os.fchown(file, like.st_uid, like.st_gid)
-    os.fchmod(file, stat.S_IMODE(like.st_mode))
+def _copy_owner_and_mode(descriptor: int, original: os.stat_result) -> None:
+    """Copy the owner first: changing it clears some bits of the mode."""
+    created = os.fstat(descriptor)
+    if (created.st_uid, created.st_gid) != (original.st_uid, original.st_gid):
+        os.fchown(descriptor, original.st_uid, original.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(original.st_mode))
 
 
 def _require_content(target: Path, before: bytes | None) -> None:
     # A client may be running and writes its files whenever it likes. What it writes in the moment
-    # between this look and the rename is lost; without the look it would be a second or two.
+    # between this check and the rename is lost; without the check it would be a second or two.
     if content_of(target) != before:
         raise FileChangedMeanwhile(str(target))
 
 
 def _sync_directory(directory: Path) -> None:
-    opened = os.open(directory, os.O_RDONLY)
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)

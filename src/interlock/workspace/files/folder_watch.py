@@ -1,6 +1,6 @@
-"""Whether anything below a folder has changed since somebody looked, as the kernel knows it.
+"""A watch that tells whether anything below a folder has changed since it was last scanned.
 
-To look at 10,000 files takes a tenth of a second; to ask inotify takes microseconds, and what was
+Scanning 10,000 files takes a tenth of a second; asking inotify takes microseconds, and whatever was
 written before the question is in the answer. Where there is no inotify, or not enough of it, the
 answer is always that something may have changed.
 """
@@ -25,7 +25,7 @@ class Watch:
         self._descriptor = -1
         self._root = os.fspath(root)
         self.is_complete = False
-        """Whether every directory is watched; not so before it is armed."""
+        """Whether every directory is watched; False before the watch is armed."""
         self._is_dirty = True
         self._watched_directories: dict[int, str] = {}
         self._armed_identity: tuple[int, int] | None = None
@@ -33,27 +33,27 @@ class Watch:
         self._descriptor = self._libc.inotify_init1(_NONBLOCK | _CLOEXEC) if self._libc else -1
 
     def arm(self) -> None:
-        """From here on changes are noticed. Call it before the look, or something is missed."""
+        """Notice changes from here on. Call it before a scan, or something is missed."""
         if self._descriptor < 0:
             return
         for _ in self._read_events():
-            pass  # what was before is about to be looked at
+            pass  # earlier changes are about to be scanned
         self._armed_identity = self._root_identity()
-        self.is_complete = all(self._add_watch(place) for place in _directories(self._root))
+        self.is_complete = all(self._add_watch(directory) for directory in _directories(self._root))
         self._is_dirty = not self.is_complete
 
     def is_quiet(self) -> bool:
-        """Whether surely nothing has changed since `arm`. What is hidden does not count."""
+        """Whether surely nothing has changed since `arm`. Hidden files do not count."""
         self.acknowledge_own_writes(())
-        # What is above the folder is not watched, and may have been given another place.
+        # The directories above the folder are not watched, and one may have been moved.
         return not self._is_dirty and self._root_identity() == self._armed_identity
 
     def acknowledge_own_writes(self, paths: Container[str]) -> None:
-        """What has happened to these so far was our own doing."""
+        """Disregard what has happened to these paths so far: we did it ourselves."""
         if self._descriptor < 0:
             return
-        for place, name in self._read_events():
-            path = f"{place}/{name}" if place else name
+        for directory, name in self._read_events():
+            path = f"{directory}/{name}" if directory else name
             if not name.startswith(".") and path not in paths:
                 self._is_dirty = True
 
@@ -63,36 +63,36 @@ class Watch:
             self._descriptor = -1
 
     def __del__(self) -> None:
-        # A user has 128 of these: one that was forgotten is given back.
+        # A user has 128 of these: a forgotten one is given back.
         self.close()
 
     def _root_identity(self) -> tuple[int, int] | None:
         try:
-            seen = os.stat(self._root)
+            status = os.stat(self._root)
         except OSError:
             return None
-        return seen.st_dev, seen.st_ino
+        return status.st_dev, status.st_ino
 
-    def _add_watch(self, place: str) -> bool:
-        where = os.fsencode(os.path.join(self._root, place))
-        number = self._libc.inotify_add_watch(self._descriptor, where, _MASK)
+    def _add_watch(self, directory: str) -> bool:
+        path = os.fsencode(os.path.join(self._root, directory))
+        number = self._libc.inotify_add_watch(self._descriptor, path, _MASK)
         if number >= 0:
-            self._watched_directories[number] = place
+            self._watched_directories[number] = directory
         return number >= 0
 
     def _read_events(self) -> Iterator[tuple[str, str]]:
-        """The directory and the name of each; of a directory itself an empty name."""
+        """Yield directory and name of each event; the name is empty for a directory itself."""
         while True:
             try:
-                content = os.read(self._descriptor, _READ_BYTES)
+                events = os.read(self._descriptor, _READ_BYTES)
             except BlockingIOError:
                 return
             at = 0
-            while at < len(content):
-                number = int.from_bytes(content[at : at + 4], sys.byteorder, signed=True)
-                length = int.from_bytes(content[at + 12 : at + _HEADER], sys.byteorder)
-                name = content[at + _HEADER : at + _HEADER + length].rstrip(b"\0")
-                # An overflow of the queue has no number that we know: it is about anything.
+            while at < len(events):
+                number = int.from_bytes(events[at : at + 4], sys.byteorder, signed=True)
+                length = int.from_bytes(events[at + 12 : at + _HEADER], sys.byteorder)
+                name = events[at + _HEADER : at + _HEADER + length].rstrip(b"\0")
+                # An overflow of the queue has no number that we know: it may be about anything.
                 yield self._watched_directories.get(number, ""), os.fsdecode(name)
                 at += _HEADER + length
 
@@ -107,15 +107,15 @@ def _load_libc() -> Any:
 
 
 def _directories(root: str) -> Iterator[str]:
-    """All below the root and itself, but for what is hidden; links lead nowhere."""
-    waiting = [""]
-    while waiting:
-        place = waiting.pop()
-        yield place
+    """Yield the root and all directories below it, without hidden ones; links are not followed."""
+    pending = [""]
+    while pending:
+        directory = pending.pop()
+        yield directory
         try:
-            with os.scandir(os.path.join(root, place)) as entries:
+            with os.scandir(os.path.join(root, directory)) as entries:
                 for entry in entries:
                     if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-                        waiting.append(f"{place}/{entry.name}" if place else entry.name)
+                        pending.append(f"{directory}/{entry.name}" if directory else entry.name)
         except OSError:
-            continue  # what cannot be watched is not quiet
+            continue  # it cannot be watched either: the watch is then incomplete

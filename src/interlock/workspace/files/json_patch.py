@@ -1,4 +1,22 @@
-"""Surgery on JSON texts: put something in or take it out, and leave every other byte as it was."""
+"""Edits of JSON texts: insert or remove values, and leave every other character as it was.
+
+A text is never decoded and encoded again, which would change its layout. Python's decoder only
+finds where values begin and end; an edit is then a list of insertions at positions of the text, or
+of deletions of spans, and everything else is copied.
+
+- `read` checks that the text is one JSON object; the other passes rely on that. A blank text counts
+  as an empty object. A byte order mark and the space around the object stay.
+- `insert` walks the addition and the text side by side from the root. New members go after the last
+  member of their object, new elements after the last of their array, laid out like that one (line
+  breaks, indent), with colons like the first member of the root. All insertions are made in one
+  pass, and returned as `Splice`s with their positions in the new text.
+- `cut_splices` is the exact inverse, as long as every splice can be found: all at their positions,
+  otherwise each where its text occurs exactly once. The rest must be JSON again.
+- `remove` needs no splices. It deletes values by their paths, each with one of the commas around
+  it, and the containers that this empties.
+
+Of two equal keys in an object the last one counts; removing takes both.
+"""
 
 import json
 import re
@@ -19,44 +37,52 @@ _SPACES = " \t\n\r"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"[ \t]*")
 _UNIT = "  "
-_DIGITS_MAX = 400  # longer integers are kept as text: nobody computes with them here
+_DIGITS_MAX = 400  # longer integers are read as text: nobody computes with them here
 
 
 class Splice(msgspec.Struct, frozen=True):
-    """Text that was put in, and where it begins in the text that came of it."""
+    """Text that was inserted."""
 
     at: int
+    """Its position in the text that came of it."""
     text: str
 
 
 class Edit(msgspec.Struct, frozen=True):
     text: str
     splices: tuple[Splice, ...]
-    """In the order of the text, apart from each other."""
+    """In the order of the text, never overlapping."""
     created_paths: tuple[JsonPath, ...]
-    """What was not there before; `()` is the whole document."""
+    """The values that were not there before; `()` is the whole document."""
 
 
 class UnusableJson(msgspec.Struct, frozen=True):
-    """The text cannot be operated on. It was left alone."""
+    """The text cannot be edited. It was left alone."""
 
     what: str
-    """What is true of it, to stand behind the file's name."""
+    """The problem, in words that follow the name of the file."""
 
 
 class _Style(NamedTuple):
+    """The layout of a text."""
+
     newline: str
     unit: str
+    """One level of indent."""
     comma: str
-    """Between things on one line."""
+    """Between items on one line, with the space after it."""
     colon: str
+    """Between key and value, with the space after it."""
 
 
 class _Item(NamedTuple):
+    """A member of an object or an element of an array, by its positions in the text."""
+
     name: str | int
+    """The key, or the index."""
     start: int
-    """Where the key begins, or the element."""
-    value: int
+    """The start of the key, or of the element."""
+    value_start: int
     end: int
 
 
@@ -64,12 +90,14 @@ class _Container(NamedTuple):
     """An object or an array in the text."""
 
     opening: int
+    """The position of its opening bracket."""
     items: tuple[_Item, ...]
     closing: int
+    """The position of its closing bracket."""
 
 
 def decode(content: bytes) -> str | UnusableJson:
-    """The text of a file, with its byte order mark if it has one."""
+    """Return the text of a file, with its byte order mark if it has one."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -81,19 +109,18 @@ def is_blank(text: str) -> bool:
 
 
 def read(text: str) -> dict[str, Json] | UnusableJson:
-    """The object that the text holds; a blank text counts as an empty one."""
+    """Return the object that the text holds; a blank text counts as an empty one."""
     if is_blank(text):
         return {}
-    start = _after_space(text, len(BOM) if text.startswith(BOM) else 0)
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, _root_position(text))
     except json.JSONDecodeError as error:
         return UnusableJson(f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})")
     except ValueError as error:
         return UnusableJson(f"is not JSON: {error}")
     except RecursionError:
         return UnusableJson("is nested more deeply than can be read")
-    if _after_space(text, end) < len(text):
+    if _skip_space(text, end) < len(text):
         line = text.count("\n", 0, end) + 1
         return UnusableJson(f"is not JSON: something follows the end of the value (line {line})")
     if not isinstance(value, dict):
@@ -102,129 +129,139 @@ def read(text: str) -> dict[str, Json] | UnusableJson:
 
 
 def insert(text: str, addition: Mapping[str, Json]) -> Edit | UnusableJson:
-    """Put members into the text, and elements at the end of arrays that it has already.
+    """Insert members into the text, and elements at the end of arrays that it has already.
 
     Where `addition` has an object and the text has one too, the two are joined; where both have
-    an array, the elements are appended. A value that is there already and is neither cannot be
-    joined with anything.
+    an array, the elements are appended. Any other value that is there already makes the text
+    unusable for this addition.
     """
-    found = read(text)
-    if isinstance(found, UnusableJson):
-        return found
+    document = read(text)
+    if isinstance(document, UnusableJson):
+        return document
     if not addition:
         return Edit(text, (), ())
     if is_blank(text):
         return _new_document(text, addition)
     style, root = _style(text), _parse_container(text, _root_position(text))
     insertions: list[tuple[int, str]] = []
-    made: list[JsonPath] = []
-    waiting: list[tuple[JsonPath, _Container, bool, Mapping[str, Json]]] = [
+    created_paths: list[JsonPath] = []
+    pending: list[tuple[JsonPath, _Container, bool, Mapping[str, Json]]] = [
         ((), root, False, addition)
     ]
-    while waiting:
-        path, box, is_inline, wanted = waiting.pop()
-        there = {item.name: item for item in box.items}  # of two equal keys the last one counts
-        new = {name: value for name, value in wanted.items() if name not in there}
+    while pending:
+        path, container, is_inline, members = pending.pop()
+        existing = {item.name: item for item in container.items}  # the last of two equal keys
+        new = {name: value for name, value in members.items() if name not in existing}
         if new:
-            members = [(f"{json.dumps(name)}{style.colon}", value) for name, value in new.items()]
-            insertions.append(_insertion(text, box, members, style, is_inline=is_inline))
-            made += [(*path, name) for name in new]
-        inner_is_inline = not _is_multiline(text, box)
-        for name in (name for name in wanted if name in there):
-            value, at = wanted[name], there[name].value
+            items = [(f"{json.dumps(name)}{style.colon}", value) for name, value in new.items()]
+            insertions.append(_insertion(text, container, items, style, is_inline=is_inline))
+            created_paths += [(*path, name) for name in new]
+        inner_is_inline = not _is_multiline(text, container)
+        for name in (name for name in members if name in existing):
+            value, at = members[name], existing[name].value_start
             if isinstance(value, dict) and text[at] == "{":
-                waiting.append(((*path, name), _parse_container(text, at), inner_is_inline, value))
-            elif isinstance(value, list) and text[at] == "[":
-                elements = [("", element) for element in value]
                 inner = _parse_container(text, at)
-                put = _insertion(text, inner, elements, style, is_inline=inner_is_inline)
-                insertions.append(put)
+                pending.append(((*path, name), inner, inner_is_inline, value))
+            elif isinstance(value, list) and text[at] == "[":
+                items = [("", element) for element in value]
+                inner = _parse_container(text, at)
+                insertions.append(_insertion(text, inner, items, style, is_inline=inner_is_inline))
             else:
-                where = "`" + ".".join(map(str, (*path, name))) + "`"
-                is_there = _kind(_DECODER.raw_decode(text, at)[0])
-                return UnusableJson(f"has {is_there} at {where}, where {_kind(value)} was expected")
-    return _apply_insertions(text, sorted(insertions), tuple(made))
+                dotted_path = "`" + ".".join(map(str, (*path, name))) + "`"
+                kind = _kind(_DECODER.raw_decode(text, at)[0])
+                return UnusableJson(
+                    f"has {kind} at {dotted_path}, where {_kind(value)} was expected"
+                )
+    return _apply_insertions(text, sorted(insertions), tuple(created_paths))
 
 
 def cut_splices(text: str, splices: Sequence[Splice]) -> str | None:
-    """The text without the splices; None if one is not there any more exactly as it was put in."""
+    """Return the text without the splices; None if one is not there exactly as it was inserted."""
     if all(text.startswith(splice.text, splice.at) for splice in splices):
         starts = [splice.at for splice in splices]
     else:
         starts = [_only_position(text, splice.text) for splice in splices]
     spans = sorted((at, at + len(s.text)) for at, s in zip(starts, splices, strict=True))
-    if any(at < 0 for at, _ in spans) or any(
-        after[0] < before[1] for before, after in pairwise(spans)
-    ):
+    is_missing = any(start < 0 for start, _ in spans)
+    if is_missing or any(start < end for (_, end), (start, _) in pairwise(spans)):
         return None
     rest = _delete_spans(text, spans)
     return None if isinstance(read(rest), UnusableJson) else rest
 
 
 def remove(text: str, targets: Sequence[JsonPath], created_paths: Sequence[JsonPath] | None) -> str:
-    """Take values out of a text that can be read, with what they leave empty.
+    """Remove the targets from a text that can be read, with the containers that this empties.
 
-    What becomes empty goes too if it was `made`, or lies in what was made; None means that nobody
-    knows what was made, and then all of it goes but the root. No path may lead into another.
+    An emptied container goes if it is one of `created_paths` or inside one of them; None means
+    that nobody knows what was created, and then it always goes, except for the root. If the root
+    itself was created and is empty, the text becomes empty. No target may lead into another.
     """
-    boxes: dict[JsonPath, _Container] = {}
+    containers: dict[JsonPath, _Container] = {}
     for path in targets:
         for depth in range(len(path)):
-            if path[:depth] not in boxes:
-                boxes[path[:depth]] = _parse_container(
-                    text, _value_position(text, boxes, path[:depth])
+            if path[:depth] not in containers:
+                containers[path[:depth]] = _parse_container(
+                    text, _value_position(text, containers, path[:depth])
                 )
-    going = set(targets)
+    removed = set(targets)
     while True:
-        leaving: defaultdict[JsonPath, set[str | int]] = defaultdict(set)
-        for path in going:
-            leaving[path[:-1]].add(path[-1])
+        names_by_container: defaultdict[JsonPath, set[str | int]] = defaultdict(set)
+        for path in removed:
+            names_by_container[path[:-1]].add(path[-1])
         emptied = {
             path
-            for path, names in leaving.items()
+            for path, names in names_by_container.items()
             if path
-            and names >= {item.name for item in boxes[path].items}
+            and names >= {item.name for item in containers[path].items}
             and _is_created(path, created_paths)
         }
         if not emptied:
             break
-        going = {path for path in going if path[:-1] not in emptied} | emptied
-    spans = [span for path, names in leaving.items() for span in _removal_spans(boxes[path], names)]
+        removed = {path for path in removed if path[:-1] not in emptied} | emptied
+    spans = [
+        span
+        for path, names in names_by_container.items()
+        for span in _removal_spans(containers[path], names)
+    ]
     rest = _delete_spans(text, sorted(spans))
     is_empty = not _parse_container(rest, _root_position(rest)).items
     return "" if is_empty and created_paths is not None and () in created_paths else rest
 
 
-def _value_position(text: str, boxes: Mapping[JsonPath, _Container], path: JsonPath) -> int:
+def _value_position(text: str, containers: Mapping[JsonPath, _Container], path: JsonPath) -> int:
+    """Return where the value at `path` begins; its container has been parsed already."""
     if not path:
         return _root_position(text)
-    return next(item.value for item in reversed(boxes[path[:-1]].items) if item.name == path[-1])
+    siblings = reversed(containers[path[:-1]].items)
+    return next(item.value_start for item in siblings if item.name == path[-1])
 
 
 def _is_created(path: JsonPath, created_paths: Sequence[JsonPath] | None) -> bool:
-    return created_paths is None or any(path[: len(start)] == start for start in created_paths)
+    return created_paths is None or any(
+        path[: len(created)] == created for created in created_paths
+    )
 
 
-def _removal_spans(box: _Container, names: set[str | int]) -> list[tuple[int, int]]:
-    """What to cut so that those items go, each with one of the commas around it."""
-    staying = [item for item in box.items if item.name not in names]
+def _removal_spans(container: _Container, names: set[str | int]) -> list[tuple[int, int]]:
+    """Return the spans to delete for these items, each with one of the commas around it."""
+    staying = [item for item in container.items if item.name not in names]
     if not staying:
-        return [(box.opening + 1, box.closing)]
-    holes: list[tuple[int, int]] = []
-    end = -1
-    for item in box.items:
+        return [(container.opening + 1, container.closing)]
+    spans: list[tuple[int, int]] = []
+    end = -1  # of the previous item, as soon as one stays
+    for item in container.items:
         if item.name not in names:
             end = item.end
         elif end < 0:
-            holes = [(box.items[0].start, staying[0].start)]
+            spans = [(container.items[0].start, staying[0].start)]
         else:
-            holes.append((end, item.end))
+            spans.append((end, item.end))
             end = item.end
-    return holes
+    return spans
 
 
 def _new_document(text: str, addition: Mapping[str, Json]) -> Edit:
-    """A blank text becomes a document, in front of whatever space it has."""
+    """Turn a blank text into a document, in front of whatever space it has."""
     style = _Style(_newline(text), _UNIT, ", ", ": ")
     at = len(BOM) if text.startswith(BOM) else 0
     document = _lines(dict(addition), "", style)
@@ -234,14 +271,14 @@ def _new_document(text: str, addition: Mapping[str, Json]) -> Edit:
 
 
 def _insertion(
-    text: str, box: _Container, new: list[tuple[str, Json]], style: _Style, *, is_inline: bool
+    text: str, container: _Container, new: list[tuple[str, Json]], style: _Style, *, is_inline: bool
 ) -> tuple[int, str]:
-    """Where to put new items, and the text that does it. Each has what stands before its value."""
-    if box.items:
-        last, before = box.items[-1], box.opening + 1
-        if len(box.items) > 1:
-            before = text.index(",", box.items[-2].end) + 1
-        gap = text[before : last.start]
+    """Return a position and the text to insert there. An item is its key with colon, and value."""
+    if container.items:
+        last, gap_start = container.items[-1], container.opening + 1
+        if len(container.items) > 1:
+            gap_start = text.index(",", container.items[-2].end) + 1
+        gap = text[gap_start : last.start]
         if "\n" not in gap:
             return last.end, "".join(f"{style.comma}{_line(*item, style)}" for item in new)
         indent = gap.rpartition("\n")[2]
@@ -249,14 +286,14 @@ def _insertion(
         return last.end, "".join(
             f",{lead}{key}{_lines(value, indent, style)}" for key, value in new
         )
-    at = box.opening + 1
+    at = container.opening + 1
     if is_inline:
         return at, style.comma.join(_line(*item, style) for item in new)
     line_start = text.rfind("\n", 0, at) + 1
     base = cast("re.Match[str]", _INDENT.match(text, line_start))[0]
     lead = style.newline + base + style.unit
     items = [f"{lead}{key}{_lines(value, base + style.unit, style)}" for key, value in new]
-    end = "" if "\n" in text[at : box.closing] else style.newline + base
+    end = "" if "\n" in text[at : container.closing] else style.newline + base
     return at, ",".join(items) + end
 
 
@@ -266,7 +303,7 @@ def _line(key: str, value: Json, style: _Style) -> str:
 
 def _lines(value: Json, indent: str, style: _Style) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=style.unit, separators=(",", style.colon))
-    return text.replace("\n", style.newline + indent)  # in strings they are escaped
+    return text.replace("\n", style.newline + indent)  # line breaks in strings are escaped
 
 
 def _apply_insertions(
@@ -274,39 +311,40 @@ def _apply_insertions(
 ) -> Edit:
     parts: list[str] = []
     splices: list[Splice] = []
-    done = size = 0
-    for at, put in insertions:
-        parts += [text[done:at], put]
-        size += at - done
-        splices.append(Splice(size, put))
-        size, done = size + len(put), at
-    return Edit("".join(parts) + text[done:], tuple(splices), created_paths)
+    copied = size = 0  # of the old text so far, and of the new one
+    for at, inserted in insertions:
+        parts += [text[copied:at], inserted]
+        size += at - copied
+        splices.append(Splice(size, inserted))
+        size, copied = size + len(inserted), at
+    return Edit("".join(parts) + text[copied:], tuple(splices), created_paths)
 
 
 def _delete_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts: list[str] = []
-    done = 0
+    copied = 0
     for start, end in spans:
-        parts.append(text[done:start])
-        done = end
-    return "".join(parts) + text[done:]
+        parts.append(text[copied:start])
+        copied = end
+    return "".join(parts) + text[copied:]
 
 
 def _only_position(text: str, part: str) -> int:
-    """Where the part is, if it is there exactly once; else -1."""
+    """Return where the part is if it occurs exactly once, otherwise -1."""
     at = text.find(part)
     return at if text.find(part, at + 1) < 0 else -1
 
 
 def _style(text: str) -> _Style:
-    box = _parse_container(text, _root_position(text))
+    """Return the layout of a text that can be read, judged by its first member."""
+    container = _parse_container(text, _root_position(text))
     unit, colon = _UNIT, ": "
-    if box.items:
-        first = box.items[0]
-        gap = text[box.opening + 1 : first.start]
+    if container.items:
+        first = container.items[0]
+        gap = text[container.opening + 1 : first.start]
         if "\n" in gap:
             unit = gap.rpartition("\n")[2]
-        colon = ":" if text[first.value - 1] == ":" else ": "
+        colon = ":" if text[first.value_start - 1] == ":" else ": "
     return _Style(_newline(text), unit, "," if colon == ":" else ", ", colon)
 
 
@@ -314,36 +352,36 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _is_multiline(text: str, box: _Container) -> bool:
-    """Whether the box spreads over lines; an empty one may."""
-    first = box.items[0].start if box.items else box.closing
-    return not box.items or "\n" in text[box.opening : first]
+def _is_multiline(text: str, container: _Container) -> bool:
+    """Whether the container spreads over lines; an empty one counts as such."""
+    first_start = container.items[0].start if container.items else container.closing
+    return not container.items or "\n" in text[container.opening : first_start]
 
 
 def _root_position(text: str) -> int:
-    return _after_space(text, len(BOM) if text.startswith(BOM) else 0)
+    return _skip_space(text, len(BOM) if text.startswith(BOM) else 0)
 
 
 def _parse_container(text: str, opening: int) -> _Container:
-    """The items of the object or array at `opening`, in a text that is known to be JSON."""
+    """Return the object or array at `opening`, in a text that is known to be JSON."""
     is_object = text[opening] == "{"
     items: list[_Item] = []
-    at = _after_space(text, opening + 1)
+    at = _skip_space(text, opening + 1)
     while text[at] not in "}]":
         if text[at] == ",":
-            at = _after_space(text, at + 1)
+            at = _skip_space(text, at + 1)
         start, name = at, len(items)
         if is_object:
             name, at = _DECODER.raw_decode(text, at)
-            at = _after_space(text, _after_space(text, at) + 1)
-        value = at
-        _, end = _DECODER.raw_decode(text, at)
-        items.append(_Item(name, start, value, end))
-        at = _after_space(text, end)
+            at = _skip_space(text, _skip_space(text, at) + 1)
+        value_start = at
+        _, end = _DECODER.raw_decode(text, value_start)
+        items.append(_Item(name, start, value_start, end))
+        at = _skip_space(text, end)
     return _Container(opening, tuple(items), at)
 
 
-def _after_space(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     return cast("re.Match[str]", _SPACE.match(text, at)).end()
 
 

@@ -1,4 +1,4 @@
-"""Names below a directory, opened part by part, so that none of them leads out of it."""
+"""Paths below a directory, checked and opened part by part, so that none of them leads out."""
 
 import errno
 import os
@@ -12,11 +12,11 @@ import msgspec
 
 from interlock.core.notes.invisible import INVISIBLE_CHARACTER
 
-NAME_BYTES_MAX = 255  # what every file system takes
+NAME_BYTES_MAX = 255  # every file system accepts that much
 PARTS_MAX = 32  # nobody files notes deeper than this, and a walk must end
 
-# Control characters, those that nobody sees and that make a name look like another, halves of
-# characters (names that are not UTF-8), and what separates names on Windows.
+# Control characters, invisible ones that make a name look like another, lone surrogates (from names
+# that are not UTF-8), and the separator of names on Windows.
 _FORBIDDEN_CHARS = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|{INVISIBLE_CHARACTER}")
 _WINDOWS_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"
@@ -25,14 +25,14 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class InvalidNotePath(msgspec.Struct, frozen=True):
-    """A path that is not one of a note in the folder. Nothing was read or written."""
+    """A path that cannot be that of a note in the folder. Nothing was read or written."""
 
     path: str
     reason: str
 
 
 def name_fault(name: str) -> str:
-    """Why nothing in the folder may be called so; empty if it may."""
+    """Return why nothing in the folder may have this name; empty if it may."""
     if name in {"", ".", ".."}:
         return "it has an empty part, `.` or `..` in it"
     if _FORBIDDEN_CHARS.search(name):
@@ -47,7 +47,7 @@ def name_fault(name: str) -> str:
 
 
 def path_fault(path: str, *, suffix: str) -> str:
-    """Why it is not a path of a file below the directory, by its words alone; empty if it is."""
+    """Return why the text is not the path of a file below the directory; empty if it is."""
     if path.startswith("/"):
         return "it is absolute"
     parts = path.split("/")
@@ -60,73 +60,74 @@ def path_fault(path: str, *, suffix: str) -> str:
 
 
 def first_link(root: Path, parts: Sequence[str]) -> str:
-    """The first part that is a link, as a path below the root; empty if none is."""
+    """Return the first part that is a link, as a path below the root; empty if none is."""
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
         try:
-            found = os.lstat(os.path.join(root, path))
-        except OSError:  # not there, or not to be looked at: opening it says so
+            status = os.lstat(os.path.join(root, path))
+        except OSError:  # it does not exist or cannot be looked at: opening it reports that
             return ""
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return path
     return ""
 
 
 def open_directory(root: Path, parts: Sequence[str], *, create_missing: bool = False) -> int:
-    """The directory, for the caller to close. The root may be reached through links, no part may.
+    """Open the directory, for the caller to close. Links may lead to the root, no part may be one.
 
-    Whoever puts a link in the place of a part in the meantime gets `NotADirectoryError`.
+    A link that is put in the place of a part in the meantime leads to `NotADirectoryError`.
 
     Args:
-        root: Where the parts begin.
-        parts: Names that were found sound.
-        create_missing: Make what is not there, and see to it that it stays after a power failure.
+        root: The directory in which the parts begin.
+        parts: Names without a fault.
+        create_missing: Create the directories that are missing, and make them survive a power
+            failure.
 
     Raises:
-        OSError: it is not there, is none, or cannot be opened.
+        OSError: it does not exist, is not a directory, or cannot be opened.
     """
     if create_missing:
         root.mkdir(parents=True, exist_ok=True)
-    file = os.open(root, _DIRECTORY_FLAGS)
+    descriptor = os.open(root, _DIRECTORY_FLAGS)
     for part in parts:
         try:
             if create_missing:
-                _make_directory(part, file)
-            inner = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=file)
+                _make_directory(part, descriptor)
+            inner = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=descriptor)
         finally:
-            os.close(file)
-        file = inner
-    return file
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
 
 
 @contextmanager
 def opened_directory(
     root: Path, parts: Sequence[str], *, create_missing: bool = False
 ) -> Generator[int]:
-    """The same, closed at the end.
+    """Hold the directory of `open_directory` open, and close it at the end.
 
     Raises:
-        OSError: as above.
+        OSError: as there.
     """
-    file = open_directory(root, parts, create_missing=create_missing)
+    descriptor = open_directory(root, parts, create_missing=create_missing)
     try:
-        yield file
+        yield descriptor
     finally:
-        os.close(file)
+        os.close(descriptor)
 
 
 def remove_empty_directories(root: Path, parts: Sequence[str]) -> None:
-    """Remove the directory and those around it, as long as they are empty; never the root."""
+    """Remove the directory and its parents, as long as they are empty; never the root."""
     for count in range(len(parts), 0, -1):
         try:
-            with opened_directory(root, parts[: count - 1]) as around:
-                os.rmdir(parts[count - 1], dir_fd=around)
+            with opened_directory(root, parts[: count - 1]) as parent:
+                os.rmdir(parts[count - 1], dir_fd=parent)
         except OSError:  # not empty, or not ours to remove
             return
 
 
 def is_not_found(error: OSError) -> bool:
-    """Whether it says that there is no such file, rather than that nobody can tell."""
+    """Whether the error says that there is no such file, rather than that nobody can tell."""
     return error.errno in {errno.ENOENT, errno.ENOTDIR}
 
 

@@ -1,1 +1,1 @@
-"""Git: what its own files say, and checkouts of foreign repositories. Nothing else starts git."""
+"""Git: the state of a worktree, and checkouts of foreign repositories. Nothing else starts git."""

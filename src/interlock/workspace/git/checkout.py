@@ -1,4 +1,12 @@
-"""A checkout of a git repository: where it may come from, and how it is made without harm."""
+"""Checkouts of git repositories: which locations are allowed, and a fetch that does no harm.
+
+Neither the location nor the repository is trusted. `url_fault`, `ref_is_sound` and `path_is_sound`
+decide what may become an argument of git. `check_out` then works in a draft directory of its own:
+it initialises a repository without templates, fetches one commit, lists its tree, refuses too much,
+and only then writes files. Git runs without hooks, filters, links, submodules and prompts, without
+the variables that would lead it to another repository, and with the user's own settings only where
+it talks to a server. Everything must end before one deadline; then its process group is killed.
+"""
 
 import os
 import re
@@ -13,9 +21,9 @@ if TYPE_CHECKING:  # 10 ms that only a fetch has to pay
 UrlFault = Literal["option", "characters", "protocol", "credentials", "address"]
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
-FETCH_SECONDS_MAX = 120.0  # for one source, from the first word with its server to the last file
+FETCH_SECONDS_MAX = 120.0  # for one source, from the first contact with its server to the last file
 TREE_FILES_MAX, TREE_BYTES_MAX = 20_000, 256 * 1024 * 1024  # a small pack can unfold to anything
-TREE_DEPTH_MAX = 64  # what is checked out is removed again, by a function that calls itself
+TREE_DEPTH_MAX = 64  # a checkout is removed again by a function that calls itself
 _OUTPUT_BYTES_MAX = 4 * 1024 * 1024
 _STDERR_BYTES_MAX, _STDERR_LINES_MAX, _STDERR_LENGTH_MAX = 4096, 3, 400
 _LOCATION_LENGTH_MAX, _ARGUMENT_LENGTH_MAX = 2048, 255
@@ -36,9 +44,9 @@ _SAFE_SETTINGS = (
     "gc.auto=0",
     "maintenance.auto=false",  # it would go on in the background, in a directory that is removed
 )
-# Stronger than any .gitattributes: what was committed is what is written, and no program sees it.
+# Stronger than any .gitattributes: files are written as they were committed, and no program runs.
 _ATTRIBUTES = "* -text !filter -ident !working-tree-encoding\n"
-# How a user reaches a server. The others of this kind say which repository git is in, or whose.
+# The user's ways to reach a server. Other GIT_ variables say which repository git is in, or whose.
 _ALLOWED_VARIABLES = {
     "GIT_ASKPASS",
     "GIT_CONFIG_GLOBAL",
@@ -54,7 +62,7 @@ _ALLOWED_VARIABLES = {
 
 
 class SourceFailure(Exception):
-    """A source cannot be fetched or kept. `hint` says what a person can do about it."""
+    """A source cannot be fetched or stored. `hint` says what a person can do about it."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -64,10 +72,10 @@ class SourceFailure(Exception):
 def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) -> str:
     """Fetch one commit into the empty directory `draft` and write its files to `tree` there.
 
-    Returns the commit. With a `path` only what lies below it is written.
+    Returns the commit. With a `path` only the files below it are written.
 
     Raises:
-        SourceFailure: git is missing, says no or takes too long, or there is too much.
+        SourceFailure: git is missing, refuses or takes too long, or there is too much.
         OSError: the directory cannot be written.
     """
     deadline = time.monotonic() + FETCH_SECONDS_MAX
@@ -81,11 +89,11 @@ def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) 
     git.run("fetch", *options, "--", location, ref or "HEAD", is_local=False)
     commit = git.run("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}").decode().strip()
     assert COMMIT.fullmatch(commit), "git names commits so"
-    listed = git.run(
+    listing = git.run(
         "ls-tree", "-r", "-l", "-z", "--full-tree", "--", commit, *((path,) if path else ())
     )
-    _refuse_too_much(location, listed)
-    if listed:
+    _refuse_too_much(location, listing)
+    if listing:
         git.run("checkout", "--quiet", "--force", commit, "--", path or ".")
     if path and not is_directory_below(tree, path):
         raise SourceFailure(
@@ -95,12 +103,12 @@ def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) 
     return commit
 
 
-def _refuse_too_much(location: str, listed: bytes) -> None:
-    records = [record.partition(b"\t") for record in listed.split(b"\0") if record]
+def _refuse_too_much(location: str, listing: bytes) -> None:
+    records = [record.partition(b"\t") for record in listing.split(b"\0") if record]
     sizes = [head.split()[-1] for head, _, _ in records]
     size = sum(int(word) for word in sizes if word.isdigit())  # a submodule has none
     depth = max((name.count(b"/") for _, _, name in records), default=0)
-    is_cut = len(listed) > _OUTPUT_BYTES_MAX
+    is_cut = len(listing) > _OUTPUT_BYTES_MAX
     if is_cut or len(records) > TREE_FILES_MAX or size > TREE_BYTES_MAX or depth > TREE_DEPTH_MAX:
         raise SourceFailure(
             f"`{location}` holds too much: more than {TREE_FILES_MAX} files,"
@@ -116,14 +124,17 @@ class _Git:
         self._draft, self._location, self._deadline = draft, location, deadline
 
     def run(self, *arguments: str, is_local: bool = True) -> bytes:
-        """What git prints, and a byte more than the limit if it is more than that."""
-        draft, said = self._draft, self._draft / "said"
+        """Return what git prints: if that is more than the limit, one byte more than the limit."""
+        draft, stderr_file = self._draft, self._draft / "said"
         settings = [word for setting in _SAFE_SETTINGS for word in ("-c", setting)]
-        where = ["--git-dir", str(draft / "git"), "--work-tree", str(draft / "tree")]
-        # What a server says goes to a file: it may talk without end.
-        with said.open("wb") as errors:
+        directories = ["--git-dir", str(draft / "git"), "--work-tree", str(draft / "tree")]
+        # Messages of a server go to a file: there may be no end of them.
+        with stderr_file.open("wb") as stderr:
             process = _start_git(
-                ["git", *where, *settings, *arguments], draft / "tree", errors, is_local=is_local
+                ["git", *directories, *settings, *arguments],
+                draft / "tree",
+                stderr,
+                is_local=is_local,
             )
             code, output = _wait_for_output(process, self._deadline)
         if code == 0 or len(output) > _OUTPUT_BYTES_MAX:
@@ -134,13 +145,13 @@ class _Git:
                 "Try again later, or fetch it yourself and add the directory.",
             )
         raise SourceFailure(
-            f"git cannot fetch `{self._location}`: {_last_error_lines(said)}",
+            f"git cannot fetch `{self._location}`: {_last_error_lines(stderr_file)}",
             "Check the address, the ref and your access: `git ls-remote LOCATION` asks the same.",
         )
 
 
 def _start_git(
-    command: list[str], directory: Path, errors: IO[bytes], *, is_local: bool
+    command: list[str], directory: Path, stderr: IO[bytes], *, is_local: bool
 ) -> "subprocess.Popen[bytes]":
     import subprocess  # noqa: PLC0415
 
@@ -151,7 +162,7 @@ def _start_git(
             env=_environment(is_local=is_local),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=stderr,
             start_new_session=True,  # no terminal to ask at, and one group to end
         )
     except FileNotFoundError as error:
@@ -179,7 +190,7 @@ def _wait_for_output(process: "subprocess.Popen[bytes]", deadline: float) -> tup
 
 
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """With those that it started: they would write on in a directory that is removed."""
+    """Kill git and what it started, which would go on writing in a directory that is removed."""
     import signal  # noqa: PLC0415
 
     if process.poll() is None:
@@ -188,12 +199,12 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _environment(*, is_local: bool) -> dict[str, str]:
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _ALLOWED_VARIABLES
     }
-    kept |= {
+    environment |= {
         "GIT_ALLOW_PROTOCOL": "" if is_local else "https:ssh:file",
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_LITERAL_PATHSPECS": "1",
@@ -201,44 +212,44 @@ def _environment(*, is_local: bool) -> dict[str, str]:
         "LC_ALL": "C",
     }
     if is_local:  # only what talks to a server needs the user's proxies and credential helpers
-        kept |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return kept
+        environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return environment
 
 
 def _last_error_lines(stderr_file: Path) -> str:
-    """The end of what git said, without what a server could play on a terminal with."""
+    """Return the end of git's messages, without characters that could control a terminal."""
     with stderr_file.open("rb") as file:
         file.seek(max(0, stderr_file.stat().st_size - _STDERR_BYTES_MAX))
         text = file.read().decode(errors="replace").partition("\nPlease make sure")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    words = "; ".join(line.removeprefix("fatal: ") for line in lines[-_STDERR_LINES_MAX:])
-    shown = "".join(char if char.isprintable() else "?" for char in words)
-    return shown[-_STDERR_LENGTH_MAX:] or "it does not say why"
+    message = "; ".join(line.removeprefix("fatal: ") for line in lines[-_STDERR_LINES_MAX:])
+    printable = "".join(char if char.isprintable() else "?" for char in message)
+    return printable[-_STDERR_LENGTH_MAX:] or "it does not say why"
 
 
 def ref_is_sound(ref: str) -> bool:
-    """What `git check-ref-format` takes, and what is no refspec and no option."""
+    """True if `git check-ref-format` takes it, and it is neither a refspec nor an option."""
     is_short = 0 < len(ref) <= _ARGUMENT_LENGTH_MAX
     return is_short and ref.isprintable() and _NOT_IN_REF.search(ref) is None
 
 
 def path_is_sound(path: str) -> bool:
-    """Whether it leads to a directory below, and not into git's own."""
+    """Whether it can be a directory below the top of a repository, outside git's own."""
     parts = PurePosixPath(path).parts
     is_short = len(path) <= _ARGUMENT_LENGTH_MAX
     is_below = not path.startswith("/") and ".." not in parts
-    is_ours = not parts or ".git" in path.lower().split("/")
-    return is_short and is_below and path.isprintable() and not is_ours
+    is_reserved = not parts or ".git" in path.lower().split("/")
+    return is_short and is_below and path.isprintable() and not is_reserved
 
 
 def is_directory_below(base: Path, path: str) -> bool:
-    """Whether the directory `path` is there and lies, links followed, below `base`."""
-    found = (base / path).resolve()
-    return found.is_dir() and found.is_relative_to(base.resolve())
+    """Whether the directory `path` exists and is, links followed, below `base`."""
+    directory = (base / path).resolve()
+    return directory.is_dir() and directory.is_relative_to(base.resolve())
 
 
 def url_fault(location: str) -> UrlFault | None:
-    """Why git is not asked to fetch from there."""
+    """Return why git must not fetch from there; None if it may."""
     if location.startswith("-"):
         return "option"
     if not location.isprintable() or len(location) > _LOCATION_LENGTH_MAX:
@@ -262,7 +273,7 @@ def _authority_fault(scheme: str, rest: str) -> UrlFault | None:
         return None if rest.startswith("/") else "address"
     authority, _, path = rest.partition("/")
     user, _, host = authority.rpartition("@")
-    # A name alone is what a token looks like, and https needs none.
+    # A token looks like a name alone, and https needs no name.
     if ":" in user or (user and scheme == "https"):
         return "credentials"
     is_sound = _HOST.fullmatch(host) and (not user or _USER.fullmatch(user))

@@ -1,4 +1,4 @@
-"""What git's own files say, without starting git: which branch, which commit."""
+"""The state of a worktree: branch and commit from git's own files, and what changed since."""
 
 import os
 import re
@@ -17,12 +17,12 @@ class GitState(msgspec.Struct, frozen=True):
     """None when there is no commit yet."""
 
 
-# Plain strings and one read for a file: this runs at every advance, and with `Path` it was a fifth
-# of what that costs.
+# Plain strings and one read for each file: this runs at every advance, and with `Path` it took a
+# fifth of its time.
 
 
 def observe(workspace: Path) -> GitState | None:
-    """The state of the worktree that `workspace` lies in; None outside of git."""
+    """Return the state of the worktree that `workspace` is in; None outside of git."""
     try:
         directory = _git_directory(str(workspace))
         if directory is None:
@@ -45,25 +45,25 @@ def _valid_commit(commit: str | None) -> str | None:
 
 
 def root_of(directory: Path) -> Path | None:
-    """The top of the worktree around a directory; None where there is none."""
+    """Return the top of the worktree around a directory; None if there is none."""
     here = Path(os.path.realpath(directory))
-    above = (here, *here.parents)
-    # Not `Path.exists`, which raises where a directory may not be looked into.
-    return next((one for one in above if os.path.exists(one / ".git")), None)
+    candidates = (here, *here.parents)
+    # Not `Path.exists`, which raises if a directory may not be read.
+    return next((candidate for candidate in candidates if os.path.exists(candidate / ".git")), None)
 
 
 def _git_directory(directory: str) -> str | None:
     while True:
-        found = os.path.join(directory, ".git")
+        dot_git = os.path.join(directory, ".git")
         try:
-            kind = os.lstat(found).st_mode
+            mode = os.lstat(dot_git).st_mode
             break
         except (FileNotFoundError, NotADirectoryError):
-            directory, above = os.path.dirname(directory), directory
-            if directory == above:
+            directory, previous = os.path.dirname(directory), directory
+            if directory == previous:
                 return None
-    if stat.S_ISDIR(kind) or os.path.isdir(found):
-        return found
+    if stat.S_ISDIR(mode) or os.path.isdir(dot_git):
+        return dot_git
     # A linked worktree or a submodule: "gitdir: PATH".
     link = _read(directory, ".git")
     return os.path.join(directory, link.removeprefix("gitdir: ")) if link else None
@@ -84,7 +84,7 @@ def _resolve_ref(directory: str, ref: str) -> str | None:
 
 
 def _read(directory: str, name: str) -> str | None:
-    """What a file says, without the space around it; None where there is no such file."""
+    """Return the text of a file, without the space around it; None if there is no such file."""
     try:
         file = os.open(os.path.join(directory, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
@@ -97,23 +97,23 @@ def _read(directory: str, name: str) -> str | None:
         os.close(file)
 
 
-DEADLINE_SECONDS = 0.15  # for what needs git itself: nobody waits longer to be told where they were
+DEADLINE_SECONDS = 0.15  # for git itself: nobody waits longer to be told where they were
 
 
 def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
-    """In words, what has happened since `commit`: commits made, files changed and not committed."""
+    """Describe what has happened since `commit`: commits made, files changed and not committed."""
     if not _COMMIT.fullmatch(commit):
         return ()  # it may come from an imported session, and git would take it for an option
     lines: list[str] = []
-    counted = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
-    behind, _, ahead = (counted or "0\t0").strip().partition("\t")
+    counts = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
+    behind, _, ahead = (counts or "0\t0").strip().partition("\t")
     if ahead not in ("", "0"):
         lines.append(f"{ahead} commits were made since.")
     if behind not in ("", "0"):
         lines.append(f"{behind} commits of then are not in this branch.")
     status = _run(workspace, "status", "--porcelain", "--untracked-files=no")
-    if status and (changed := len(status.splitlines())):
-        lines.append(f"{changed} files are changed and not committed.")
+    if status and (changed_files := len(status.splitlines())):
+        lines.append(f"{changed_files} files are changed and not committed.")
     return tuple(lines)
 
 
@@ -121,8 +121,8 @@ def _run(workspace: Path, *arguments: str) -> str | None:
     import subprocess  # noqa: PLC0415 (10 ms that most calls need not pay)
 
     try:
-        done = subprocess.run(
-            # What a repository sets up to be run when it is looked at is not run.
+        result = subprocess.run(
+            # A program that the repository sets up as its monitor is not run.
             ["git", "-C", str(workspace), "-c", "core.fsmonitor=false", *arguments],
             capture_output=True,
             text=True,
@@ -132,4 +132,4 @@ def _run(workspace: Path, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return result.stdout if result.returncode == 0 else None

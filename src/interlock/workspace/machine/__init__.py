@@ -1,3 +1,3 @@
-"""What this machine remembers in the data home outside the store: grants, clients, hook lines,
-installed files. Nothing of it is shared with a team.
+"""The files of this machine in the data home outside the store: grants, clients, lines of hooks,
+installed files. None of them is shared with a team.
 """

@@ -1,6 +1,6 @@
-"""Which process of an agent client holds which conversation: a small file for each process.
+"""The conversation that each process of an agent client holds: a small file for each process.
 
-It is of this machine only, and needs no lock: nobody writes the file of another's process.
+It is for this machine only, and needs no lock: nobody writes the file of another process.
 """
 
 import hashlib
@@ -13,10 +13,12 @@ from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 
 DIRECTORY = "clients"
-RETENTION_MS = 7 * 86_400_000  # a process that is not seen from here may run in a container
+RETENTION_MS = 7 * 86_400_000  # a process that cannot be seen from here may run in a container
 
 
 class Client(msgspec.Struct, frozen=True, rename="camel"):
+    """A process of an agent client, and the conversation that it holds."""
+
     pid: int
     started: str
     host: str
@@ -24,7 +26,7 @@ class Client(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def remember(home: Path, process: Process, host: str, conversation: str, *, now_ms: int) -> None:
-    """From now on the process holds this conversation, and no other.
+    """Record that the process holds this conversation from now on, and no other.
 
     Raises:
         OSError: it cannot be written.
@@ -39,24 +41,23 @@ def remember(home: Path, process: Process, host: str, conversation: str, *, now_
 
 
 def recall(home: Path, process: Process) -> Client | None:
-    """What the process holds, if it was remembered."""
+    """Return the conversation that the process holds, if it was recorded."""
     return _read(home / DIRECTORY / _name(process))
 
 
 def running_clients(home: Path) -> list[Client]:
-    """Those that are still there."""
+    """Return the clients whose processes still run."""
     return _filter_running([client for path in _files(home / DIRECTORY) if (client := _read(path))])
 
 
 def _filter_running(clients: list[Client]) -> list[Client]:
-    there = {
-        (found.pid, found.started) for found in processes.running_processes(x.pid for x in clients)
-    }
-    return [client for client in clients if (client.pid, client.started) in there]
+    pids = (client.pid for client in clients)
+    running = {(process.pid, process.started) for process in processes.running_processes(pids)}
+    return [client for client in clients if (client.pid, client.started) in running]
 
 
 def _name(process: Process) -> str:
-    """A number comes back; a number with its start does not."""
+    """Return the name of its file. A pid is reused; a pid with its start is not."""
     return f"{process.pid}-{hashlib.sha256(process.started.encode()).hexdigest()[:12]}.json"
 
 
@@ -77,6 +78,6 @@ def _forget_old(directory: Path, *, oldest_ms: int) -> None:
         try:
             is_old = path.stat().st_mtime * 1_000 < oldest_ms
         except FileNotFoundError:
-            continue  # another one tidied up
+            continue  # another process has removed it
         if is_old and not (client and _filter_running([client])):
             path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""What a conversation was told already: a small file for each, so that nothing is said twice.
+"""The things that a conversation was told already: a small file for each conversation.
 
-It may be lost: then something is said once more.
+So nothing is told twice. A file may be lost: then something is told once more.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ def load_disclosed(home: Path, host: str, conversation: str) -> frozenset[str]:
 def save_disclosed(
     home: Path, host: str, conversation: str, entries: Iterable[str], *, now_ms: int
 ) -> None:
-    """This was told, and nothing else is remembered.
+    """Record that these entries were told; nothing else is remembered.
 
     Raises:
         OSError: it cannot be written.
@@ -50,4 +50,4 @@ def _is_old(path: Path, oldest_ms: int) -> bool:
     try:
         return path.stat().st_mtime * 1_000 < oldest_ms
     except OSError:
-        return False  # another one tidied up
+        return False  # another process has removed it

@@ -1,6 +1,6 @@
-"""What the user has opened on this machine: checkouts that are trusted, and bypasses.
+"""The grants of the user on this machine: trusted checkouts, and bypasses of rules.
 
-Commands write these files, people need not: both lie in the data home, where no agent writes.
+Commands write these files, people need not: both are in the data home, where no agent writes.
 """
 
 from pathlib import Path
@@ -17,10 +17,10 @@ BYPASSES_FILE = "bypasses.json"
 
 
 class TrustedCheckout(msgspec.Struct, frozen=True, rename="camel"):
-    """A config as it was when the user trusted it."""
+    """A checkout whose config the user trusted, as it was then."""
 
     root: str
-    """The checkout, without links: another worktree of the repository is another checkout."""
+    """Its directory, without links: another worktree of the repository is another checkout."""
     digest: str
     at_ms: int
 
@@ -36,30 +36,33 @@ class _StoredBypasses(msgspec.Struct, frozen=True):
 
 
 def load_trusted_checkouts(home: Path) -> tuple[TrustedCheckout, ...]:
-    """
+    """Return the checkouts that the user trusts.
+
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
     """
-    found: _StoredCheckouts | None = _load(home / TRUSTED_FILE, _StoredCheckouts)
-    return found.trusted if found else ()
+    stored: _StoredCheckouts | None = _load(home / TRUSTED_FILE, _StoredCheckouts)
+    return stored.trusted if stored else ()
 
 
 def load_bypasses(home: Path) -> tuple[Bypass, ...]:
-    """
+    """Return the bypasses that the user has opened.
+
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
     """
     path = home / BYPASSES_FILE
-    found: _StoredBypasses | None = _load(path, _StoredBypasses)
-    for bypass in found.bypasses if found else ():
+    stored: _StoredBypasses | None = _load(path, _StoredBypasses)
+    for bypass in stored.bypasses if stored else ():
         if bypass.rule not in OPENABLE:
-            what = f"the rule `{bypass.rule}` cannot be bypassed"
-            raise SettingsBroken(f"`{path}` cannot be used: {what}")
-    return found.bypasses if found else ()
+            reason = f"the rule `{bypass.rule}` cannot be bypassed"
+            raise SettingsBroken(f"`{path}` cannot be used: {reason}")
+    return stored.bypasses if stored else ()
 
 
 def save_trusted_checkouts(home: Path, checkouts: tuple[TrustedCheckout, ...]) -> None:
-    """
+    """Replace the checkouts that the user trusts.
+
     Raises:
         OSError: it cannot be written.
     """
@@ -67,7 +70,8 @@ def save_trusted_checkouts(home: Path, checkouts: tuple[TrustedCheckout, ...]) -
 
 
 def save_bypasses(home: Path, bypasses: tuple[Bypass, ...]) -> None:
-    """
+    """Replace the bypasses that the user has opened.
+
     Raises:
         OSError: it cannot be written.
     """
@@ -83,7 +87,7 @@ def _load(path: Path, kind: Any) -> Any:
 
 
 def _save(path: Path, value: msgspec.Struct | None) -> None:
-    """No file is left where there is nothing to remember."""
+    """Write the value; without one, no file is left."""
     before = file_replacement.content_of(path)
     if value is not None:
         after = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

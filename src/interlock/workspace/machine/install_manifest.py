@@ -1,4 +1,4 @@
-"""What was installed where, kept in the data home so that it can be taken out again exactly."""
+"""The record of what was installed where, in the data home, so that it can be removed exactly."""
 
 import hashlib
 from pathlib import Path
@@ -18,16 +18,17 @@ class InstalledFile(msgspec.Struct, frozen=True, rename="camel"):
 
     path: str
     existed: bool
-    """Whether it was there before us."""
+    """Whether the file was there before us."""
     before: str
-    """The digest of what it held without us; empty where it was not there."""
+    """The digest of its content without us; empty if it was not there."""
     after: str
+    """The digest of its content with us."""
     splices: tuple[Splice, ...] = ()
-    """What was put in; none where the whole file is ours, or where nobody remembers."""
+    """The texts that were inserted; none if the whole file is ours, or if it is not recorded."""
     made: tuple[tuple[str | int, ...], ...] | None = None
-    """The values that were not there before, by their paths; None where nobody remembers."""
+    """The values that were not there before, by their paths; None if it is not recorded."""
     directories: tuple[str, ...] = ()
-    """What had to be made around it, outermost first."""
+    """The directories that had to be created for it, outermost first."""
 
 
 class Install(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,7 +48,7 @@ class _StoredInstalls(msgspec.Struct, frozen=True):
 
 
 def load(home: Path) -> tuple[Install, ...]:
-    """Every install that is remembered.
+    """Return every install that is recorded.
 
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
@@ -65,12 +66,12 @@ def load(home: Path) -> tuple[Install, ...]:
 def find_install(
     installs: tuple[Install, ...], host: str, scope: str, root: Path
 ) -> Install | None:
-    wanted = (host, scope, str(root))
-    return next((x for x in installs if (x.host, x.scope, x.root) == wanted), None)
+    key = (host, scope, str(root))
+    return next((item for item in installs if (item.host, item.scope, item.root) == key), None)
 
 
 def save(home: Path, installs: tuple[Install, ...]) -> None:
-    """Remember these, and nothing else; no file is left where there is nothing to remember.
+    """Record these installs and no others; without any, no file is left.
 
     Raises:
         OSError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Processes: which ones led to this one, as far as the system tells."""
+"""Processes of this machine: which ones run, and the ancestors of one, as far as they are known."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ PS = "ps"
 _DEPTH_MAX = 40
 _PS_SECONDS = 5
 _PPID, _STARTED = 1, 19
-"""Where the two stand in `/proc/PID/stat`, counted behind the name."""
+"""The positions of the two in `/proc/PID/stat`, counted after the name."""
 
 
 class Process(NamedTuple):
-    """A process that cannot be taken for a later one that has its number."""
+    """A process that cannot be mistaken for a later one with the same pid."""
 
     pid: int
     started: str
@@ -28,21 +28,21 @@ class _ProcessEntry(NamedTuple):
 
 
 def ancestors(pid: int) -> list[Process]:
-    """The processes that led to `pid`, nearest first; none where the system does not tell."""
+    """Return the ancestors of `pid`, nearest first; none if the system does not tell."""
     table = None if _has_proc() else _list_processes()
-    led: list[Process] = []
-    found = _find_process(pid, table)
-    while found and found.parent > 0 and len(led) < _DEPTH_MAX:
-        found = _find_process(found.parent, table)
-        if found:
-            led.append(found.process)
-    return led
+    lineage: list[Process] = []
+    entry = _find_process(pid, table)
+    while entry and entry.parent > 0 and len(lineage) < _DEPTH_MAX:
+        entry = _find_process(entry.parent, table)
+        if entry:
+            lineage.append(entry.process)
+    return lineage
 
 
 def running_processes(pids: Iterable[int]) -> list[Process]:
-    """Those of `pids` that are there; which ones they are, their start tells."""
+    """Return those of `pids` that run. Whether it is the expected process, its start tells."""
     table = None if _has_proc() else _list_processes()
-    return [found.process for pid in pids if (found := _find_process(pid, table))]
+    return [entry.process for pid in pids if (entry := _find_process(pid, table))]
 
 
 def _has_proc() -> bool:
@@ -56,7 +56,7 @@ def _find_process(pid: int, table: Mapping[int, _ProcessEntry] | None) -> _Proce
         stat = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name may hold anything, also brackets.
+    # The name may hold anything, even brackets.
     name, _, rest = stat.partition("(")[2].rpartition(")")
     fields = rest.split()
     started = f"{fields[_STARTED]}@{_boot_id()}"
@@ -65,7 +65,7 @@ def _find_process(pid: int, table: Mapping[int, _ProcessEntry] | None) -> _Proce
 
 @cache
 def _boot_id() -> str:
-    """Which start of the machine this is: a process is known by its ticks since then."""
+    """Return the id of this boot: a process is identified by its ticks since then."""
     try:
         return (PROC / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
     except OSError:
@@ -73,11 +73,11 @@ def _boot_id() -> str:
 
 
 def _list_processes() -> dict[int, _ProcessEntry]:
-    """Every process, where there is no `/proc` (macOS)."""
+    """Return every process by its pid, where there is no `/proc` (macOS)."""
     import subprocess  # noqa: PLC0415 (10 ms that Linux need not pay)
 
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [PS, "-A", "-o", "pid=,ppid=,lstart=,comm="],
             capture_output=True,
             # A date must read the same for everybody who asks.
@@ -87,15 +87,15 @@ def _list_processes() -> dict[int, _ProcessEntry]:
         )
     except (OSError, subprocess.SubprocessError):
         return {}
-    return parse_ps(done.stdout.decode("utf-8", "replace"))
+    return parse_ps(result.stdout.decode("utf-8", "replace"))
 
 
 def parse_ps(text: str) -> dict[int, _ProcessEntry]:
-    """What `ps -o pid=,ppid=,lstart=,comm=` says. A date has five words, a program's path any."""
-    found: dict[int, _ProcessEntry] = {}
+    """Parse `ps -o pid=,ppid=,lstart=,comm=`. A date has five words, a program's path any."""
+    entries: dict[int, _ProcessEntry] = {}
     for line in text.splitlines():
         pid, ppid, *date, program = (*line.split(None, 7), "", "")[:8]
         if pid.isdigit() and ppid.isdigit():
             name = os.path.basename(program.strip())
-            found[int(pid)] = _ProcessEntry(Process(int(pid), " ".join(date), name), int(ppid))
-    return found
+            entries[int(pid)] = _ProcessEntry(Process(int(pid), " ".join(date), name), int(ppid))
+    return entries

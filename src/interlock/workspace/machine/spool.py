@@ -1,4 +1,4 @@
-"""Lines that hooks leave behind: one append each, never a wait for anybody."""
+"""The journal that hooks write: one append for each line, never waiting for anybody."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old one is kept
+BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old file is kept
 TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
 _FILE_NAME = "gate.jsonl"
 
 
 class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a hook saw, and what it said."""
+    """An event that a hook saw, and its answer."""
 
     id: str
     at_ms: int
@@ -29,11 +29,11 @@ class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     detail: str = ""
     """The start of the command, or the path."""
     opened: str = ""
-    """What allowed it although the rule denies it."""
+    """The bypass that allowed it although the rule denies it, or that the rule is advisory."""
     notice: str = ""
-    """What the agent was told because it had happened too often."""
+    """The notice to the agent, because it had happened too often."""
     root: str = ""
-    """The project, where there is a notice: its users are told."""
+    """The project, if there is a notice: its users are told."""
 
 
 def append_line(home: Path, line: JournalLine) -> None:
@@ -58,7 +58,7 @@ def append_line(home: Path, line: JournalLine) -> None:
 
 
 def tail(home: Path) -> list[JournalLine]:
-    """The newest lines, oldest first: as many as take the same short time, however many there are.
+    """Return the newest lines, oldest first: no more than can be read in a short, fixed time.
 
     Raises:
         OSError: the file is there but cannot be read.
@@ -70,12 +70,12 @@ def tail(home: Path) -> list[JournalLine]:
             contents = file.read(TAIL_BYTES).splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return []
-    # Where the beginning was left out, the first line may be half of one.
+    # If the beginning was left out, the first line may be incomplete.
     return list(_decode_lines(contents[1:] if start else contents))
 
 
 def lines(home: Path) -> Iterator[JournalLine]:
-    """Oldest first. What cannot be read is left out: it may be half of a line."""
+    """Yield all lines, oldest first, without those that cannot be decoded (half-written ones)."""
     for name in (f"{_FILE_NAME}.1", _FILE_NAME):
         path = home / "spool" / name
         if not path.exists():

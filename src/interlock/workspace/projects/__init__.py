@@ -1,3 +1,3 @@
-"""What is stored in a project: its config, workflow files, notes folder, logbooks, hand-off files.
-What a use case makes of them is in `app`.
+"""The files of a project: its config, workflow files, notes folder, logbooks, hand-off files. The
+use cases that work with them are in `app`.
 """

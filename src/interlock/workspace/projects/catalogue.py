@@ -1,4 +1,12 @@
-"""Where workflow files lie: bundled, the user's own, from configured sources, and the project's."""
+"""The catalogue of workflow files: bundled, the user's, from sources, and the project's.
+
+The directories are read in that order. Of several files with one id the last one counts and shadows
+the others, but the ids of bundled workflows are reserved. Files are parsed first, all of them,
+because a workflow may call any routine; then each workflow is compiled with the routines and with
+what the configs bind to its slots. Both passes are cached by path: parsing until the stamp of the
+file changes, compiling until its parse, the routines or the bindings change. A broken file is
+listed with its problems, never dropped.
+"""
 
 import errno
 import os
@@ -26,7 +34,7 @@ FILES_MAX = 500  # in one directory; a catalogue is read by people and agents
 
 
 class CatalogueLocation(msgspec.Struct, frozen=True):
-    """A file in the catalogue, by where it came from."""
+    """A file in the catalogue, with its origin."""
 
     origin: str
     """`bundled`, `user`, `project`, or `source NAME`."""
@@ -41,7 +49,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
     place: CatalogueLocation
     warnings: tuple[Problem, ...] = ()
     shadows: tuple[CatalogueLocation, ...] = ()
-    """Files with the same id that count less."""
+    """Files with the same id that it takes precedence over."""
 
 
 class BrokenEntry(msgspec.Struct, frozen=True):
@@ -50,14 +58,14 @@ class BrokenEntry(msgspec.Struct, frozen=True):
     place: CatalogueLocation
     problems: tuple[Problem, ...]
     workflow: WorkflowId | None = None
-    """Its id, where the file can be read so far."""
+    """Its id, if the file can be parsed so far."""
 
 
 _Stamp = tuple[int, int, int]
 
 
 class Catalogue:
-    """Reads a file once, and compiles it once, for as long as nothing changes."""
+    """Parses a file once, and compiles it once, as long as nothing changes."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -69,96 +77,94 @@ class Catalogue:
     def entries(
         self, workspace: Path | None, only: WorkflowId | None = None
     ) -> tuple[list[CatalogueEntry], list[BrokenEntry]]:
-        """What can be started in `workspace`, by id, and what is broken there.
+        """Return the workflows that can be started in `workspace`, by id, and the broken ones.
 
-        Without a workspace, what can be started everywhere.
-        With `only`, no other workflow is compiled, as far as that one can be.
+        Without a workspace: those that can be started everywhere.
+        With `only`, no other workflow is compiled, provided that that one can be.
         """
-        found, broken = self._parsed_files(workspace)
-        wanted = [only] if only and only in found else sorted(found)
-        routines = _routines_in(found)
+        files_by_id, broken = self._parsed_files(workspace)
+        names = [only] if only and only in files_by_id else sorted(files_by_id)
+        routines = _routines_in(files_by_id)
         bindings = self._bindings(workspace)
         entries: list[CatalogueEntry] = []
-        for name in wanted:
-            *shadowed, (place, source) = found[name]
+        for name in names:
+            *shadowed, (location, parsed) = files_by_id[name]
             library = _build_library(routines, name, bindings)
-            compiled = self._compile(place.path, source, library)
+            compiled = self._compile(location.path, parsed, library)
             if isinstance(compiled, InvalidWorkflow):
-                broken.append(BrokenEntry(place, compiled.problems, name))
+                broken.append(BrokenEntry(location, compiled.problems, name))
                 continue
-            shadows = tuple(other for other, _ in shadowed)
+            shadows = tuple(shadowed_location for shadowed_location, _ in shadowed)
             workflow, pinned = compiled.workflow, compiled.pinned
-            entries.append(CatalogueEntry(workflow, pinned, place, compiled.warnings, shadows))
+            entries.append(CatalogueEntry(workflow, pinned, location, compiled.warnings, shadows))
         if only and not entries:
-            return self.entries(workspace)  # whoever asked is told what there is instead
+            return self.entries(workspace)  # so that the caller can be told what there is instead
         return entries, broken
 
     def check_file(self, workspace: Path | None, path: Path) -> "Compilation | InvalidWorkflow":
-        """A file wherever it lies, as it would be in `workspace`.
+        """Compile a file, wherever it is, as if it were in `workspace`.
 
         Raises:
             OSError: the file cannot be read.
         """
-        source = _parse_file(path)
-        if isinstance(source, InvalidWorkflow):
-            return source
-        return self._compile(path, source, self._library_for(workspace, source))
+        parsed = _parse_file(path)
+        if isinstance(parsed, InvalidWorkflow):
+            return parsed
+        return self._compile(path, parsed, self._library_for(workspace, parsed))
 
     def check_content(self, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
-        """What would be a file, as it would be in `workspace`."""
+        """Compile the content of a file as if it were in `workspace`."""
         from interlock.core.workflow.compiler import compile_parsed  # noqa: PLC0415 (see above)
         from interlock.core.workflow.parsing import parse_workflow  # noqa: PLC0415
 
-        source = parse_workflow(content)
-        if isinstance(source, InvalidWorkflow):
-            return source
-        return compile_parsed(source, self._library_for(workspace, source))
+        parsed = parse_workflow(content)
+        if isinstance(parsed, InvalidWorkflow):
+            return parsed
+        return compile_parsed(parsed, self._library_for(workspace, parsed))
 
-    def _library_for(self, workspace: Path | None, source: "ParsedWorkflow") -> "Library":
-        found, _ = self._parsed_files(workspace)
+    def _library_for(self, workspace: Path | None, parsed: "ParsedWorkflow") -> "Library":
+        files_by_id, _ = self._parsed_files(workspace)
         bindings = self._bindings(workspace)
-        return _build_library(_routines_in(found), source.workflow.id, bindings)
+        return _build_library(_routines_in(files_by_id), parsed.workflow.id, bindings)
 
     def _bindings(self, workspace: Path | None) -> list[Bindings]:
-        """What the user, and then the project, has put into slots."""
+        """Return what the user, and then the project, has bound to slots."""
         configs = [self._home / "config.toml"]
         if workspace:
             configs.append(workspace / ".interlock" / "config.toml")
         return [bindings_in(path) for path in configs]
 
     def _parsed_files(self, workspace: Path | None) -> tuple["_FilesById", list[BrokenEntry]]:
-        found: _FilesById = {}
+        files_by_id: _FilesById = {}
         broken: list[BrokenEntry] = []
         reserved: set[WorkflowId] = set()
         for origin, directory in self._directories(workspace):
             if not origin.startswith("source ") and not os.path.lexists(directory):
-                continue  # nobody has to have workflows
+                continue  # having workflows is optional
             files = _workflow_paths(directory)
             if files is None:
-                what = "this directory is not there, or cannot be read"
-                broken.append(
-                    BrokenEntry(CatalogueLocation(origin, directory), (Problem("json", "", what),))
-                )
+                message = "this directory is not there, or cannot be read"
+                location = CatalogueLocation(origin, directory)
+                broken.append(BrokenEntry(location, (Problem("json", "", message),)))
                 continue
             if len(files) > FILES_MAX:
-                what = f"more than {FILES_MAX} workflow files lie here; the others are not read"
-                broken.append(
-                    BrokenEntry(CatalogueLocation(origin, directory), (Problem("size", "", what),))
-                )
+                message = f"more than {FILES_MAX} workflow files lie here; the others are not read"
+                location = CatalogueLocation(origin, directory)
+                broken.append(BrokenEntry(location, (Problem("size", "", message),)))
             for path in files[:FILES_MAX]:
-                place, source = CatalogueLocation(origin, path), self._parse_cached(path)
-                if not isinstance(source, InvalidWorkflow) and origin != "bundled":
-                    source = _refuse_reserved_id(source, reserved)
-                if isinstance(source, InvalidWorkflow):
-                    broken.append(BrokenEntry(place, source.problems))
+                location, parsed = CatalogueLocation(origin, path), self._parse_cached(path)
+                if not isinstance(parsed, InvalidWorkflow) and origin != "bundled":
+                    parsed = _refuse_reserved_id(parsed, reserved)
+                if isinstance(parsed, InvalidWorkflow):
+                    broken.append(BrokenEntry(location, parsed.problems))
                 else:
-                    found.setdefault(source.workflow.id, []).append((place, source))
+                    files_by_id.setdefault(parsed.workflow.id, []).append((location, parsed))
             if origin == "bundled":
-                reserved |= found.keys()
-        return found, broken
+                reserved |= files_by_id.keys()
+        return files_by_id, broken
 
     def _directories(self, workspace: Path | None) -> Iterator[tuple[str, Path]]:
-        # Later ones win: a project may replace what a user or a source brought along.
+        # Later ones win: a project may replace a workflow of the user or of a source.
         from interlock.workspace.projects import sources  # noqa: PLC0415 (5 ms, for the same reason)
 
         yield "bundled", BUNDLED_DIRECTORY
@@ -170,43 +176,43 @@ class Catalogue:
 
     def _parse_cached(self, path: Path) -> "ParsedWorkflow | InvalidWorkflow":
         try:
-            found = path.stat()
-            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._parsed_by_path.get(path)
-            if known and known[0] == stamp:
-                return known[1]
-            loaded = _parse_file(path)
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            cached = self._parsed_by_path.get(path)
+            if cached and cached[0] == stamp:
+                return cached[1]
+            parsed = _parse_file(path)
         except OSError as error:
             return InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
-        self._parsed_by_path[path] = (stamp, loaded)
-        return loaded
+        self._parsed_by_path[path] = (stamp, parsed)
+        return parsed
 
     def _compile(
-        self, path: Path, source: "ParsedWorkflow", library: "Library"
+        self, path: Path, parsed: "ParsedWorkflow", library: "Library"
     ) -> "Compilation | InvalidWorkflow":
         from interlock.core.workflow.compiler import compile_parsed  # noqa: PLC0415 (see above)
 
-        known = self._compiled_by_path.get(path)
-        if known and known[0] is source and known[1] == library:
-            return known[2]
-        compiled = compile_parsed(source, library)
-        self._compiled_by_path[path] = (source, library, compiled)
+        cached = self._compiled_by_path.get(path)
+        if cached and cached[0] is parsed and cached[1] == library:
+            return cached[2]
+        compiled = compile_parsed(parsed, library)
+        self._compiled_by_path[path] = (parsed, library, compiled)
         return compiled
 
 
 _FilesById: TypeAlias = "dict[WorkflowId, list[tuple[CatalogueLocation, ParsedWorkflow]]]"
-"""Every file by the id it has; the last one of each counts."""
+"""Every file by the id in it; of each id the last one counts."""
 
 
 def read_workflow_content(path: Path) -> bytes:
-    """What stands in a file, as far as a workflow may be long, and one byte more.
+    """Return the content of a file, up to the length of a workflow and one byte more.
 
     Raises:
-        OSError: it cannot be read, or is no file.
+        OSError: it cannot be read, or is not a file.
     """
     from interlock.core.workflow.definition import FILE_BYTES_MAX  # noqa: PLC0415 (see above)
 
-    if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would be to wait for somebody
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for somebody
         raise OSError(errno.EINVAL, "this is not a file")
     with path.open("rb") as file:
         return file.read(FILE_BYTES_MAX + 1)
@@ -218,8 +224,8 @@ def _parse_file(path: Path) -> "ParsedWorkflow | InvalidWorkflow":
     return parse_workflow(read_workflow_content(path))
 
 
-def _routines_in(found: "_FilesById") -> "dict[WorkflowId, Workflow]":
-    chosen = (candidates[-1][1].workflow for candidates in found.values())
+def _routines_in(files_by_id: "_FilesById") -> "dict[WorkflowId, Workflow]":
+    chosen = (candidates[-1][1].workflow for candidates in files_by_id.values())
     return {workflow.id: workflow for workflow in chosen if is_routine(workflow)}
 
 
@@ -228,30 +234,34 @@ def _build_library(
 ) -> "Library":
     from interlock.core.workflow.compile_context import Library  # noqa: PLC0415 (see above)
 
-    bound = {slot: text for file in bindings for slot, text in bindings_for(workflow, file).items()}
+    bound = {
+        slot: text
+        for file_bindings in bindings
+        for slot, text in bindings_for(workflow, file_bindings).items()
+    }
     return Library(routines, bound)
 
 
 def is_routine(workflow: "Workflow") -> bool:
-    """WorkRail's routines do not say that they are; their names do."""
+    """Whether the workflow is a routine. WorkRail's are recognised by their ids alone."""
     return workflow.kind == "routine" or workflow.id.startswith("wr.routine-")
 
 
 def _refuse_reserved_id(
-    source: "ParsedWorkflow", reserved: set[WorkflowId]
+    parsed: "ParsedWorkflow", reserved: set[WorkflowId]
 ) -> "ParsedWorkflow | InvalidWorkflow":
-    name = source.workflow.id
+    name = parsed.workflow.id
     if name not in reserved and not name.startswith("interlock."):
-        return source
-    what = f"`{name}` is the id of a workflow that comes with Interlock"
-    problem = Problem("reserved", "/id", what, "Give yours another name, like `my.name`.")
+        return parsed
+    message = f"`{name}` is the id of a workflow that comes with Interlock"
+    problem = Problem("reserved", "/id", message, "Give yours another name, like `my.name`.")
     from interlock.core.workflow.parsing import with_locations  # noqa: PLC0415 (see above)
 
-    return InvalidWorkflow(with_locations(source.text, (problem,)))
+    return InvalidWorkflow(with_locations(parsed.text, (problem,)))
 
 
 def _workflow_paths(directory: Path) -> list[Path] | None:
-    """The workflow files in a directory; None where it cannot be read."""
+    """Return the workflow files in a directory; None if it cannot be read."""
     try:
         return sorted(path for path in directory.iterdir() if path.suffix == ".json")
     except OSError:

@@ -1,4 +1,4 @@
-"""Where the logbooks of a project lie: one file for each session, numbered by day."""
+"""The logbooks of a project: one file for each session, numbered by day."""
 
 import os
 from collections.abc import Callable
@@ -9,13 +9,13 @@ NUMBER_MAX = 999
 
 
 def create_logbook(root: Path, day: str, content: Callable[[int], str]) -> Path:
-    """Write the next one of the day; its path from `root` on. Never over one that is there.
+    """Write the next logbook of the day and return its path from `root`. Never overwrites one.
 
     Raises:
-        OSError: it cannot be written, or would not lie in the project.
+        OSError: it cannot be written, or would not be in the project.
     """
     directory = root / DIRECTORY
-    # Looked at before anything is made: in a clone a link may lead anywhere.
+    # Checked before anything is created: in a clone a link may lead anywhere.
     if os.path.realpath(directory) != os.path.join(os.path.realpath(root), DIRECTORY):
         raise NotADirectoryError(20, "it leads out of the project", str(directory))
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,15 @@
 """The files of one notes folder: read, written whole or not at all, and never outside of it.
 
 Interlock's processes do not disturb each other as long as each holds the folder's lock around a
-change and the look before it; the lock lies in the data home, and the caller holds it, for as long
-as the index is written as well. Editors and git know nothing of it. What they write in the moment
-between the last look and the rename is lost; a new name is never taken from them.
+change and the check before it; the lock is in the data home, and the caller holds it, until the
+index is written as well. Editors and git know nothing of it. What they write in the moment between
+the last check and the rename is lost; a new name is never taken from them.
+
+Every path is checked first (`locate`), and its directory is then opened part by part without
+following links, so that a link that appears in between leads nowhere. A change names the digest of
+the text that it replaces (`expected`, None for a new note); if the file holds another text, nothing
+is changed and the answer is a `FileConflict`. `scan` and `is_surely_missing` tell a note that is
+gone from one that cannot be looked at: only the first may be forgotten.
 """
 
 import errno
@@ -31,24 +37,24 @@ class DeletedFile(msgspec.Struct, frozen=True):
 
 
 class CaseCollision(msgspec.Struct, frozen=True):
-    """A name that differs only in case from the one asked for: one file, on many disks."""
+    """A name that differs only in case from the requested one: the same file on many disks."""
 
     path: str
 
 
 class FolderScan(msgspec.Struct, frozen=True):
-    """What lies in the folder, as far as it could be looked at."""
+    """The content of the folder, as far as it could be read."""
 
     files: dict[str, FileStamp]
     unreadable: tuple[str, ...] = ()
-    """Directories and files about which nothing can be said, nor of what is below them; the folder
+    """Directories and files about which nothing is known, nor about what is below them; the folder
     itself is an empty string."""
     skipped: tuple[str, ...] = ()
-    """Links, and names that no note may have."""
+    """Links, names that no note may have, and directories that are too deep."""
     drafts: tuple[str, ...] = ()
-    """What writers leave that are at work, or were killed."""
+    """Unfinished files of writers that are at work, or were killed."""
     is_absent: bool = False
-    """There is no folder."""
+    """True if there is no folder."""
 
 
 class NotesFolder:
@@ -56,7 +62,7 @@ class NotesFolder:
         self.root = root
 
     def locate(self, path: str) -> Path | InvalidNotePath:
-        """Where the note lies, or would. The file is opened part by part all the same."""
+        """Return where the note is, or would be. The file is opened part by part all the same."""
         if fault := sandboxed_path.path_fault(path, suffix=SUFFIX):
             return InvalidNotePath(path, fault)
         if link := sandboxed_path.first_link(self.root, path.split("/")):
@@ -64,7 +70,7 @@ class NotesFolder:
         return self.root / path
 
     def skip_reason(self, path: str) -> str:
-        """Why a scan has passed over it, whether it is a file or a directory."""
+        """Return why a scan has skipped it, whether it is a file or a directory."""
         parts = path.split("/")
         for fault in map(sandboxed_path.name_fault, parts):
             if fault:
@@ -76,22 +82,25 @@ class NotesFolder:
         return "it lies too deep"
 
     def read(self, path: str) -> FileContent | InvalidNotePath | None:
-        """
+        """Return the note; None if there is none.
+
         Raises:
             NoteTooLarge: it has more than `BYTES_MAX`.
-            FolderFailure: it is there, but cannot be read.
+            FolderFailure: it exists, but cannot be read.
         """
         if isinstance(located := self.locate(path), InvalidNotePath):
             return located
-        with _raise_folder_failures(located, "read"), self._directory_or_none(path) as place:
+        with _raise_folder_failures(located, "read"), self._directory_or_none(path) as parent_fd:
             return (
-                None if place is None else atomic_file.read_file(place, _file_name(path), located)
+                None
+                if parent_fd is None
+                else atomic_file.read_file(parent_fd, _file_name(path), located)
             )
 
     def write(
         self, path: str, text: str, *, expected: str | None
     ) -> WrittenFile | FileConflict | CaseCollision | InvalidNotePath:
-        """Make the note, or put the text in the place of the one with the digest `expected`.
+        """Create the note, or put the text in the place of the one with the digest `expected`.
 
         Raises:
             NoteTooLarge: it would have more than `BYTES_MAX`.
@@ -106,131 +115,149 @@ class NotesFolder:
                     return CaseCollision(twin)
                 with sandboxed_path.opened_directory(
                     self.root, _directory_parts(path), create_missing=True
-                ) as place:
-                    return atomic_file.replace_file(place, _file_name(path), content, None, located)
-            with self._directory_or_none(path) as place:
-                if place is None:
+                ) as parent_fd:
+                    return atomic_file.replace_file(
+                        parent_fd, _file_name(path), content, None, located
+                    )
+            with self._directory_or_none(path) as parent_fd:
+                if parent_fd is None:
                     return FileConflict(None)
-                return atomic_file.replace_file(place, _file_name(path), content, expected, located)
+                return atomic_file.replace_file(
+                    parent_fd, _file_name(path), content, expected, located
+                )
 
     def move(
         self, path: str, to: str, *, expected: str
     ) -> WrittenFile | FileConflict | CaseCollision | InvalidNotePath:
-        """Give the note another path; what has that path already is `Moved`.
+        """Give the note another path. A file that has that path already is a `FileConflict`.
 
         Raises:
             FolderFailure: it cannot be moved. It is where it was, or, if the machine fails at the
                 wrong moment, at both places.
         """
-        for asked in (path, to):
-            if isinstance(located := self.locate(asked), InvalidNotePath):
+        for checked_path in (path, to):
+            if isinstance(located := self.locate(checked_path), InvalidNotePath):
                 return located
         with (
             _raise_folder_failures(self.root / path, "moved"),
-            self._directory_or_none(path) as old,
+            self._directory_or_none(path) as old_fd,
         ):
-            found = old is not None and atomic_file.read_file(
-                old, _file_name(path), self.root / path
+            current = old_fd is not None and atomic_file.read_file(
+                old_fd, _file_name(path), self.root / path
             )
-            if old is None or not found or found.digest != expected:
-                return FileConflict(found or None)
+            if old_fd is None or not current or current.digest != expected:
+                return FileConflict(current or None)
             twin = self._case_variant(to)
             if twin and twin != path:
                 return CaseCollision(twin)
             with sandboxed_path.opened_directory(
                 self.root, _directory_parts(to), create_missing=True
-            ) as new:
+            ) as new_fd:
                 if twin:  # only the case changes; on some disks that is one file already
-                    os.rename(_file_name(path), _file_name(to), src_dir_fd=old, dst_dir_fd=new)
-                elif not atomic_file.rename_if_free(old, _file_name(path), new, _file_name(to)):
-                    return FileConflict(atomic_file.read_file(new, _file_name(to), self.root / to))
-                os.fsync(new)
-                os.fsync(old)
-                seen = os.stat(_file_name(to), dir_fd=new, follow_symlinks=False)
+                    os.rename(
+                        _file_name(path), _file_name(to), src_dir_fd=old_fd, dst_dir_fd=new_fd
+                    )
+                elif not atomic_file.rename_if_free(
+                    old_fd, _file_name(path), new_fd, _file_name(to)
+                ):
+                    return FileConflict(
+                        atomic_file.read_file(new_fd, _file_name(to), self.root / to)
+                    )
+                os.fsync(new_fd)
+                os.fsync(old_fd)
+                status = os.stat(_file_name(to), dir_fd=new_fd, follow_symlinks=False)
         sandboxed_path.remove_empty_directories(self.root, _directory_parts(path))
-        return WrittenFile(expected, atomic_file.stamp_from(seen))
+        return WrittenFile(expected, atomic_file.stamp_from(status))
 
     def delete(self, path: str, *, expected: str) -> DeletedFile | FileConflict | InvalidNotePath:
-        """
+        """Delete the note with the digest `expected`.
+
         Raises:
             FolderFailure: it cannot be deleted.
         """
         if isinstance(located := self.locate(path), InvalidNotePath):
             return located
-        with _raise_folder_failures(located, "deleted"), self._directory_or_none(path) as place:
-            found = place is not None and atomic_file.read_file(place, _file_name(path), located)
-            if place is None or not found or found.digest != expected:
-                return FileConflict(found or None)
-            os.unlink(_file_name(path), dir_fd=place)
-            os.fsync(place)
+        with (
+            _raise_folder_failures(located, "deleted"),
+            self._directory_or_none(path) as parent_fd,
+        ):
+            current = parent_fd is not None and atomic_file.read_file(
+                parent_fd, _file_name(path), located
+            )
+            if parent_fd is None or not current or current.digest != expected:
+                return FileConflict(current or None)
+            os.unlink(_file_name(path), dir_fd=parent_fd)
+            os.fsync(parent_fd)
         sandboxed_path.remove_empty_directories(self.root, _directory_parts(path))
         return DeletedFile(expected)
 
     def scan(self) -> FolderScan:
-        """Every note's stamp. What cannot be looked at is said, and stops nothing else."""
-        found = _ScanBuilder()
-        waiting = [""]
-        while waiting:
-            place = waiting.pop()
+        """Return every note's stamp. What cannot be read is listed, and stops nothing else."""
+        builder = _ScanBuilder()
+        pending = [""]
+        while pending:
+            directory = pending.pop()
             try:
                 with (
                     sandboxed_path.opened_directory(
-                        self.root, place.split("/") if place else ()
-                    ) as opened,
-                    os.scandir(opened) as entries,
+                        self.root, directory.split("/") if directory else ()
+                    ) as directory_fd,
+                    os.scandir(directory_fd) as entries,
                 ):
                     for entry in entries:
-                        if found.add_entry(entry, f"{place}/{entry.name}" if place else entry.name):
-                            waiting.append(f"{place}/{entry.name}" if place else entry.name)
+                        path = f"{directory}/{entry.name}" if directory else entry.name
+                        if builder.add_entry(entry, path):
+                            pending.append(path)
             except OSError as error:
-                if not place and error.errno == errno.ENOENT:
+                if not directory and error.errno == errno.ENOENT:
                     return FolderScan({}, () if self._is_surely_absent() else ("",), is_absent=True)
-                # A directory that has become something else meanwhile is no directory of notes.
-                if not place or not sandboxed_path.is_not_found(error):
-                    found.unreadable.append(place)
-        return found.to_scan()
+                # A directory that has become something else meanwhile holds no notes.
+                if not directory or not sandboxed_path.is_not_found(error):
+                    builder.unreadable.append(directory)
+        return builder.to_scan()
 
     def stamp(self, path: str) -> FileStamp | None:
-        """How the note looks now; nothing, if there is none or nobody can tell."""
-        with suppress(OSError), self._directory_or_none(path) as place:
-            if place is not None:
-                seen = os.stat(_file_name(path), dir_fd=place, follow_symlinks=False)
-                return atomic_file.stamp_from(seen) if stat.S_ISREG(seen.st_mode) else None
+        """Return the note's stamp now; None if there is no note or nobody can tell."""
+        with suppress(OSError), self._directory_or_none(path) as parent_fd:
+            if parent_fd is not None:
+                status = os.stat(_file_name(path), dir_fd=parent_fd, follow_symlinks=False)
+                return atomic_file.stamp_from(status) if stat.S_ISREG(status.st_mode) else None
         return None
 
     def is_surely_missing(self, path: str) -> bool:
-        """Whether there is surely no such note: what cannot be looked at may well be there."""
+        """Whether there is surely no such note: one that cannot be looked at may well exist."""
         try:
-            with sandboxed_path.opened_directory(self.root, _directory_parts(path)) as place:
-                seen = os.stat(_file_name(path), dir_fd=place, follow_symlinks=False)
-                # A disk that does not tell cases apart finds it under the name it had before.
-                return not stat.S_ISREG(seen.st_mode) or _file_name(path) not in os.listdir(place)
+            with sandboxed_path.opened_directory(self.root, _directory_parts(path)) as parent_fd:
+                status = os.stat(_file_name(path), dir_fd=parent_fd, follow_symlinks=False)
+                # A disk that ignores case finds it under the name it had before.
+                is_file = stat.S_ISREG(status.st_mode)
+                return not is_file or _file_name(path) not in os.listdir(parent_fd)
         except OSError as error:
             if not sandboxed_path.is_not_found(error):
                 return False
             return os.path.isdir(self.root) or self._is_surely_absent()
 
     def remove_dead_drafts(self, drafts: tuple[str, ...]) -> int:
-        """Remove the drafts whose writers are dead, and say how many there were."""
+        """Remove the drafts whose writers are dead, and return how many there were."""
         return sum(self._remove_dead_draft(path) for path in drafts)
 
     def _remove_dead_draft(self, path: str) -> bool:
         with (
             suppress(OSError),
-            sandboxed_path.opened_directory(self.root, _directory_parts(path)) as place,
+            sandboxed_path.opened_directory(self.root, _directory_parts(path)) as parent_fd,
         ):
-            file = os.open(_file_name(path), atomic_file.READ_FLAGS, dir_fd=place)
+            descriptor = os.open(_file_name(path), atomic_file.READ_FLAGS, dir_fd=parent_fd)
             try:
-                # A writer holds it for as long as it lives, on whichever side of a container.
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(_file_name(path), dir_fd=place)
+                # A writer holds the lock for as long as it lives, inside or outside a container.
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(_file_name(path), dir_fd=parent_fd)
             finally:
-                os.close(file)
+                os.close(descriptor)
             return True
         return False
 
     def _is_surely_absent(self) -> bool:
-        """Not so on a disk that is not mounted: there, what should hold the folder is missing."""
+        """Whether the folder is surely missing; unknown if its parent is (an unmounted disk)."""
         try:
             os.scandir(self.root.parent).close()
         except OSError:
@@ -239,35 +266,35 @@ class NotesFolder:
 
     @contextmanager
     def _directory_or_none(self, path: str) -> Generator[int | None]:
-        """The directory of the note."""
+        """Hold the directory of the note open; None if there is no such directory."""
         try:
-            place = sandboxed_path.open_directory(self.root, _directory_parts(path))
+            parent_fd = sandboxed_path.open_directory(self.root, _directory_parts(path))
         except (FileNotFoundError, NotADirectoryError):
             yield None
             return
         try:
-            yield place
+            yield parent_fd
         finally:
-            os.close(place)
+            os.close(parent_fd)
 
     def _case_variant(self, path: str) -> str:
-        """What is there under the same name in another case, directories too; empty if nothing."""
+        """Return what exists under this path in another case, directories too; empty if nothing."""
         parts = path.split("/")
         for depth, part in enumerate(parts):
             try:
-                with sandboxed_path.opened_directory(self.root, parts[:depth]) as place:
-                    names = os.listdir(place)
+                with sandboxed_path.opened_directory(self.root, parts[:depth]) as parent_fd:
+                    names = os.listdir(parent_fd)
             except (FileNotFoundError, NotADirectoryError):
                 return ""
             if part not in names:
-                wanted = _fold_case(part)
-                twins = [name for name in names if _fold_case(name) == wanted]
+                folded = _fold_case(part)
+                twins = [name for name in names if _fold_case(name) == folded]
                 return "/".join([*parts[:depth], min(twins)]) if twins else ""
         return ""
 
 
 class _ScanBuilder:
-    """What a scan has found so far."""
+    """The results of a scan so far."""
 
     def __init__(self) -> None:
         self.files: dict[str, FileStamp] = {}
@@ -276,7 +303,7 @@ class _ScanBuilder:
         self.drafts: list[str] = []
 
     def add_entry(self, entry: os.DirEntry[str], path: str) -> bool:
-        """Take the entry down; whether it is a directory to look into."""
+        """Record the entry. True if it is a directory to scan."""
         name = entry.name
         if name.startswith("."):
             if name.startswith(atomic_file.DRAFT_PREFIX) and name.endswith(
@@ -288,10 +315,10 @@ class _ScanBuilder:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not name.lower().endswith(SUFFIX):
                 return False
-            is_foul = bool(sandboxed_path.name_fault(name)) or not (
+            is_invalid = bool(sandboxed_path.name_fault(name)) or not (
                 is_directory or name.endswith(SUFFIX)
             )
-            if is_foul or entry.is_symlink():
+            if is_invalid or entry.is_symlink():
                 self.skipped.append(path)
             elif is_directory:
                 if path.count("/") < sandboxed_path.PARTS_MAX - 2:
@@ -330,7 +357,7 @@ def _fold_case(name: str) -> str:
 
 @contextmanager
 def _raise_folder_failures(path: Path, participle: str) -> Generator[None]:
-    """Failures of the disk, in words."""
+    """Raise failures of the disk as `FolderFailure`."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The project around a directory: whether it has opted in, and what it asks for."""
+"""The project around a directory: whether it has opted in, and the policy it asks for."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from interlock.workspace.failures import SettingsBroken
 
 CONFIG = Path(".interlock") / "config.toml"
 NOTES_FOLDER = Path(".interlock") / "notes"
-"""Where the notes of a project lie, unless somebody says otherwise."""
+"""The folder with the notes of a project, unless a config names another."""
 _BYTES_MAX = 256 * 1024  # it came with a clone, and a link in it may lead to anything
 
 
@@ -30,7 +30,7 @@ class _ProjectSection(msgspec.Struct, frozen=True):
 
 
 def root_of(directory: Path) -> Path | None:
-    """The nearest directory above that has opted in; None where none has."""
+    """Return the nearest directory, here or above, that has opted in; None if none has."""
     here = os.path.realpath(directory)
     while True:
         if os.path.lexists(os.path.join(here, CONFIG)):
@@ -42,13 +42,13 @@ def root_of(directory: Path) -> Path | None:
 
 
 def policy_in(root: Path) -> ProjectPolicy:
-    """What the project asks of the gate. How much of it counts is a question of trust.
+    """Return the policy that the project asks for. How much of it counts is a question of trust.
 
     Raises:
         SettingsBroken: the file cannot be used.
     """
     path = root / CONFIG
-    # The stamp first: what is written in between must not pass for what was read.
+    # The stamp first: a change in between must not pass for the content that was read.
     stamp = _stamp(path)
     try:
         import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
@@ -57,13 +57,15 @@ def policy_in(root: Path) -> ProjectPolicy:
             content = file.read(_BYTES_MAX + 1)
         if len(content) > _BYTES_MAX:
             raise ValueError(f"it has more than {_BYTES_MAX // 1024} KB")  # noqa: TRY301
-        found: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
-        project = msgspec.convert(found.get("project", {}), _ProjectSection)
-        gate = msgspec.convert(found.get("gate", {}), _ProjectGateSection)
+        tables: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
+        project = msgspec.convert(tables.get("project", {}), _ProjectSection)
+        gate = msgspec.convert(tables.get("gate", {}), _ProjectGateSection)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
-    if firm := wrongly_advisory_rules(gate.rules):
-        raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
+    if wrong_rules := wrongly_advisory_rules(gate.rules):
+        raise SettingsBroken(
+            f"`{path}` cannot be used: the rule `{wrong_rules[0]}` cannot be advisory"
+        )
     return ProjectPolicy(
         project.profile,
         gate.protected,
@@ -76,16 +78,16 @@ def policy_in(root: Path) -> ProjectPolicy:
 
 
 def _stamp(path: Path) -> str:
-    """As in `hooks/fast.py`: whatever is written to the file changes it."""
+    """Return the stamp of a file, as in `hooks/fast.py`: every write to the file changes it."""
     try:
-        at = os.stat(path)
+        info = os.stat(path)
     except OSError:
         return ""
-    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
+    return f"{info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}"
 
 
 def opt_in(root: Path, profile: Profile) -> Path | None:
-    """Write the project's config; None where there is one already.
+    """Write the project's config and return its path; None if there is one already.
 
     Raises:
         OSError: it cannot be written.
@@ -102,15 +104,15 @@ def opt_in(root: Path, profile: Profile) -> Path | None:
 
 
 def exclude_from_git(root: Path, pattern: str) -> bool:
-    """Keep what we write out of git's sight, in this clone only; False where git is not here."""
+    """Keep files of ours out of git, in this clone only; False if there is no git directory."""
     info = root / ".git" / "info"
     if not (root / ".git").is_dir():
         return False
     path = info / "exclude"
-    known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if pattern in known.splitlines():
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if pattern in text.splitlines():
         return True
     info.mkdir(exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(f"{'' if known.endswith(chr(10)) or not known else chr(10)}{pattern}\n")
+        file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}{pattern}\n")
     return True

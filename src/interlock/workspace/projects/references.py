@@ -1,4 +1,4 @@
-"""What a workflow refers to in the workspace: whether it is there, and a hash of its content."""
+"""Resolving the references of a workflow: whether a file is there, and a hash of its content."""
 
 import hashlib
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 from interlock.core.workflow.passthrough import Reference
 from interlock.core.workflow.prompt import Resolved
 
-BYTES_MAX = 64 * 1024 * 1024  # what is larger is not something that an agent reads
+BYTES_MAX = 64 * 1024 * 1024  # no agent reads a larger file
 
 
 def resolve(
     references: tuple[Reference, ...], *, workspace: Path, package: Path
 ) -> tuple[Resolved, ...]:
-    """Each reference as it is now. Addresses are left alone: nothing is ever fetched.
+    """Return each reference as it is now. Addresses are left alone: nothing is ever fetched.
 
     `package` is the directory of the workflow file, for references that go along with it.
     """
     roots = {"workspace": workspace, "package": package}
-    return tuple(_resolve_one(found, roots[found.resolve_from]) for found in references)
+    return tuple(_resolve_one(reference, roots[reference.resolve_from]) for reference in references)
 
 
 def _resolve_one(reference: Reference, root: Path) -> Resolved:

@@ -14,7 +14,7 @@ from interlock.workspace.failures import SettingsBroken
 
 
 def preferences_in(path: Path) -> Wish:
-    """The `[preferences]` of a file; nothing if there is no such file.
+    """Return the `[preferences]` of a file; none if there is no such file.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
@@ -27,28 +27,29 @@ class _McpSection(msgspec.Struct, frozen=True):
 
 
 def toolsets_in(path: Path) -> tuple[str, ...] | None:
-    """The `toolsets` of `[mcp]`; None if nothing is said about them.
+    """Return the `toolsets` of `[mcp]`; None if they are not set.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    found: _McpSection = _section(path, "mcp", _McpSection)
-    return found.toolsets
+    section: _McpSection = _section(path, "mcp", _McpSection)
+    return section.toolsets
 
 
 class NotesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `[notes]` says, in a project's config or in the user's."""
+    """The section `[notes]`, of a project's config or of the user's."""
 
     folder: str = ""
-    """In the project, for its notes."""
+    """The folder in the project for its notes."""
     budget: Annotated[int, Meta(ge=200, le=20_000)] | None = None
-    """Tokens of what an agent is told when a session starts."""
+    """The tokens for what an agent is told when a session starts."""
     folders: dict[str, str] = {}
-    """Only the user's counts: for a project (by its directory) a folder anywhere on the disk."""
+    """By the directory of a project, a folder anywhere on the disk. Only the user's count."""
 
 
 def notes_in(path: Path) -> NotesSettings:
-    """
+    """Return the `[notes]` of a file; the defaults if there is no such file.
+
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
@@ -59,7 +60,7 @@ Bindings: TypeAlias = dict[str, str | dict[str, str]]
 
 
 def bindings_in(path: Path) -> Bindings:
-    """What `[bindings]` puts into slots: of every workflow, or of one (`[bindings.id]`).
+    """Return what `[bindings]` puts into slots: of every workflow, or of one (`[bindings.id]`).
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
@@ -68,6 +69,7 @@ def bindings_in(path: Path) -> Bindings:
 
 
 def bindings_for(workflow: str, bindings: Bindings) -> dict[str, str]:
+    """Return the texts for the slots of a workflow; its own count more than those for all."""
     own = bindings.get(workflow)
     for_all = {slot: text for slot, text in bindings.items() if isinstance(text, str)}
     return for_all | (own if isinstance(own, dict) else {})
@@ -80,47 +82,49 @@ class _UserGateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def user_policy_in(path: Path) -> UserPolicy:
-    """What the user's `[gate]` chooses for every project; the defaults if there is no such file.
+    """Return the policy of the user's `[gate]` for every project; the defaults if there is no file.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    found: _UserGateSection = _section(path, "gate", _UserGateSection)
-    if firm := wrongly_advisory_rules(found.rules):
-        raise SettingsBroken(f"`{path}` cannot be used: the rule `{firm[0]}` cannot be advisory")
-    return UserPolicy(found.rules, NoticeLimit(found.notice_after, found.notice_minutes))
+    section: _UserGateSection = _section(path, "gate", _UserGateSection)
+    if wrong_rules := wrongly_advisory_rules(section.rules):
+        raise SettingsBroken(
+            f"`{path}` cannot be used: the rule `{wrong_rules[0]}` cannot be advisory"
+        )
+    return UserPolicy(section.rules, NoticeLimit(section.notice_after, section.notice_minutes))
 
 
 def store_url_in(path: Path) -> str:
-    """The URL of the store that the user's file names; nothing where it names none.
+    """Return the URL of the store that the user's file names; empty if it names none.
 
     Raises:
         SettingsBroken: the file is there but is not what it should be, and may name one.
     """
     try:
-        found: str | None = _value(path, "store", str | None, default=None)
+        url: str | None = _value(path, "store", str | None, default=None)
     except SettingsBroken:
-        # Whatever else is wrong is said where it matters. Nobody's sessions may go to another
-        # store than before, though, because of a mistake in some other line.
+        # Other mistakes are reported where they matter. Nobody's sessions may go to another store
+        # than before, though, because of a mistake in some other line.
         if _mentions_store(path):
             raise
         return ""
-    if found is None and _names_store(_tables(path)):
+    if url is None and _names_store(_tables(path)):
         raise SettingsBroken(
             f"`{path}` cannot be used: `store` must stand above the first [section]"
         )
-    return found or ""
+    return url or ""
 
 
-def _names_store(found: Any) -> bool:
-    """Whether a database is named as the store in some section, where nobody would look for it."""
-    match found:
+def _names_store(value: Any) -> bool:
+    """Whether some section names a database as the store, where it would not be noticed."""
+    match value:
         case {"store": str(url)} if url.startswith(("postgresql://", "postgres://")):
             return True
         case dict():
-            return any(map(_names_store, cast("dict[str, Any]", found).values()))
+            return any(map(_names_store, cast("dict[str, Any]", value).values()))
         case list():
-            return any(map(_names_store, cast("list[Any]", found)))
+            return any(map(_names_store, cast("list[Any]", value)))
         case _:
             return False
 
@@ -137,10 +141,10 @@ def _section(path: Path, name: str, shape: Any) -> Any:
 
 
 def _value(path: Path, name: str, shape: Any, *, default: Any) -> Any:
-    found = _tables(path)
+    tables = _tables(path)
     try:
-        return msgspec.convert(found.get(name, default), shape)
-    except (ValueError, RecursionError) as error:  # not of this shape
+        return msgspec.convert(tables.get(name, default), shape)
+    except (ValueError, RecursionError) as error:  # it does not have this shape
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
 
 

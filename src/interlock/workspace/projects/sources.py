@@ -22,7 +22,7 @@ FILES_MAX = 500  # workflow files in one directory
 _STORED_BYTES_MAX = 4 * 1024 * 1024
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_RESERVED = {"bundled", "user", "project"}  # a workflow says that it comes from there
+_RESERVED = {"bundled", "user", "project"}  # the origins of other workflows
 _CHECKOUT_NAME = re.compile(rf"(?:{COMMIT.pattern})-[0-9a-f]{{8}}")
 
 
@@ -31,7 +31,7 @@ class SourcesBroken(SettingsBroken):
 
 
 class Checkout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is in use of a repository. Never changed in place: a sync makes another."""
+    """The checkout of a repository that is in use. Never changed in place: a sync makes another."""
 
     commit: str
     directory: str
@@ -54,9 +54,9 @@ class _SourcesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def directories(home: Path) -> list[tuple[str, Path]]:
-    """Name and directory of every source, in the order in which they were added.
+    """Return name and directory of every source, in the order in which they were added.
 
-    Nothing is fetched, and a directory need not be there.
+    Nothing is fetched, and a directory need not exist.
 
     Raises:
         SourcesBroken: `sources.json` cannot be used.
@@ -65,7 +65,7 @@ def directories(home: Path) -> list[tuple[str, Path]]:
 
 
 def directory_of(home: Path, source: Source) -> Path:
-    """Where the workflow files of a source lie."""
+    """Return the directory with the workflow files of a source."""
     base = Path(source.location)
     if source.checkout:
         base = _checkouts_directory(home, source.name) / source.checkout.directory
@@ -73,7 +73,7 @@ def directory_of(home: Path, source: Source) -> Path:
 
 
 def load(home: Path) -> tuple[Source, ...]:
-    """The sources that were added, none if there is no file.
+    """Return the sources that were added, none if there is no file.
 
     Raises:
         SourcesBroken: the file is there but is not what it should be.
@@ -87,7 +87,7 @@ def load(home: Path) -> tuple[Source, ...]:
         sources = msgspec.json.decode(content, type=_SourcesFile).sources
     except (FileNotFoundError, NotADirectoryError):
         return ()
-    except (OSError, ValueError, RecursionError) as error:  # not to be opened, not JSON, not ours
+    except (OSError, ValueError, RecursionError) as error:  # unreadable, not JSON, or not ours
         raise SourcesBroken(f"`{path}` cannot be used: {error}") from error
     # Names become paths that are removed, locations arguments of git: nothing is taken on trust.
     for number, source in enumerate(sources):
@@ -98,7 +98,7 @@ def load(home: Path) -> tuple[Source, ...]:
 
 
 def save(home: Path, sources: tuple[Source, ...]) -> None:
-    """Replace what is stored, whole or not at all, whenever the power fails.
+    """Replace the stored sources, whole or not at all, even if the power fails.
 
     Raises:
         SourceFailure: nothing was written.
@@ -126,31 +126,31 @@ def save(home: Path, sources: tuple[Source, ...]) -> None:
 
 
 def fetch(home: Path, source: Source, *, at_ms: int) -> Source:
-    """The source at its newest commit. What was in use stays so until the caller saves this one.
+    """Return the source at its newest commit. The old checkout stays in use until this is saved.
 
     Raises:
         SourceFailure: nothing was changed.
     """
     assert source.kind == "git", f"`{source.name}` is a repository"
-    place = _checkouts_directory(home, source.name)
-    mark = os.urandom(4).hex()  # a checkout that was damaged gives way to another of its commit
-    draft = place / f".fetching-{mark}"
+    directory = _checkouts_directory(home, source.name)
+    suffix = os.urandom(4).hex()  # a damaged checkout can be replaced by another of the same commit
+    draft = directory / f".fetching-{suffix}"
     try:
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        place.mkdir(mode=0o700, exist_ok=True)
-        _remove_unused(place, source.checkout)
+        directory.parent.mkdir(mode=0o700, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        _remove_unused(directory, source.checkout)
         try:
             draft.mkdir(mode=0o700)
             commit = check_out(draft, source.location, ref=source.ref, path=source.path)
-            checkout = Checkout(commit, f"{commit}-{mark}", at_ms)
-            (draft / "tree").rename(place / checkout.directory)
+            checkout = Checkout(commit, f"{commit}-{suffix}", at_ms)
+            (draft / "tree").rename(directory / checkout.directory)
         finally:
             _remove(draft)
-            if not any(place.iterdir()):
-                place.rmdir()
+            if not any(directory.iterdir()):
+                directory.rmdir()
     except OSError as error:
         raise SourceFailure(
-            f"`{error.filename or place}` cannot be used: {error.strerror or error}",
+            f"`{error.filename or directory}` cannot be used: {error.strerror or error}",
             "Check the disk and that the directory belongs to you.",
         ) from error
     return msgspec.structs.replace(source, checkout=checkout)
@@ -160,7 +160,7 @@ def remove_checkouts(home: Path, name: str) -> None:
     """Remove the checkouts of a source that is no longer stored.
 
     Raises:
-        SourceFailure: something of it is still there.
+        SourceFailure: some of them are still there.
     """
     try:
         _remove(_checkouts_directory(home, name))
@@ -173,7 +173,7 @@ def remove_checkouts(home: Path, name: str) -> None:
 
 
 def workflow_files(directory: Path) -> list[str]:
-    """The names of the workflow files in a directory; more than `FILES_MAX` says: too many.
+    """Return the names of the workflow files in a directory; more than `FILES_MAX` is too many.
 
     Raises:
         OSError: the directory cannot be read.
@@ -189,7 +189,7 @@ def workflow_files(directory: Path) -> list[str]:
 
 
 def changed_files(before: Path, after: Path) -> int:
-    """How many workflow files came, went or have other content."""
+    """Return how many workflow files were added, removed or changed."""
     import filecmp  # noqa: PLC0415 (only a sync compares)
 
     try:
@@ -198,8 +198,8 @@ def changed_files(before: Path, after: Path) -> int:
         old = set[str]()
     new = set(workflow_files(after))
     common = sorted(old & new)
-    _, differing, unread = filecmp.cmpfiles(before, after, common, shallow=False)
-    return len(old ^ new) + len(differing) + len(unread)
+    _, differing, unreadable = filecmp.cmpfiles(before, after, common, shallow=False)
+    return len(old ^ new) + len(differing) + len(unreadable)
 
 
 def is_bare_repository(directory: Path) -> bool:
@@ -237,11 +237,11 @@ def _checkouts_directory(home: Path, name: str) -> Path:
     return home / "sources" / name
 
 
-def _remove_unused(place: Path, used: Checkout | None) -> None:
-    """Remove what nobody uses: the checkout before the last, and what a killed fetch left."""
-    for found in place.iterdir():
-        if used is None or found.name != used.directory:
-            _remove(found)
+def _remove_unused(directory: Path, used: Checkout | None) -> None:
+    """Remove unused entries: the checkout before the last, and the remains of a killed fetch."""
+    for entry in directory.iterdir():
+        if used is None or entry.name != used.directory:
+            _remove(entry)
 
 
 def _remove(path: Path) -> None:
