@@ -1,3 +1,3 @@
-"""The core decides and never does: no clock, no chance, no files. What reads or writes is in an
-adapter.
+"""The core decides and never acts: no clock, no randomness, no files. Adapters do what reads or
+writes.
 """

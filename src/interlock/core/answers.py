@@ -1,4 +1,4 @@
-"""Answers as JSON, whatever stands in the files and paths of which they speak."""
+"""Answers as JSON, whatever is in the files and paths that they mention."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -7,7 +7,7 @@ import msgspec
 
 
 def answer_json(answer: object) -> bytes:
-    """Bytes that are no characters, as in a file that is not UTF-8, are shown as U+FFFD."""
+    """Encode an answer. Bytes that are no characters, as in a file not in UTF-8, become U+FFFD."""
     try:
         return msgspec.json.encode(answer)
     except UnicodeEncodeError:

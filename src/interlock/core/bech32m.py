@@ -1,6 +1,6 @@
-"""Bech32m (BIP-350): text that notices a wrong character, and says which one it was.
+"""Bech32m (BIP-350): text with a checksum that detects a wrong character and says which it was.
 
-The 90-character limit of the BIP guarantees that up to three wrong characters are noticed; our
+The 90-character limit of the BIP guarantees that up to three wrong characters are detected; our
 tokens have 48.
 """
 
@@ -12,7 +12,7 @@ CHARSET = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 CHECKSUM_LENGTH = 6
 _RESIDUE = 0x2BC830A3
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
-# What the five bits that leave the register at the top put back into it.
+# The feedback into the register for each value of the five bits that leave it at the top.
 _FEEDBACK = tuple(
     reduce(lambda a, b: a ^ b, (g for bit, g in enumerate(_GENERATOR) if top >> bit & 1), 0)
     for top in range(32)
@@ -21,7 +21,7 @@ _VALUE = {char: value for value, char in enumerate(CHARSET)}
 
 
 class DamagedText(msgspec.Struct, frozen=True):
-    """The text is not what was written. `position` counts from 1 where it can be told."""
+    """The text is not what was written. `position` counts from 1; None where it is unknown."""
 
     position: int | None
     reason: str
@@ -35,16 +35,16 @@ def encode(prefix: str, payload: bytes) -> str:
 
 
 def decode(prefix: str, text: str, payload_length: int) -> bytes | DamagedText:
-    """The payload of `text`, which must have this prefix and carry this many bytes."""
+    """Return the payload of `text`, which must have this prefix and carry this many bytes."""
     head = f"{prefix}1"
     data_length = -(-payload_length * 8 // 5)
     length = len(head) + data_length + CHECKSUM_LENGTH
     if len(text) != length:
         return DamagedText(None, f"it has {len(text)} characters instead of {length}")
-    for position, (found, wanted) in enumerate(zip(text, head, strict=False), start=1):
-        if found != wanted:
+    for position, (char, expected_char) in enumerate(zip(text, head, strict=False), start=1):
+        if char != expected_char:
             return DamagedText(
-                position, f"character {position} is `{found}` where `{wanted}` belongs"
+                position, f"character {position} is `{char}` where `{expected_char}` belongs"
             )
     values: list[int] = []
     for position, char in enumerate(text[len(head) :], start=len(head) + 1):
@@ -59,12 +59,12 @@ def decode(prefix: str, text: str, payload_length: int) -> bytes | DamagedText:
 
 def _locate_error(error: int, length: int, *, offset: int) -> DamagedText:
     # The checksum is linear, so each single wrong character leaves its own trace in it: the
-    # difference at the last place, moved left once for every character that follows.
+    # difference at the last character, shifted left once for every character that follows.
     for difference in range(1, 32):
         trace = difference
-        for place in range(length):
+        for places_from_end in range(length):
             if trace == error:
-                position = offset + length - place
+                position = offset + length - places_from_end
                 return DamagedText(position, f"character {position} looks wrong")
             trace = _shift_residue(trace)
     return DamagedText(None, "more than one character is wrong")

@@ -21,7 +21,7 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 
 class NotCanonical(ValueError):
-    """The value has no canonical form. `pointer` (RFC 6901) says where, `reason` why."""
+    """The value has no canonical form. `pointer` (RFC 6901) is the place, `reason` the cause."""
 
     def __init__(self, pointer: str, reason: str) -> None:
         super().__init__(f"{pointer or '(the whole value)'}: {reason}")
@@ -30,11 +30,11 @@ class NotCanonical(ValueError):
 
 
 def encode(value: "msgspec.Struct | Json") -> CanonicalBytes:
-    """The canonical bytes of one of our structs, or of JSON that came from outside.
+    """Return the canonical bytes of one of our structs, or of JSON that came from outside.
 
     Our structs have ASCII field names, no floats and small integers, and carry foreign JSON only
     as bytes that went through here before (`msgspec.Raw`); on that domain the fast encoder and
-    RFC 8785 agree, which a property test holds against the reference implementation.
+    RFC 8785 agree, which a property test checks against the reference implementation.
 
     Raises:
         NotCanonical: NaN, an integer of 2^53 or more, a lone surrogate, nesting beyond `DEPTH_MAX`.
@@ -48,16 +48,16 @@ def encode(value: "msgspec.Struct | Json") -> CanonicalBytes:
 
 
 def blob_ref(content: bytes) -> BlobRef:
-    """The name of a blob: what it holds, hashed."""
+    """Return the name of a blob: the hash of its content."""
     return BlobRef(f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def check_canonical(root: Json) -> None:
-    """Raises `NotCanonical` where `encode` would."""
+    """Raise `NotCanonical` where `encode` would."""
     # A loop and not recursion: the value may be nested as deeply as an attacker likes.
-    waiting: list[tuple[str, int, object]] = [("", 0, root)]
-    while waiting:
-        pointer, depth, value = waiting.pop()
+    pending: list[tuple[str, int, object]] = [("", 0, root)]
+    while pending:
+        pointer, depth, value = pending.pop()
         if depth > DEPTH_MAX:
             raise NotCanonical(pointer, f"nested more than {DEPTH_MAX} levels deep")
         if isinstance(value, dict):
@@ -65,10 +65,10 @@ def check_canonical(root: Json) -> None:
                 if not isinstance(key, str):
                     raise NotCanonical(pointer, f"the key {key!r} is not a string")
                 _check_scalar(pointer, key)
-                waiting.append((f"{pointer}/{escape_pointer_part(key)}", depth + 1, item))
+                pending.append((f"{pointer}/{escape_pointer_part(key)}", depth + 1, item))
         elif isinstance(value, list):
             items = cast("list[object]", value)
-            waiting.extend((f"{pointer}/{i}", depth + 1, item) for i, item in enumerate(items))
+            pending.extend((f"{pointer}/{i}", depth + 1, item) for i, item in enumerate(items))
         else:
             _check_scalar(pointer, value)
 
@@ -92,5 +92,5 @@ def _check_scalar(pointer: str, value: object) -> None:
 
 
 def escape_pointer_part(key: str) -> str:
-    """One step of a JSON pointer."""
+    """Escape one part of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""Names of things: what each kind of id looks like and how one is made from bytes."""
+"""The ids of things: the form of each kind, and making one from bytes."""
 
 import hashlib
 from typing import NewType
@@ -39,47 +39,47 @@ def attempt_id(raw: bytes) -> AttemptId:
 
 
 def is_node_id(text: str) -> bool:
-    """Whether a text from outside could be the name of a node."""
+    """Whether a text from outside could be the id of a node."""
     kind, _, digits = text.partition("_")
     is_whole = len(digits) == 2 * NODE_BYTES
     return kind == "node" and is_whole and all(digit in "0123456789abcdef" for digit in digits)
 
 
 def raw_bytes(name: NodeId | AttemptId) -> bytes:
-    """The bytes behind a node or an attempt, as a token carries them."""
+    """Return the bytes of a node or attempt id, as a token carries them."""
     return bytes.fromhex(name.partition("_")[2])
 
 
 def child_node(parent: NodeId, attempt: AttemptId) -> NodeId:
-    """The node that `attempt` at `parent` makes, if it makes one.
+    """Return the node that `attempt` at `parent` makes, if it makes one.
 
-    Derived, so that two processes acting on one attempt name the same child.
+    It is derived, so that two processes acting on one attempt name the same child.
     """
     return node_id(_derive("node", parent, attempt))
 
 
 def checkpoint_node(parent: NodeId, attempt: AttemptId, arguments: BlobRef) -> NodeId:
-    """The marker that this call sets at `parent`."""
+    """Return the checkpoint that this call sets at `parent`."""
     return node_id(_derive("checkpoint", parent, attempt, arguments))
 
 
 def first_attempt(node: NodeId) -> AttemptId:
-    """The attempt in the token that is handed out with a new node."""
+    """Return the attempt in the token that is given out with a new node."""
     return attempt_id(_derive("first", node))
 
 
 def rewound_attempt(attempt: AttemptId, arguments: BlobRef) -> AttemptId:
-    """The attempt that stands for using a spent token again with other arguments."""
+    """Return the attempt that stands for using a spent token again with other arguments."""
     return attempt_id(_derive("rewound", attempt, arguments))
 
 
 def gap_id(*parts: str) -> GapId:
-    """A gap is named by what it is about, so that recording it twice names it the same."""
+    """Return the id of a gap, derived from what it is about: recorded twice, it is the same."""
     return GapId(f"gap_{_derive('gap', *parts)[:GAP_BYTES].hex()}")
 
 
 def approval_id(node: NodeId) -> ApprovalId:
-    """The approval that is waited for at `node`."""
+    """Return the approval that the run waits for at `node`."""
     return ApprovalId(f"apr_{_derive('approval', node)[:GAP_BYTES].hex()}")
 
 

@@ -1,4 +1,4 @@
-"""How much an agent may do by itself, and what may pass with a gap instead of stopping the run."""
+"""Preferences: the autonomy of an agent, and what passes with a gap instead of stopping the run."""
 
 from typing import Literal, get_args
 
@@ -7,7 +7,7 @@ import msgspec
 Autonomy = Literal["guided", "full_auto_stop_on_user_deps", "full_auto_never_stop"]
 RiskPolicy = Literal["conservative", "balanced", "aggressive"]
 
-# From the strictest on.
+# The strictest first.
 AUTONOMIES: tuple[Autonomy, ...] = get_args(Autonomy)
 RISK_POLICIES: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
 
@@ -31,7 +31,7 @@ def apply_wish(base: Preferences, wish: Wish) -> Preferences:
 
 
 def apply_wish_where_stricter(base: Preferences, wish: Wish) -> Preferences:
-    """`wish` as far as it is stricter: what a project that nobody trusts yet may ask for."""
+    """Apply `wish` as far as it is stricter: all that an untrusted project may ask for."""
     wished = apply_wish(base, wish)
     return Preferences(
         AUTONOMIES[min(map(AUTONOMIES.index, (base.autonomy, wished.autonomy)))],
@@ -40,15 +40,17 @@ def apply_wish_where_stricter(base: Preferences, wish: Wish) -> Preferences:
 
 
 def leniency_warnings(chosen: Preferences, recommended: Wish | None) -> tuple[str, ...]:
-    """Where `chosen` is less strict than recommended, in words."""
+    """Return where `chosen` is less strict than recommended, in words."""
     if recommended is None:
         return ()
-    notes: list[str] = []
+    warnings: list[str] = []
     autonomy, risk = recommended.autonomy, recommended.risk_policy
     if autonomy and AUTONOMIES.index(chosen.autonomy) > AUTONOMIES.index(autonomy):
-        notes.append(f"This workflow recommends autonomy {autonomy}; you run it {chosen.autonomy}.")
+        warnings.append(
+            f"This workflow recommends autonomy {autonomy}; you run it {chosen.autonomy}."
+        )
     if risk and RISK_POLICIES.index(chosen.risk_policy) > RISK_POLICIES.index(risk):
-        notes.append(
+        warnings.append(
             f"This workflow recommends risk policy {risk}; you run it {chosen.risk_policy}."
         )
-    return tuple(notes)
+    return tuple(warnings)

@@ -1,4 +1,4 @@
-"""Tokens: what an agent holds. One names a node and an attempt, and is signed.
+"""Tokens: what an agent holds. A token names a node and an attempt, and is signed.
 
     byte 0      version (high half) and kind (low half)
     bytes 1-2   id of the key that signed it
@@ -47,7 +47,7 @@ class MangledToken(msgspec.Struct, frozen=True):
 
 
 class ForeignStoreToken(msgspec.Struct, frozen=True):
-    """Signed with a key that this store never had."""
+    """A token signed with a key that this store never had."""
 
     key_id: int
 
@@ -61,7 +61,7 @@ class UnknownTokenVersion(msgspec.Struct, frozen=True):
 
 
 class ForgedToken(msgspec.Struct, frozen=True):
-    """Well-formed, from one of our keys by its id, but not signed by it."""
+    """A well-formed token with the id of one of our keys, but not signed by it."""
 
 
 TokenFault: TypeAlias = (

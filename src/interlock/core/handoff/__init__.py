@@ -1,3 +1,1 @@
-"""Hand-off files: what a HANDOFF.md says, which notes it becomes, and how a session is written up
-as one.
-"""
+"""Hand-off files: reading a HANDOFF.md, the notes it becomes, and writing up a session as one."""

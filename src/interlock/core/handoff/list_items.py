@@ -1,4 +1,4 @@
-"""What a section lists: bullets, numbers, checkboxes, rows of tables; else its paragraphs."""
+"""The items of a section: bullets, numbers, checkboxes, table rows; without these, paragraphs."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,19 +28,19 @@ _NESTED_INDENT: Final = 2  # columns
 class ListItem(msgspec.Struct):
     text: str
     is_done: bool | None = None
-    """None where it does not say."""
+    """Whether it is marked as done; None where nothing says so."""
     is_paragraph: bool = False
     indent: int = 0
 
 
 def parse_list(lines: Sequence[str]) -> tuple[list[ListItem], list[str]]:
-    """What is listed, and the paragraphs beside the lists; paragraphs alone are what is listed."""
-    found = list(_read_items([line.rstrip() for line in lines]))
-    if all(item.is_paragraph for item in found):
-        return found, []
+    """Return the items, and the paragraphs beside them; paragraphs alone are the items."""
+    items = list(_read_items([line.rstrip() for line in lines]))
+    if all(item.is_paragraph for item in items):
+        return items, []
     return (
-        [item for item in found if not item.is_paragraph],
-        [item.text for item in found if item.is_paragraph],
+        [item for item in items if not item.is_paragraph],
+        [item.text for item in items if item.is_paragraph],
     )
 
 
@@ -50,9 +50,9 @@ def _read_items(lines: list[str]) -> Iterator[ListItem]:
     header: list[str] | None = None
     is_after_blank = True
     for number, line in enumerate(lines):
-        opened = FENCE.match(line)
-        if fence or opened:
-            fence = _open_fence(fence, opened)
+        fence_match = FENCE.match(line)
+        if fence or fence_match:
+            fence = _open_fence(fence, fence_match)
             current = _append_line(current, line, "\n")
         elif not line or _THEMATIC_BREAK.fullmatch(line):
             header = None
@@ -84,7 +84,7 @@ def _read_items(lines: list[str]) -> Iterator[ListItem]:
 
 
 def _open_fence(fence: str, match: re.Match[str] | None) -> str:
-    """The fence that is open after a line."""
+    """Return the fence that is open after a line."""
     if not fence:
         return match[1] if match else ""
     return "" if match and match[1].startswith(fence) else fence
@@ -98,7 +98,7 @@ def _append_line(item: ListItem | None, line: str, between: str) -> ListItem:
 
 
 def _is_nested_remark(bullet: re.Match[str], item: ListItem | None) -> bool:
-    """Whether it is a remark below an item. What has a mark of its own is an item of its own."""
+    """Whether a bullet is a remark below an item. One with a mark is an item of its own."""
     if item is None or item.is_paragraph:
         return False
     is_below = len(bullet[1].expandtabs(4)) >= item.indent + _NESTED_INDENT
@@ -121,9 +121,9 @@ def _cells(line: str) -> list[str]:
 
 def _table_row_item(cells: list[str], header: list[str]) -> ListItem:
     names = header + [""] * len(cells)
-    said = [
-        f"{name}: {cell}" if name and place else cell
-        for place, (cell, name) in enumerate(zip(cells, names, strict=False))
+    texts = [
+        f"{name}: {cell}" if name and column else cell
+        for column, (cell, name) in enumerate(zip(cells, names, strict=False))
         if cell
     ]
     is_done = None
@@ -131,4 +131,4 @@ def _table_row_item(cells: list[str], header: list[str]) -> ListItem:
         if _STATE_HEADER.search(name):
             mark = _parse_item(cell)
             is_done = bool(mark.is_done) or status.parse_status(mark.text.strip("*` ")) == "done"
-    return ListItem("; ".join(said), is_done)
+    return ListItem("; ".join(texts), is_done)

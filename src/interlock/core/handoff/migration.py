@@ -1,7 +1,8 @@
-"""Migration: which notes a hand-off file becomes, and what a session that goes on is about.
+"""Migration: the notes that a hand-off file becomes, and what a session that goes on is about.
 
 One note holds the work itself, with its progress, next steps and blockers: that of the feature, or
-a task where no feature is named. Each decision is a note. What is not understood is one more.
+a task where no feature is named. Each decision is a note. The text that is not understood is one
+more.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,28 +20,28 @@ _NOT_IN_LINKS: Final = frozenset("[]|#^`\\<")
 
 
 class HandoffNote(msgspec.Struct, frozen=True):
-    """One note to be."""
+    """A note to be written."""
 
     title: str
     type: str
     status: str
-    """As it is written in the frontmatter."""
+    """The status as it is written in the frontmatter."""
     content: str
 
 
 class Migration(msgspec.Struct, frozen=True):
     notes: tuple[HandoffNote, ...]
-    """The work first, then the decisions."""
+    """The note of the work first, then the decisions."""
     leftover_text: str
-    """What was not understood, as it stands in the file; empty where there is nothing."""
+    """The text that was not understood, as it is in the file; empty where there is none."""
     feature: str
-    """That a session is about: the title of its note. Empty where none is named."""
+    """The feature that a session is about: the title of its note. Empty where none is named."""
     task: str
-    """What is next."""
+    """The next thing to do."""
 
 
 def plan_migration(handoff: HandoffContent, source: str) -> Migration:
-    """`source` is what the file is called."""
+    """Return the notes that a hand-off file becomes. `source` is the name of the file."""
     feature = _title(handoff.feature) if handoff.feature else ""
     work = _work_note(handoff, feature, source)
     titles = {canonical_title(work.title)} if work else set[str]()
@@ -77,14 +78,16 @@ def _work_note(handoff: HandoffContent, feature: str, source: str) -> HandoffNot
 def _decision_notes(
     texts: Iterable[str], titles: set[str], feature: str, source: str
 ) -> Iterator[HandoffNote]:
-    """Those of one title are one decision, said more than once."""
-    said: dict[str, tuple[str, list[str]]] = {}
+    """Return one note for each title: the same title is the same decision, stated again."""
+    by_title: dict[str, tuple[str, list[str]]] = {}
     for text in texts:
         title = _title(text) or "Decision"
         if canonical_title(title) in titles:
             title = f"{title} (decision)"
-        said.setdefault(canonical_title(title), (title, []))[1].append(_decision_body(title, text))
-    for title, bodies in said.values():
+        by_title.setdefault(canonical_title(title), (title, []))[1].append(
+            _decision_body(title, text)
+        )
+    for title, bodies in by_title.values():
         parts = [f"# {title}", *dict.fromkeys(body for body in bodies if body)]
         parts.append(f"Taken from `{source}`.")
         if feature and not _NOT_IN_LINKS & set(feature):
@@ -93,14 +96,14 @@ def _decision_notes(
 
 
 def _decision_body(title: str, text: str) -> str:
-    """What the decision says that its title does not: all of it, if that says it otherwise."""
+    """Return the text beyond the title; all of it where the title is not its first line."""
     first, _, more = text.partition("\n")
     return more.strip("\n") if first == title else text
 
 
 def _leftover_text(sections: Sequence[HandoffSection], source: str) -> str:
-    said = [section for section in sections if section.text.strip() or section.level > 1]
-    if not said:
+    nonempty = [section for section in sections if section.text.strip() or section.level > 1]
+    if not nonempty:
         return ""
     blocks = (
         f"{'#' * section.level} {section.heading}\n{section.text}"
@@ -117,15 +120,15 @@ def _open_steps(handoff: HandoffContent) -> Iterator[str]:
 
 
 def _title(text: str) -> str:
-    """The first line, cut at a word where it is long."""
+    """Return the first line, cut at a word where it is long."""
     line = one_line(strip_emphasis(text.strip().partition("\n")[0]))
     if len(line) <= TITLE_CHARS_MAX:
         return line
-    kept = line[:TITLE_CHARS_MAX]
-    return f"{(kept.rpartition(' ')[0] or kept).rstrip()}…"
+    cut = line[:TITLE_CHARS_MAX]
+    return f"{(cut.rpartition(' ')[0] or cut).rstrip()}…"
 
 
 def _indented_item(text: str) -> str:
-    """With all its lines inside of the list item that it is put into."""
+    """Return a text with all its lines indented to be inside of a list item."""
     first, *more = text.strip("\n").split("\n")
     return "\n".join([first, *(line if line[:2] in ("", "  ") else f"  {line}" for line in more)])

@@ -1,6 +1,6 @@
 """A session as a hand-off file: a HANDOFF.md for people who want one.
 
-What is written here is read back as it was: `parse_handoff` gives the same items.
+The file reads back as it was written: `parse_handoff` gives the same items.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from interlock.core.views.status import run_status
 def handoff_of(
     session: SessionId, head: Head, state: SessionState | None, gaps: Sequence[GapRecorded]
 ) -> HandoffContent:
-    """`gaps` are those that nobody has closed."""
+    """Return a session as a hand-off. `gaps` are those that nobody has closed."""
     blockers = [
         *_waiting_runs(head.runs),
         *(_gap_text(gap) for gap in gaps if gap.severity == "critical"),
@@ -41,7 +41,7 @@ def handoff_of(
 
 
 def merge_handoffs(handoff: HandoffContent, from_notes: HandoffContent) -> HandoffContent:
-    """What the session itself says, and behind it what only its notes say."""
+    """Return what the session itself says, followed by what only its notes say."""
     return msgspec.structs.replace(
         handoff,
         progress=(*handoff.progress, *from_notes.progress),
@@ -52,14 +52,17 @@ def merge_handoffs(handoff: HandoffContent, from_notes: HandoffContent) -> Hando
 
 
 def _merge_unique(existing: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """The task of a session is a next step of its note, cut where it is long."""
-    begun = tuple(text.removesuffix("…") for text in existing if text.endswith("…"))
-    new = (text for text in more if not (begun and text.startswith(begun)))
+    """Append the texts that are new.
+
+    The task of a session is a next step of its note, cut where it is long: both are one text.
+    """
+    cut_texts = tuple(text.removesuffix("…") for text in existing if text.endswith("…"))
+    new = (text for text in more if not (cut_texts and text.startswith(cut_texts)))
     return tuple(dict.fromkeys((*existing, *new)))
 
 
 def handoff_page(handoff: HandoffContent) -> str:
-    """The file. Boxes before what is open: a text that looks like a mark is then none."""
+    """Return the file. Open items get a box, so that no text of theirs is read as a mark."""
     first, *others = handoff.other
     parts = [
         _section_text(first),
@@ -99,21 +102,21 @@ def _session_section(session: SessionId, head: Head) -> HandoffSection:
 
 
 def _feature(head: Head, state: SessionState | None) -> str:
-    """What the session is about; where nobody said, the newest run that goes on."""
-    going_on = [run.goal for run in head.runs if not _is_done(run)]
-    named = (state.active_feature if state else None) or (going_on[-1] if going_on else "")
-    text = one_line(named)
-    # As a reader takes it: without marks around words, however many.
+    """The feature of the session; where none is set, the goal of the newest unfinished run."""
+    open_goals = [run.goal for run in head.runs if not _is_done(run)]
+    feature = (state.active_feature if state else None) or (open_goals[-1] if open_goals else "")
+    text = one_line(feature)
+    # As `parse_handoff` reads it: without emphasis around words, however deep.
     while (plain := strip_emphasis(text)) != text:
         text = plain
     return "" if is_none_placeholder(text) else text
 
 
 def _decisions(state: SessionState | None) -> Iterator[str]:
-    work = state.orchestrator_workflow if state else None
-    for decision in work.decisions if work else ():
-        why = f" ({one_line(decision.rationale)})" if decision.rationale.strip() else ""
-        yield one_line(f"{decision.type}: {decision.description}{why}")
+    orchestration = state.orchestrator_workflow if state else None
+    for decision in orchestration.decisions if orchestration else ():
+        rationale = f" ({one_line(decision.rationale)})" if decision.rationale.strip() else ""
+        yield one_line(f"{decision.type}: {decision.description}{rationale}")
 
 
 def _waiting_runs(runs: Sequence[RunHead]) -> Iterator[str]:

@@ -1,6 +1,14 @@
-"""Hand-off files: what a HANDOFF.md says, however its author headed and numbered it.
+"""Reading hand-off files: the content of a HANDOFF.md, however its author headed and numbered it.
 
-Nothing is lost: what is not understood is kept as it stands in `other`.
+The text is cut into blocks, each a heading with the lines up to the next heading of any level. A
+heading is an ATX or underlined one, or a bold or plain line that names a known subject. A heading
+that goes on after its subject (`## Decision: Use SQLite`) becomes two, one below the other.
+
+The subject of a block comes from the words of its heading, else from the heading above it; below a
+heading such as "History" nothing counts as current. The lists of a block become steps, decisions,
+blockers or next steps by its subject. A next step or blocker that is marked as done is progress.
+
+Nothing is lost: text that is not understood is kept as it is in `other`.
 """
 
 import re
@@ -16,20 +24,20 @@ from interlock.core.notes import status
 class HandoffStep(msgspec.Struct, frozen=True, rename="camel"):
     text: str
     is_done: bool | None
-    """None where nobody said: it may be a fact, and not work."""
+    """Whether it is done; None where nothing says so: it may be a fact, and not work."""
 
 
 class HandoffSection(msgspec.Struct, frozen=True, rename="camel"):
     heading: str
-    """Without its marks; empty for what stands before the first."""
+    """The heading without its marks; empty for the text before the first one."""
     level: int
     text: str
-    """The lines below the heading, as they are."""
+    """The lines below the heading, unchanged."""
 
 
 class HandoffContent(msgspec.Struct, frozen=True, rename="camel"):
     feature: str
-    """In one line."""
+    """The feature, on one line."""
     progress: tuple[HandoffStep, ...]
     decisions: tuple[str, ...]
     blockers: tuple[str, ...]
@@ -82,7 +90,7 @@ _NONE_PLACEHOLDERS: Final = frozenset(
     {"", "none", "na", "n a", "nothing", "none currently", "none at the moment", "no blockers"}
 )
 _LEVEL_BELOW_HEADINGS: Final = 7
-_LINE_CHARS_MAX: Final = 500  # beyond it is no name, and looking for pairs of marks takes long
+_LINE_CHARS_MAX: Final = 500  # a longer line is no name, and finding pairs of marks in it is slow
 
 
 class _HeadedBlock(msgspec.Struct):
@@ -103,22 +111,22 @@ class _HandoffBuilder(msgspec.Struct):
 
 
 def parse_handoff(text: str) -> HandoffContent:
-    found = _HandoffBuilder()
-    above: list[tuple[_HeadedBlock, Subject | None]] = []
+    builder = _HandoffBuilder()
+    enclosing: list[tuple[_HeadedBlock, Subject | None]] = []
     for block in _split_continued_headings(_blocks(text)):
-        above = [pair for pair in above if pair[0].level < block.level]
-        is_past = any(_PAST_HEADING.search(_heading_words(outer.heading)) for outer, _ in above)
-        inherited = above[-1][1] if above else None
+        enclosing = [pair for pair in enclosing if pair[0].level < block.level]
+        is_past = any(_PAST_HEADING.search(_heading_words(outer.heading)) for outer, _ in enclosing)
+        inherited = enclosing[-1][1] if enclosing else None
         subject = None if is_past else _subject(block.heading) or inherited
-        _add_block(found, block, subject, is_subsection=_subject(block.heading) is None)
-        above.append((block, subject))
+        _add_block(builder, block, subject, is_subsection=_subject(block.heading) is None)
+        enclosing.append((block, subject))
     return HandoffContent(
-        found.feature,
-        tuple(found.progress),
-        tuple(found.decisions),
-        tuple(found.blockers),
-        tuple(found.next_steps),
-        tuple(found.other),
+        builder.feature,
+        tuple(builder.progress),
+        tuple(builder.decisions),
+        tuple(builder.blockers),
+        tuple(builder.next_steps),
+        tuple(builder.other),
     )
 
 
@@ -156,7 +164,7 @@ def _add_items(
     for item in items:
         text = _with_prefix(prefix, item.text)
         if item.is_done:
-            # A next step that was taken, a blocker that is gone: no longer what the heading says.
+            # A next step that was done, a blocker that is gone: no longer what the heading says.
             builder.progress.append(HandoffStep(text, is_done=True))
         else:
             open_items.append(text)
@@ -184,13 +192,13 @@ def _add_steps(
 
 
 def _list_items(block: _HeadedBlock) -> tuple[list[ListItem], list[str]]:
-    """What is listed, without what only says that nothing is."""
+    """Return the items and remarks of a block, without items that only say there are none."""
     items, remarks = parse_list(block.lines)
     return [item for item in items if not is_none_placeholder(item.text)], remarks
 
 
 def _add_remarks(builder: _HandoffBuilder, block: _HeadedBlock, lines: Sequence[str]) -> None:
-    """What a section that is understood says besides."""
+    """Keep the other text of a section that is understood."""
     if any(line.strip() for line in lines):
         builder.other.append(_section(block, "\n".join(lines)))
 
@@ -200,7 +208,7 @@ def _section(block: _HeadedBlock, text: str) -> HandoffSection:
 
 
 def _split_feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
-    """The name of the feature, and what is said about it besides."""
+    """Return the name of the feature, and the other lines about it."""
     if prefix:
         return prefix, lines
     for number, line in enumerate(lines):
@@ -212,7 +220,7 @@ def _split_feature(prefix: str, lines: list[str]) -> tuple[str, list[str]]:
 
 
 def _split_continued_headings(blocks: Iterable[_HeadedBlock]) -> Iterator[_HeadedBlock]:
-    """A heading that goes on (`## Decision: Use SQLite`) is two, the second below the first."""
+    """Split a heading that goes on (`## Decision: Use SQLite`) into two, one below the other."""
     for block in blocks:
         name, *more = _HEADING_CONTINUATION.split(strip_emphasis(block.heading), maxsplit=1)
         if more and more[0] and _heading_words(name) in _SUBJECTS:
@@ -224,34 +232,34 @@ def _split_continued_headings(blocks: Iterable[_HeadedBlock]) -> Iterator[_Heade
 
 def _blocks(text: str) -> Iterator[_HeadedBlock]:
     lines = text.removeprefix("\ufeff").split("\n")
-    begin = _front_line_count(lines)
-    block = _HeadedBlock("", 0, lines[:begin])
+    first_line = _front_line_count(lines)
+    block = _HeadedBlock("", 0, lines[:first_line])
     fence = ""
-    for number, raw in enumerate(lines[begin:], begin):
+    for number, raw in enumerate(lines[first_line:], first_line):
         line = raw.rstrip()
         mark = FENCE.match(line)
-        opened = None if fence or mark else _begin_block(line, block, lines[number - 1 : number])
+        new_block = None if fence or mark else _begin_block(line, block, lines[number - 1 : number])
         if fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
         elif mark:
             fence = mark[1]
-        if opened:
+        if new_block:
             yield block
-            block = opened
+            block = new_block
         else:
             block.lines.append(raw)
     yield block
 
 
 def _front_line_count(lines: list[str]) -> int:
-    """How many lines the frontmatter has."""
+    """Return the number of lines in the frontmatter."""
     if lines[0].rstrip() != "---":
         return 0
     return next((n + 1 for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
 
 
-def _begin_block(line: str, block: _HeadedBlock, before: list[str]) -> _HeadedBlock | None:
-    """The block that a line begins, if it does. An underlined heading is taken from `block`."""
+def _begin_block(line: str, block: _HeadedBlock, previous_lines: list[str]) -> _HeadedBlock | None:
+    """Return the block that a line begins, if any. An underlined heading is taken from `block`."""
     if heading := _ATX_HEADING.match(line):
         return _HeadedBlock(
             _strip_closing_hashes(line[heading.end() :].strip()), len(heading[1]), []
@@ -260,7 +268,7 @@ def _begin_block(line: str, block: _HeadedBlock, before: list[str]) -> _HeadedBl
         return _HeadedBlock(block.lines.pop().strip(), 1 if underline[1][0] == "=" else 2, [])
     if bold := _BOLD_HEADING.fullmatch(line):
         name, rest = bold[2], bold[3]
-    elif (plain := _PLAIN_HEADING.fullmatch(line)) and not "".join(before).strip():
+    elif (plain := _PLAIN_HEADING.fullmatch(line)) and not "".join(previous_lines).strip():
         name, rest = plain[1], plain[2]
         if _heading_words(name) in _AMBIGUOUS_NAMES:
             return None
@@ -274,13 +282,13 @@ def _begin_block(line: str, block: _HeadedBlock, before: list[str]) -> _HeadedBl
 
 
 def _strip_closing_hashes(heading: str) -> str:
-    """Without the hashes that may follow a heading, which need a space before them: not `C#`."""
+    """Remove the hashes that may follow a heading after a space; `C#` keeps its own."""
     bare = heading.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else heading
 
 
 def _ends_with_lone_line(block: _HeadedBlock) -> bool:
-    """Whether the last line is a paragraph by itself, which a line below makes a heading."""
+    """Whether the last line is a paragraph by itself, which an underline makes a heading."""
     if not block.lines or not block.lines[-1].strip() or "|" in block.lines[-1]:
         return False
     is_alone = len(block.lines) == 1 or not block.lines[-2].strip()
@@ -288,20 +296,20 @@ def _ends_with_lone_line(block: _HeadedBlock) -> bool:
 
 
 def _subject(heading: str) -> Subject | None:
-    named = _SUBJECTS.get(_heading_words(heading))
-    return named or _SUBJECTS.get(
+    subject = _SUBJECTS.get(_heading_words(heading))
+    return subject or _SUBJECTS.get(
         _heading_words(_QUALIFIER_START.split(strip_emphasis(heading))[0])
     )
 
 
 def _heading_words(text: str) -> str:
-    """The words of a heading, by which it is known."""
+    """Return the words of a heading, by which it is recognised."""
     text = _NUMBERING.sub("", strip_emphasis(text))
     return " ".join(re.sub(r"[^\w\s]", "", text.replace("-", " ")).casefold().split())
 
 
 def strip_emphasis(text: str) -> str:
-    """On one line, without emphasis around words."""
+    """Return the text on one line, without emphasis around words."""
     line = " ".join(text.split())
     if len(line) > _LINE_CHARS_MAX:
         return line
@@ -317,5 +325,5 @@ def _with_prefix(prefix: str, text: str) -> str:
 
 
 def is_none_placeholder(text: str) -> bool:
-    """Whether it only says that there is nothing: `None`, `N/A`."""
+    """Whether a text only says that there is nothing: `None`, `N/A`."""
     return _heading_words(text) in _NONE_PLACEHOLDERS

@@ -1,4 +1,4 @@
-"""What binds an agent: beginning an attended session, its mode, what it is about, its end."""
+"""Changes to an attended session, which a gate watches over: its start, mode, work and status."""
 
 from typing import Literal, TypeAlias
 
@@ -52,7 +52,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 class WorkUpdate(msgspec.Struct, frozen=True):
-    """What a session is to be about; what is None stays."""
+    """A change of what a session is about; None keeps the value."""
 
     feature: str | None = None
     task: str | None = None
@@ -70,7 +70,7 @@ def begin(
     observation: ObservationRecorded | None,
     at_ms: int,
 ) -> Plan | None:
-    """An attended session, started; None where it is one already and nothing is new.
+    """Plan the start of an attended session; None where it has started and nothing is new.
 
     `is_bound`: the conversation belongs to this session, and to no other that came later.
     """
@@ -94,15 +94,15 @@ def begin(
 def change_mode(
     stream: Stream, mode: Mode, policy: Policy, *, by: Actor, task: str | None, at_ms: int
 ) -> Plan | AttendanceRefusal | None:
-    """None where nothing changes."""
+    """Plan a change of mode; None where nothing changes."""
     attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attended):
         return attended
     has_task = bool(task or attended.task)
     if by == "agent" and (
-        why := mode_change_objection(attended.mode, mode, policy, has_task=has_task)
+        objection := mode_change_objection(attended.mode, mode, policy, has_task=has_task)
     ):
-        return ChangeNotAllowed(f"going from {attended.mode} to {mode}", why)
+        return ChangeNotAllowed(f"going from {attended.mode} to {mode}", objection)
     events: list[SessionEvent] = []
     if task is not None and task != attended.task:
         events.append(WorkChanged(attended.feature, task, attended.phase))
@@ -112,6 +112,7 @@ def change_mode(
 
 
 def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | AttendanceRefusal | None:
+    """Plan a change of feature, task or phase; None where nothing changes."""
     attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attended):
         return attended
@@ -128,6 +129,7 @@ def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | Atten
 def change_status(
     stream: Stream, status: SessionStatus, reason: str, *, at_ms: int
 ) -> Plan | AttendanceRefusal | None:
+    """Plan a change of status; None where nothing changes. An ended session is refused."""
     attended = stream.head.attended if stream.head else None
     if attended is None:
         return SessionNotAttended(stream.session)
@@ -147,7 +149,7 @@ def _attended_or_refusal(stream: Stream) -> Attended | SessionNotAttended | Sess
 
 def _plan_events(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:
     drafts = [
-        # What may happen again is told apart by its place in the stream.
+        # These can happen again; the place in the stream keeps their keys apart.
         EventDraft(f"attended:{stream.version + index}", event)
         for index, event in enumerate(events)
     ]

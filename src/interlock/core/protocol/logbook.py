@@ -7,7 +7,7 @@ MAIN_BRANCHES = ("main", "master")
 
 
 def initial_text(session: SessionId, number: int, *, branch: str, profile: str, at_ms: int) -> str:
-    """What it says when the session begins. `number` is that of the session on its day."""
+    """Return its text when the session begins. `number` counts the sessions of a day."""
     is_main = branch in MAIN_BRANCHES
     branch = branch.replace("|", "\\|")  # which git allows in a name, and a table does not
     warning = "work on a branch of its own" if is_main else ""

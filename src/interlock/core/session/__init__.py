@@ -1,3 +1,3 @@
-"""Sessions: the events of one, what they add up to, and what may happen next in its runs. How it
-is shown to people is in `views`.
+"""Sessions: their events, the state that the events add up to, and the decisions about their runs.
+The views of a session for people are in `views`.
 """

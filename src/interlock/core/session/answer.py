@@ -1,8 +1,8 @@
 """Answers to the agent: the facts as a structure, and the same facts as text.
 
-What was answered is stored, so that asking again gives the same bytes for ever. Two parts are left
-out of the stored form and filled in again when it is read: the prompt, which is kept once as a blob
-of its own, and the token, which is minted again rather than kept.
+Every answer is stored, so that asking again always returns the same bytes. Two parts are left out
+of the stored form and filled in when it is read: the prompt, which is stored once as a blob of its
+own, and the token, which is minted again rather than stored.
 """
 
 from typing import Literal
@@ -46,7 +46,7 @@ class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     notes: bool
     contract: str | None = None
-    """The kind of artifact that is wanted."""
+    """The kind of artifact that the step requires."""
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -59,7 +59,7 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     prompt: str
     expects: Expects
     loop: Pass | None = None
-    """The innermost, where the step is in one."""
+    """The innermost loop, if the step is in one."""
 
 
 class AnswerApproval(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,9 +68,9 @@ class AnswerApproval(msgspec.Struct, frozen=True, rename="camel"):
     id: ApprovalId
     question: str
     how: str
-    """How it is answered."""
+    """The way to answer it."""
     on_timeout: str
-    """What happens when nobody answers."""
+    """The outcome if nobody answers."""
 
 
 class NextCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,7 +83,7 @@ class Blocked(msgspec.Struct, frozen=True, rename="camel"):
 
     blockers: tuple[Blocker, ...]
     attempts_left: int
-    """Before the run waits for the user."""
+    """Attempts that remain before the run waits for the user."""
     example: dict[str, Json]
     """An output of the right shape, to be filled in."""
 
@@ -108,30 +108,30 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     blocked: Blocked | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
-    """The marker that was set, where that was asked for."""
+    """The checkpoint that was set, if the call asked for one."""
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
-    """What to check before going on after a break."""
+    """Things to check before going on after a break."""
     recap: str = ""
-    """What happened before, newest first."""
+    """The notes of earlier steps, newest first."""
 
 
 class StoredAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """An answer as it is stored: `text` is what stands before, between and after its two holes."""
+    """An answer as it is stored: `text` is the parts before, between and after prompt and token."""
 
     answer: Answer
     text: tuple[str, str, str]
 
 
 class RenderedAnswer(msgspec.Struct, frozen=True):
-    """A whole answer, as it goes out."""
+    """A complete answer, as it is sent."""
 
     answer: Answer
     text: str
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """Where a run stands, as far as an answer speaks of it."""
+    """The state of a run, as far as an answer mentions it."""
 
     session: SessionId
     run: RunId
@@ -159,6 +159,7 @@ decode_stored_answer = msgspec.json.Decoder(StoredAnswer).decode
 
 
 def stored_answer(situation: Situation) -> StoredAnswer:
+    """Return the answer for `situation`, without prompt and token."""
     intent = _next_intent(situation)
     pending = msgspec.structs.replace(situation.pending, prompt="") if situation.pending else None
     answer = Answer(
@@ -184,6 +185,7 @@ def stored_answer(situation: Situation) -> StoredAnswer:
 
 
 def fill(stored: StoredAnswer, *, prompt: str, token: str) -> RenderedAnswer:
+    """Return a stored answer with its prompt and token filled in."""
     answer = stored.answer
     pending, next_call = answer.pending, answer.next_call
     if pending:
@@ -244,8 +246,8 @@ def _text_parts(answer: Answer) -> tuple[str, str, str]:
     if answer.pending:
         head = _heading(answer.pending)
     before = "".join((_verify_text(answer), _blocked_text(answer), head))
-    what_now = _APPROVAL_INSTRUCTIONS if answer.approval else _INSTRUCTIONS[answer.next_intent]
-    between = f"{_recap_text(answer)}\n\n---\n{what_now}\ncontinueToken: "
+    instructions = _APPROVAL_INSTRUCTIONS if answer.approval else _INSTRUCTIONS[answer.next_intent]
+    between = f"{_recap_text(answer)}\n\n---\n{instructions}\ncontinueToken: "
     return before, between, _facts_text(answer)
 
 
@@ -263,9 +265,9 @@ def _approval_text(approval: AnswerApproval) -> str:
 
 
 def _expects_line(expects: Expects) -> str:
-    wanted = ["notes"] if expects.notes else []
-    wanted += [f"contract {expects.contract}"] if expects.contract else []
-    return f"\nexpects: {', '.join(wanted) or 'nothing'}"
+    parts = ["notes"] if expects.notes else []
+    parts += [f"contract {expects.contract}"] if expects.contract else []
+    return f"\nexpects: {', '.join(parts) or 'nothing'}"
 
 
 def _verify_text(answer: Answer) -> str:
@@ -278,8 +280,10 @@ def _blocked_text(answer: Answer) -> str:
     if answer.blocked is None:
         return ""
     lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
-    for found in answer.blocked.blockers:
-        lines.append(f"- {found.message} ({found.code}, {found.pointer}). {found.suggestion}")
+    for blocker in answer.blocked.blockers:
+        lines.append(
+            f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
+        )
     example = msgspec.json.encode(answer.blocked.example).decode()
     lines.append(f"An output of the right shape: {example}\n\n")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What answering an approval records: the run goes on, or back to the step that was denied."""
+"""The answer to an approval: the run goes on, or back to the step that was denied."""
 
 from typing import Literal
 
@@ -44,25 +44,25 @@ class ApprovalVerdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
     def __post_init__(self) -> None:
-        # From a terminal anything may come; a stored text is text, and of a length to read.
-        whole = self.reason.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX]
-        msgspec.structs.force_setattr(self, "reason", whole)
+        # A terminal may send anything; the stored reason is valid text of limited length.
+        cleaned = self.reason.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX]
+        msgspec.structs.force_setattr(self, "reason", cleaned)
 
 
 class AwaitedApproval(msgspec.Struct, frozen=True):
-    """An approval that waits, with what surrounds it."""
+    """An approval that waits for an answer, with its surroundings."""
 
     request: ApprovalRequested
     node: Node
-    """Where the run waits."""
+    """The node where the run waits."""
     step: Node
-    """Where the step was handed in that is to be approved."""
+    """The node where the step to be approved was handed in."""
     step_prompt: str
     context: Context
 
 
 def timeout_verdict(request: ApprovalRequested, *, at_ms: int) -> ApprovalVerdict | None:
-    """What is so once the deadline has passed; whoever looks first records it."""
+    """Return the verdict once the deadline has passed; whoever looks first records it."""
     if request.deadline_ms is None or at_ms < request.deadline_ms:
         return None
     verdict = "granted" if request.on_timeout == "grant" else "denied"
@@ -80,25 +80,31 @@ def resolve(
 ) -> PlannedReply:
     """Record the verdict and where it leads.
 
-    On a branch that was left meanwhile, that is a place to come back to and moves nothing.
+    On a branch that was abandoned meanwhile, that is a node to come back to; the tip stays.
     """
     run = run_of(stream, approval.node)
     to = ids.child_node(approval.node.id, ids.first_attempt(approval.node.id))
-    answered = ApprovalResolved(
+    approval_resolved = ApprovalResolved(
         approval.request.approval, verdict.verdict, verdict.by, verdict.reason, to
     )
-    way = _Resolution(approval, workflow, run, to, key, is_aside=run.tip != approval.node.id)
-    denied = verdict.verdict == "denied"
-    made, more = (
-        _send_back(way, (_denial_blocker(approval, verdict),)) if denied else _continue_run(way)
+    resolution = _Resolution(approval, workflow, run, to, key, is_aside=run.tip != approval.node.id)
+    is_denied = verdict.verdict == "denied"
+    new_node, further_drafts = (
+        _send_back(resolution, (_denial_blocker(approval, verdict),))
+        if is_denied
+        else _continue_run(resolution)
     )
-    name = approval_resolved_key(approval.request.approval)
-    drafts = [EventDraft(name, answered, run.run, approval.node.id), made.draft, *more]
-    return PlannedReply(plan(stream, drafts, blobs=made.blobs, at_ms=at_ms), made.reply)
+    event_key = approval_resolved_key(approval.request.approval)
+    drafts = [
+        EventDraft(event_key, approval_resolved, run.run, approval.node.id),
+        new_node.draft,
+        *further_drafts,
+    ]
+    return PlannedReply(plan(stream, drafts, blobs=new_node.blobs, at_ms=at_ms), new_node.reply)
 
 
 class _Resolution(msgspec.Struct, frozen=True):
-    """From an approval to the node that its answer makes."""
+    """The inputs for the node that the answer to an approval makes."""
 
     approval: AwaitedApproval
     workflow: CompiledWorkflow
@@ -109,26 +115,28 @@ class _Resolution(msgspec.Struct, frozen=True):
 
 
 def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
-    asked, workflow, run = resolution.approval, resolution.workflow, resolution.run
-    position = asked.node.created.position
-    moved = Destination(position, interpret.step_at(workflow, position))
-    found = next_step.prepare_step(workflow, moved, asked.context, run.preferences)
-    if not isinstance(found, NextStep):
-        # It could be shown when it was asked for, and cannot now.
-        return _send_back(resolution, next_step.routing_blockers(found, moved, workflow))
-    made = make_node(
-        _node_spec(asked, resolution.child, "step"),
+    approval, workflow, run = resolution.approval, resolution.workflow, resolution.run
+    position = approval.node.created.position
+    destination = Destination(position, interpret.step_at(workflow, position))
+    upcoming = next_step.prepare_step(workflow, destination, approval.context, run.preferences)
+    if not isinstance(upcoming, NextStep):
+        # The step could be shown when the approval was requested, and cannot be now.
+        return _send_back(resolution, next_step.routing_blockers(upcoming, destination, workflow))
+    new_node = make_node(
+        _node_spec(approval, resolution.child, "step"),
         with_blocked_count(run, "step"),
         workflow,
-        prompt=found.prompt,
+        prompt=upcoming.prompt,
         key=resolution.key,
-        confirms=found.confirms,
-        warnings=found.warnings,
+        confirms=upcoming.confirms,
+        warnings=upcoming.warnings,
         is_aside=resolution.is_aside,
     )
-    is_complete = made.reply.answer.is_complete and not resolution.is_aside
-    done = EventDraft(f"complete:{resolution.child}", RunCompleted(), run.run, resolution.child)
-    return made, [done] if is_complete else []
+    is_complete = new_node.reply.answer.is_complete and not resolution.is_aside
+    completion = EventDraft(
+        f"complete:{resolution.child}", RunCompleted(), run.run, resolution.child
+    )
+    return new_node, [completion] if is_complete else []
 
 
 def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Blocker:
@@ -145,28 +153,28 @@ def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Bloc
 def _send_back(
     resolution: _Resolution, blockers: tuple[Blocker, ...]
 ) -> tuple[NewNode, list[EventDraft]]:
-    asked, run, created = resolution.approval, resolution.run, resolution.approval.step.created
-    place = msgspec.structs.replace(
-        _node_spec(asked, resolution.child, "blocked"),
+    approval, run, created = resolution.approval, resolution.run, resolution.approval.step.created
+    spec = msgspec.structs.replace(
+        _node_spec(approval, resolution.child, "blocked"),
         position=created.position,
         depth=created.depth,
     )
-    made = make_node(
-        place,
+    new_node = make_node(
+        spec,
         with_blocked_count(run, "blocked"),
         resolution.workflow,
-        prompt=asked.step_prompt,
+        prompt=approval.step_prompt,
         key=resolution.key,
         blockers=blockers,
         confirms=prompts.confirms_at(
-            resolution.workflow, created.position, asked.context, run.preferences
+            resolution.workflow, created.position, approval.context, run.preferences
         ),
-        example_context=contexts.example_context(asked.context, missing_context(blockers)),
+        example_context=contexts.example_context(approval.context, missing_context(blockers)),
         is_aside=resolution.is_aside,
     )
-    validated = ValidationPerformed(ids.first_attempt(asked.node.id), blockers)
-    return made, [
-        EventDraft(validation_key(resolution.child), validated, run.run, resolution.child)
+    validation = ValidationPerformed(ids.first_attempt(approval.node.id), blockers)
+    return new_node, [
+        EventDraft(validation_key(resolution.child), validation, run.run, resolution.child)
     ]
 
 

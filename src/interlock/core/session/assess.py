@@ -1,4 +1,4 @@
-"""Assessments that a step asks for: what the agent judged, and what follows from it."""
+"""Assessments that a step asks for: the levels that the agent chose, and their consequences."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -17,32 +17,34 @@ from interlock.core.workflow.prompt import assessment_example
 class AssessmentResult(msgspec.Struct, frozen=True):
     assessment: str
     levels: dict[str, str]
-    """By dimension, in the author's spelling."""
+    """The level of each dimension, in the author's spelling."""
 
 
 def assess(
     step: CompiledStep, artifacts: tuple[SubmittedArtifact, ...]
 ) -> tuple[tuple[AssessmentResult, ...], tuple[Blocker, ...]]:
-    """What was assessed, and what is missing, wrong or has a consequence."""
-    found: list[AssessmentResult] = []
+    """Return the assessments, and blockers for what is missing, wrong or has a consequence."""
+    results: list[AssessmentResult] = []
     blockers: list[Blocker] = []
-    for wanted in step.assessments:
-        index = _artifact_index(wanted, artifacts, is_only=len(step.assessments) == 1)
+    for assessment in step.assessments:
+        index = _artifact_index(assessment, artifacts, is_only=len(step.assessments) == 1)
         if index is None:
-            blockers.append(_missing_assessment(wanted, step))
+            blockers.append(_missing_assessment(assessment, step))
             continue
-        levels, wrong = _parse_levels(wanted, artifacts[index].value, f"/output/artifacts/{index}")
-        blockers += wrong
-        if not wrong:
-            found.append(AssessmentResult(wanted.id, levels))
-    blockers += _consequence_blockers(step, found)
-    return tuple(found), tuple(blockers)
+        levels, level_blockers = _parse_levels(
+            assessment, artifacts[index].value, f"/output/artifacts/{index}"
+        )
+        blockers += level_blockers
+        if not level_blockers:
+            results.append(AssessmentResult(assessment.id, levels))
+    blockers += _consequence_blockers(step, results)
+    return tuple(results), tuple(blockers)
 
 
 def _artifact_index(
     assessment: Assessment, artifacts: tuple[SubmittedArtifact, ...], *, is_only: bool
 ) -> int | None:
-    """The artifact for an assessment. One that names none is for the only one there is."""
+    """Return the index of an assessment's artifact. One that names none is for the only one."""
     for index, artifact in enumerate(artifacts):
         if kind_without_prefix(artifact.kind) != "assessment":
             continue
@@ -55,29 +57,35 @@ def _artifact_index(
 def _parse_levels(
     assessment: Assessment, value: Json, pointer: str
 ) -> tuple[dict[str, str], list[Blocker]]:
-    given = value.get("dimensions") if isinstance(value, dict) else None
-    given = given if isinstance(given, dict) else {}
+    dimensions = value.get("dimensions") if isinstance(value, dict) else None
+    dimensions = dimensions if isinstance(dimensions, dict) else {}
     levels: dict[str, str] = {}
-    wrong: list[Blocker] = []
-    for part in assessment.dimensions:
-        said = given.get(part.id)
-        said = said.get("level") if isinstance(said, dict) else said
-        folded = {level.casefold(): level for level in part.levels}
-        level = folded.get(said.strip().casefold()) if isinstance(said, str) else None
+    blockers: list[Blocker] = []
+    for dimension in assessment.dimensions:
+        raw_level = dimensions.get(dimension.id)
+        raw_level = raw_level.get("level") if isinstance(raw_level, dict) else raw_level
+        levels_by_folded_name = {level.casefold(): level for level in dimension.levels}
+        level = (
+            levels_by_folded_name.get(raw_level.strip().casefold())
+            if isinstance(raw_level, str)
+            else None
+        )
         if level is None:
-            shown = msgspec.json.encode(said).decode()[:80] if said is not None else "missing"
-            wrong.append(
+            raw_text = (
+                msgspec.json.encode(raw_level).decode()[:80] if raw_level is not None else "missing"
+            )
+            blockers.append(
                 Blocker(
                     "invalid_output",
-                    f"{pointer}/dimensions/{part.id}",
-                    f"The level of `{part.id}` in assessment `{assessment.id}` is {shown}",
-                    f"It is one of: {', '.join(part.levels)}. {part.purpose}",
+                    f"{pointer}/dimensions/{dimension.id}",
+                    f"The level of `{dimension.id}` in assessment `{assessment.id}` is {raw_text}",
+                    f"It is one of: {', '.join(dimension.levels)}. {dimension.purpose}",
                     about=assessment.id,
                 )
             )
         else:
-            levels[part.id] = level
-    return levels, wrong
+            levels[dimension.id] = level
+    return levels, blockers
 
 
 def _missing_assessment(assessment: Assessment, step: CompiledStep) -> Blocker:
@@ -91,21 +99,21 @@ def _missing_assessment(assessment: Assessment, step: CompiledStep) -> Blocker:
     )
 
 
-def _consequence_blockers(step: CompiledStep, found: list[AssessmentResult]) -> Iterator[Blocker]:
+def _consequence_blockers(step: CompiledStep, results: list[AssessmentResult]) -> Iterator[Blocker]:
     for consequence in step.consequences:
         when = consequence.when
-        hit = [
-            f"`{dimension}` of `{assessed.assessment}`"
-            for assessed in found
-            if when.for_assessment in (None, assessed.assessment)
-            for dimension, level in assessed.levels.items()
+        hits = [
+            f"`{dimension}` of `{result.assessment}`"
+            for result in results
+            if when.for_assessment in (None, result.assessment)
+            for dimension, level in result.levels.items()
             if level.casefold() == when.any_equals_level.casefold()
         ]
-        if hit:
+        if hits:
             yield Blocker(
                 "assessment_followup_required",
                 "/output/artifacts",
-                f"{', '.join(hit)} is {when.any_equals_level}",
+                f"{', '.join(hits)} is {when.any_equals_level}",
                 consequence.effect.guidance,
                 about=when.for_assessment or "",
             )

@@ -1,4 +1,4 @@
-"""Blockers: why an output was not accepted, where, and what would be."""
+"""Blockers: the reasons why an output was not accepted, and what to send instead."""
 
 from typing import Literal
 
@@ -20,16 +20,16 @@ BlockerCode = Literal[
 
 
 NOTES_PLACEHOLDER = "<write your notes>"
-"""Stands in examples where the agent's notes belong; handed in as it is, it is refused."""
+"""The place for the agent's notes in examples; handed in unchanged, it is refused."""
 
 
 class Blocker(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     code: BlockerCode
     pointer: str
-    """Where in the call."""
+    """The place in the call, as a JSON pointer."""
     message: str
-    """What is true."""
+    """The fact that is in the way."""
     suggestion: str
-    """What to send instead."""
+    """A hint about what to send instead."""
     about: str = ""
     """The capability, context key, contract or assessment that it is about."""

@@ -1,4 +1,16 @@
-"""A session as one document that can be carried elsewhere, with a manifest over every part."""
+"""A session as one document that can be carried elsewhere, with a manifest over every part.
+
+`pack` writes the events as they are stored, the text of every blob they name, and a manifest with
+the hash of each part. `unpack` trusts none of it. In this order it checks that the manifest names
+exactly the parts there are and their hashes agree, that the digest chain is sound, that the events
+refer only to runs and nodes that began, that the blobs are those the events name, and that the
+workflows, answers, contexts and positions can be read. The first fault refuses the whole bundle.
+
+`adopt` plans the content as a new session beside whatever the store already holds: the session,
+its runs and its nodes get new names everywhere they occur, names that are derived from others are
+derived again, and the events are sealed into a new chain. Times and blobs stay as they are. No
+conversation becomes bound to the new session.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -69,7 +81,7 @@ class BundleContent(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     events: tuple[BundleEvent, ...]
     blobs: dict[BlobRef, str]
-    """All of them are text."""
+    """The blobs by name; all of them are text."""
 
 
 class Bundle(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -82,7 +94,7 @@ class Bundle(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class BundleLabel(msgspec.Struct, frozen=True, rename="camel"):
-    """What a bundle says of itself. Its manifest does not cover this."""
+    """The description that a bundle gives of itself. Its manifest does not cover this."""
 
     producer: str
     exported_at_ms: int
@@ -103,6 +115,7 @@ def pack(
     producer: str,
     at_ms: int,
 ) -> CanonicalBytes:
+    """Return the bundle of a session as bytes."""
     events = tuple(BundleEvent(msgspec.Raw(link.body), link.digest.hex()) for link in links)
     texts = {ref: blobs[ref].decode() for ref in sorted(blobs)}
     content = BundleContent(stream.session, events, texts)
@@ -110,7 +123,7 @@ def pack(
 
 
 def unpack(document: bytes) -> BundleContent | BundleRefused:
-    """The content of a bundle of which every part is what its manifest says."""
+    """Return the content of a bundle, if every part of it is what its manifest says."""
     try:
         bundle = msgspec.json.decode(document, type=Bundle)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -129,7 +142,7 @@ def unpack(document: bytes) -> BundleContent | BundleRefused:
 
 
 def label(document: bytes) -> BundleLabel:
-    """Of a bundle that could be unpacked."""
+    """Return the label of a bundle that could be unpacked."""
     return msgspec.json.decode(document, type=BundleLabel)
 
 
@@ -141,7 +154,7 @@ def adopt(
     key: SigningKey,
     at_ms: int,
 ) -> Plan:
-    """The plan that records `content` as a new session, with new names for everything in it."""
+    """Return the plan that records `content` as a new session, with new names for all in it."""
     envelopes = [decode_envelope(event.body) for event in content.events]
     names = _new_names(envelopes, session, content.session, random)
     drafts = [
@@ -156,7 +169,7 @@ def adopt(
     ]
     blobs = {ref: text.encode() for ref, text in content.blobs.items()}
     planned = plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
-    # Its conversations are told of, and stay where they are.
+    # The events still name its conversations, which stay bound where they are.
     return msgspec.structs.replace(planned, bound_conversations=())
 
 
@@ -185,11 +198,11 @@ def _refuse_unsound(content: BundleContent) -> BundleRefused | None:
     envelopes = [decode_envelope(link.body) for link in links]
     if refusal := _refuse_incoherent(envelopes):
         return refusal
-    named = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
-    for ref in sorted(named | content.blobs.keys()):
+    referenced = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
+    for ref in sorted(referenced | content.blobs.keys()):
         if ref not in content.blobs:
             return BundleRefused(f"blobs/{ref}", "an event names it and it is not there")
-        if ref not in named:
+        if ref not in referenced:
             return BundleRefused(f"blobs/{ref}", "no event names it")
         if canonical.blob_ref(content.blobs[ref].encode("utf-8", "surrogatepass")) != ref:
             return BundleRefused(f"blobs/{ref}", "it is not what its name says")
@@ -197,41 +210,41 @@ def _refuse_unsound(content: BundleContent) -> BundleRefused | None:
 
 
 def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
-    """A chain can be sound and still tell of things that never began."""
+    """Refuse events of a sound chain that refer to things that never began."""
     runs: set[RunId | None] = {None}
     nodes: set[NodeId | None] = {None}
-    tries: set[tuple[NodeId | None, AttemptId | None]] = set()
+    attempts: set[tuple[NodeId | None, AttemptId | None]] = set()
     keys: set[str] = set()
     is_attended = False
     for number, envelope in enumerate(envelopes):
-        here, event = f"events/{number}", envelope.event
+        part, event = f"events/{number}", envelope.event
         if (number == 0) is not isinstance(event, SessionCreated):
-            return BundleRefused(here, "a session is created once, by its first event")
+            return BundleRefused(part, "a session is created once, by its first event")
         if envelope.key in keys:
-            return BundleRefused(here, f"`{envelope.key}` happened before")
+            return BundleRefused(part, f"`{envelope.key}` happened before")
         keys.add(envelope.key)
         if isinstance(event, RunStarted) and envelope.run:
             runs.add(envelope.run)
         if envelope.run not in runs:
-            return BundleRefused(here, "its run never began")
+            return BundleRefused(part, "its run never began")
         if isinstance(event, NEEDS_RUN) and envelope.run is None:
-            return BundleRefused(here, "it belongs to no run")
+            return BundleRefused(part, "it belongs to no run")
         if isinstance(event, NodeCreated):
             if envelope.node in nodes:
-                return BundleRefused(here, "it makes no node, or one that was made before")
+                return BundleRefused(part, "it makes no node, or one that was made before")
             if event.parent not in nodes:
-                return BundleRefused(here, "its parent was never made")
+                return BundleRefused(part, "its parent was never made")
             nodes.add(envelope.node)
             if _is_derived(event):
-                if (event.parent, event.attempt) in tries:
-                    return BundleRefused(here, "the attempt that made it has made another node")
-                tries.add((event.parent, event.attempt))
+                if (event.parent, event.attempt) in attempts:
+                    return BundleRefused(part, "the attempt that made it has made another node")
+                attempts.add((event.parent, event.attempt))
         if isinstance(event, NEEDS_GATE) and not is_attended:
-            return BundleRefused(here, "no gate watched over the session then")
+            return BundleRefused(part, "no gate watched over the session then")
         is_attended = is_attended or isinstance(event, ModeChanged)
     for number, envelope in enumerate(envelopes):
-        leads_to = getattr(envelope.event, "to", None)
-        if envelope.node not in nodes or leads_to not in nodes:
+        destination = getattr(envelope.event, "to", None)
+        if envelope.node not in nodes or destination not in nodes:
             return BundleRefused(f"events/{number}", "its node was never made")
     return None if len(runs) > 1 or is_attended else BundleRefused("events", "no run ever began")
 
@@ -239,7 +252,7 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
 def _refuse_unreadable(
     envelopes: list[Envelope], blobs: Mapping[BlobRef, str]
 ) -> BundleRefused | None:
-    """Each blob must be what its event takes it for, or the session would break later."""
+    """Refuse blobs that are not what their events take them for: the session would break later."""
     workflows: dict[RunId | None, CompiledWorkflow] = {}
     for number, envelope in enumerate(envelopes):
         event = envelope.event
@@ -266,7 +279,7 @@ def _refuse_unreadable(
 def _new_names(
     envelopes: list[Envelope], session: SessionId, old: SessionId, random: Callable[[int], bytes]
 ) -> dict[str, str]:
-    """Old name to new name. Derived names are derived again, so that the session goes on as any."""
+    """Map old names to new ones. Derived names are derived again, so that the session can go on."""
     names: dict[str, str] = {old: session}
     for envelope in envelopes:
         if envelope.run and envelope.run not in names:

@@ -56,31 +56,32 @@ def verify(session: SessionId, links: Iterable[ChainLink], *, version: int, end:
 
 
 def verify_tail(links: Sequence[ChainLink], *, version: int, end: bytes) -> Health:
-    """Look at the last links only (all there are, or two): what an append builds on is sound.
+    """Check only the last links (all there are, or two), which an append builds on.
 
-    Costs the same for any length; the whole walk is `verify`.
+    Costs the same for a stream of any length; `verify` walks the whole stream.
     """
-    sound = max(0, version - len(links))
-    for before, link in zip((None, *links), links, strict=False):
-        if link.seq != sound:
-            return Health("corrupt_tail", sound, f"event {sound} is missing")
-        previous = before.digest if before else GENESIS if sound == 0 else None
+    valid = max(0, version - len(links))
+    for previous_link, link in zip((None, *links), links, strict=False):
+        if link.seq != valid:
+            return Health("corrupt_tail", valid, f"event {valid} is missing")
+        previous = previous_link.digest if previous_link else GENESIS if valid == 0 else None
         if previous is not None and digest(previous, link.body) != link.digest:
-            return Health("corrupt_tail", sound, f"event {sound} does not match its digest")
-        sound += 1
+            return Health("corrupt_tail", valid, f"event {valid} does not match its digest")
+        valid += 1
     if not links or links[-1].digest != end:
-        return Health("corrupt_tail", max(0, sound - 1), "the last digest is not the recorded one")
-    return Health("healthy", sound)
+        return Health("corrupt_tail", max(0, valid - 1), "the last digest is not the recorded one")
+    return Health("healthy", valid)
 
 
 def verify_one(session: SessionId, link: ChainLink, *, before: bytes) -> Health:
-    """Look at one event and the digest before it."""
+    """Check one event against the digest `before` it."""
     if reason := _damage(session, link, link.seq, before):
         return _unsound_health(link.seq, reason, link.body)
     return Health("healthy", link.seq + 1)
 
 
 def _damage(session: SessionId, link: ChainLink, expected: int, previous: bytes) -> str:
+    """Return what is wrong with a link, or nothing."""
     if link.seq != expected:
         return f"event {expected} is missing"
     if digest(previous, link.body) != link.digest:

@@ -1,4 +1,4 @@
-"""Checkpoints: a durable marker with notes that hangs beside a node and moves nothing."""
+"""Checkpoints: a durable marker with notes beside a node, which moves nothing."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
 
 @cache
 def checkpoints_workflow() -> PinnedWorkflow:
-    """The workflow of an agent that follows none."""
+    """The workflow for an agent that follows none."""
     # The compiler costs 20 ms to import, and most servers never need this.
     from interlock.core.workflow.compiler import compile_workflow  # noqa: PLC0415
     from interlock.core.workflow.definition import Step, Workflow  # noqa: PLC0415
@@ -49,9 +49,9 @@ def set_checkpoint(
     confirms: bool,
     approval: ApprovalRequested | None,
 ) -> PlannedReply:
-    """`approval` is what the run waits for at `node`, if it does."""
+    """Plan a marker at `node`. `approval` is the one that the run waits for there, if any."""
     marker = marker_of(node, attempt)
-    place = NodeSpec(
+    spec = NodeSpec(
         session=node.session,
         node=marker,
         kind="checkpoint",
@@ -61,8 +61,8 @@ def set_checkpoint(
         parent=node.id,
         attempt=attempt.id,
     )
-    made = make_node(
-        place,
+    new_node = make_node(
+        spec,
         run_of(stream, node),
         workflow,
         prompt=prompt,
@@ -70,17 +70,17 @@ def set_checkpoint(
         confirms=confirms,
         approval=approval,
     )
-    drafts = [made.draft]
+    drafts = [new_node.draft]
     if attempt.output.notes or attempt.output.artifacts:
         output = output_event(attempt.id, attempt.output)
         drafts.append(EventDraft(output_key(marker, attempt.id), output, node.run, marker))
     blobs = {
-        **made.blobs,
-        **{found.ref: bytes(found.content) for found in attempt.output.artifacts},
+        **new_node.blobs,
+        **{artifact.ref: bytes(artifact.content) for artifact in attempt.output.artifacts},
     }
-    return PlannedReply(plan(stream, drafts, blobs=blobs, at_ms=at_ms), made.reply)
+    return PlannedReply(plan(stream, drafts, blobs=blobs, at_ms=at_ms), new_node.reply)
 
 
 def marker_of(node: Node, attempt: Attempt) -> NodeId:
-    """The same call again sets the same marker."""
+    """Return the id of the marker. The same call again sets the same one."""
     return ids.checkpoint_node(node.id, attempt.id, attempt.arguments)

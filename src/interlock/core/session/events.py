@@ -1,4 +1,4 @@
-"""What can happen in a session. An event is a fact: it is never refused, changed or removed."""
+"""The events of a session. An event is a fact: it is never refused, changed or removed."""
 
 from typing import Literal, TypeAlias
 
@@ -50,7 +50,7 @@ class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):
     step_count: int
     goal: str
     references: tuple[Resolved, ...] = ()
-    """What the workflow refers to, as it was then."""
+    """The workflow's references, as they were then."""
 
 
 class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
@@ -68,11 +68,11 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     attempt: AttemptId | None
     """The attempt at `parent` that made this node."""
     position: Position
-    """Where in the workflow the run stands; at an approval, where it will go on."""
+    """The position in the workflow; at an approval, the one at which the run will go on."""
     depth: int
-    """How many steps were accepted on the way here."""
+    """The number of steps accepted on the way here."""
     number: int
-    """Of the pending step in the definition, counted from 1; behind the last one at the end."""
+    """The number of the pending step in the definition, from 1; past the last one at the end."""
     step_id: StepId | None
     """The pending step; none when the run is complete here."""
     step_title: str | None
@@ -83,7 +83,7 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     token_key: int
     """The key that signed the token in that answer: a replay mints the same one again."""
     is_aside: bool = False
-    """It came of an answer on a branch that was left: work goes on elsewhere."""
+    """It came from an answer on a branch that was abandoned: work goes on elsewhere."""
 
 
 class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):
@@ -119,7 +119,7 @@ class ValidationPerformed(_Event, frozen=True, tag="validation_performed"):
 class ContextSet(_Event, frozen=True, tag="context_set"):
     changed: tuple[str, ...]
     context: BlobRef
-    """All of it, after the change."""
+    """The whole context after the change."""
 
 
 class PreferencesChanged(_Event, frozen=True, tag="preferences_changed"):
@@ -147,7 +147,7 @@ class GapRecorded(_Event, frozen=True, omit_defaults=True, tag="gap_recorded"):
 class GapResolved(_Event, frozen=True, tag="gap_resolved"):
     gap: GapId
     severity: Severity
-    """Of the gap, so that counting needs no second look."""
+    """The severity of the gap, so that counting needs no lookup."""
     how: str
     by: Literal["agent", "user"]
 
@@ -190,7 +190,7 @@ class ApprovalResolved(_Event, frozen=True, tag="approval_resolved"):
     by: Literal["user", "timeout"]
     reason: str
     to: NodeId
-    """Where the run goes on: at the next step, or at the same one again."""
+    """The node where the run goes on: at the next step, or at the same one again."""
 
 
 class HostBound(_Event, frozen=True, tag="host_bound"):
@@ -199,7 +199,7 @@ class HostBound(_Event, frozen=True, tag="host_bound"):
     host: str
     host_session: str
     source: str
-    """How the conversation began: startup, resume, compact, clear, …"""
+    """The way the conversation began: startup, resume, compact, clear, …"""
 
 
 class ModeChanged(_Event, frozen=True, tag="mode_changed"):
@@ -286,7 +286,7 @@ decode_envelope = msgspec.json.Decoder(Envelope).decode
 
 
 def blob_refs_of(event: SessionEvent) -> tuple[BlobRef, ...]:
-    """The blobs that an event names."""
+    """Return the blobs that an event names."""
     match event:
         case RunStarted():
             return (BlobRef(event.workflow_hash),)

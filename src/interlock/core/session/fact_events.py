@@ -1,4 +1,4 @@
-"""From what an output says to the events that record it."""
+"""The events for what a judged output contains: observations, divergences, assessments and gaps."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ from interlock.core.session.plan import EventDraft
 class Facts(msgspec.Struct, frozen=True):
     drafts: tuple[EventDraft, ...]
     run: RunHead
-    """The run once these are recorded."""
+    """The run once the drafts are recorded."""
     warnings: tuple[str, ...]
 
 
@@ -42,29 +42,35 @@ def facts_of(
     *,
     open_gaps: Mapping[GapId, GapRecorded],
 ) -> Facts:
-    """`open_gaps` are those that the output says it closes, as far as they exist and are open."""
-    here = f"{node}:{attempt}"
+    """Return the events for a judged output, and the run after them.
+
+    `open_gaps` are those that the output says it closes, as far as they exist and are open.
+    """
+    origin = f"{node}:{attempt}"
     drafts: list[EventDraft] = []
     warnings: list[str] = []
-    for index, found in enumerate(judgement.observations):
-        event = CapabilityObserved(found.capability, found.status, found.evidence)
-        drafts.append(EventDraft(f"capability:{here}:{index}", event, run.run, node))
-    for index, found in enumerate(judgement.divergences):
-        event = DivergenceRecorded(found.reason, found.summary)
-        drafts.append(EventDraft(f"divergence:{here}:{index}", event, run.run, node))
-    for found in judgement.assessments:
-        event = AssessmentRecorded(found.assessment, found.levels)
-        drafts.append(EventDraft(f"assessment:{here}:{found.assessment}", event, run.run, node))
-    for index, left in enumerate(judgement.gaps):
-        gap = _gap_event(left, run.run, here, index)
+    for index, observation in enumerate(judgement.observations):
+        event = CapabilityObserved(observation.capability, observation.status, observation.evidence)
+        drafts.append(EventDraft(f"capability:{origin}:{index}", event, run.run, node))
+    for index, divergence in enumerate(judgement.divergences):
+        event = DivergenceRecorded(divergence.reason, divergence.summary)
+        drafts.append(EventDraft(f"divergence:{origin}:{index}", event, run.run, node))
+    for result in judgement.assessments:
+        event = AssessmentRecorded(result.assessment, result.levels)
+        drafts.append(EventDraft(f"assessment:{origin}:{result.assessment}", event, run.run, node))
+    for index, new_gap in enumerate(judgement.gaps):
+        gap = _gap_event(new_gap, run.run, origin, index)
         drafts.append(EventDraft(gap_key(gap.gap), gap, run.run, node))
         warnings.append(f"Gap {gap.gap} ({gap.severity}) was recorded: {gap.summary}")
-    for gap_id, how in {GapId(found.gap_id): found.how for found in judgement.resolutions}.items():
+    explanations = {
+        GapId(resolution.gap_id): resolution.how for resolution in judgement.resolutions
+    }
+    for gap_id, explanation in explanations.items():
         gap = open_gaps.get(gap_id)
         if gap is None:
             warnings.append(f"There is no open gap `{gap_id}` here; nothing was resolved.")
         else:
-            event = GapResolved(gap_id, gap.severity, how, "agent")
+            event = GapResolved(gap_id, gap.severity, explanation, "agent")
             drafts.append(EventDraft(gap_resolved_key(gap_id), event, run.run, node))
     for draft in drafts:
         if isinstance(draft.event, CapabilityObserved | GapRecorded | GapResolved):
@@ -72,8 +78,8 @@ def facts_of(
     return Facts(tuple(drafts), run, tuple(warnings))
 
 
-def _gap_event(new_gap: NewGap, run: RunId, here: str, index: int) -> GapRecorded:
-    parts = (run, new_gap.capability) if new_gap.capability else (here, str(index))
+def _gap_event(new_gap: NewGap, run: RunId, origin: str, index: int) -> GapRecorded:
+    parts = (run, new_gap.capability) if new_gap.capability else (origin, str(index))
     return GapRecorded(
         ids.gap_id(*parts), new_gap.severity, new_gap.category, new_gap.summary, new_gap.capability
     )

@@ -1,4 +1,15 @@
-"""Judge what was handed in for a step: what stops the run, and what passes with a gap."""
+"""Judge the output of a step: which shortcomings stop the run, and which pass with a gap.
+
+`judge` compares one output with what its step, its loops and its workflow ask for. Each thing that
+is wrong becomes a `_Shortcoming`, which holds both a blocker and a gap; the run's preferences say
+which of the two counts (`stops_run`). With a blocker the step is not accepted; with a gap the run
+goes on, and the gap says what was left undone. Further gaps never stop a run: questions settled
+without the user, preferred capabilities that are missing, and gaps that the agent reports itself.
+
+A gap about a capability is recorded once in a run. The observations, divergences, resolutions,
+assessments and loop decisions of the output are handed on unchanged; `decide` says which of them
+count. Nothing is read or written here.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,20 +42,20 @@ from interlock.core.workflow.prompt import assessment_example
 
 
 class StepOutput(msgspec.Struct, frozen=True):
-    """What an agent hands in for a step."""
+    """The output that an agent hands in for a step."""
 
     notes: str
     artifacts: tuple[SubmittedArtifact, ...] = ()
 
 
 class NewGap(msgspec.Struct, frozen=True):
-    """Something left undone with the run going on."""
+    """Something left undone while the run goes on."""
 
     category: GapCategory
     severity: Severity
     summary: str
     capability: str = ""
-    """Set where the gap is about a capability: recorded once in a run."""
+    """The capability that the gap is about, if any; such a gap is recorded once in a run."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -55,18 +66,18 @@ class Judgement(msgspec.Struct, frozen=True):
     resolutions: tuple[GapResolutionArtifact, ...] = ()
     assessments: tuple[AssessmentResult, ...] = ()
     controls: tuple[LoopControlArtifact, ...] = ()
-    """Whether the loops around the step go on, as the agent has decided."""
+    """The agent's decisions whether the loops around the step go on."""
     warnings: tuple[str, ...] = ()
 
 
 class CurrentStep(msgspec.Struct, frozen=True):
-    """The step that something was handed in for, and what surrounds it."""
+    """The step that an output was handed in for, and its surroundings."""
 
     workflow: CompiledWorkflow
     position: Position
     step: CompiledStep
     scope: Mapping[str, Json]
-    """What its conditions see."""
+    """The values that its conditions see."""
 
     @property
     def loops(self) -> tuple[EnclosingLoop, ...]:
@@ -82,59 +93,75 @@ class _Shortcoming(msgspec.Struct, frozen=True):
 
 def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     step, workflow = current.step, current.workflow
-    known, wrong = artifacts_.known_artifacts(output.artifacts)
+    known_artifacts, misshapen = artifacts_.known_artifacts(output.artifacts)
     breaches, warnings = _contract_breaches(step, output)
-    found_levels, unassessed = assess.assess(step, output.artifacts)
-    covered = step.contract.name if step.contract else ""
-    controls = [found for found in known if isinstance(found, LoopControlArtifact)]
+    assessments, assessment_blockers = assess.assess(step, output.artifacts)
+    contract_kind = step.contract.name if step.contract else ""
+    controls = [
+        artifact for artifact in known_artifacts if isinstance(artifact, LoopControlArtifact)
+    ]
     observed = {
         **run.capabilities,
         **{
-            found.capability: found.status
-            for found in known
-            if isinstance(found, CapabilityArtifact)
+            artifact.capability: artifact.status
+            for artifact in known_artifacts
+            if isinstance(artifact, CapabilityArtifact)
         },
     }
-    reasons = (
+    shortcomings = (
         *(
-            _misshapen_artifact(found)
-            for found in wrong
-            if found.kind not in (covered, "assessment")
+            _misshapen_artifact(artifact)
+            for artifact in misshapen
+            if artifact.kind not in (contract_kind, "assessment")
         ),
         *_missing_notes(step, output),
         *_unmet_criteria(current, output),
         *breaches,
-        *(_assessment_shortcoming(step, blocker) for blocker in unassessed),
+        *(_assessment_shortcoming(step, blocker) for blocker in assessment_blockers),
         *_misdirected_loop_controls(current, controls),
-        *_unanswered_user_question(step, known, run.preferences),
+        *_unanswered_user_question(step, known_artifacts, run.preferences),
         *_missing_capabilities(workflow, observed),
     )
-    stopping = [found for found in reasons if stops_run(found.blocker, run.preferences)]
-    passing = [found.gap for found in reasons if not stops_run(found.blocker, run.preferences)]
+    stopping = [
+        shortcoming
+        for shortcoming in shortcomings
+        if stops_run(shortcoming.blocker, run.preferences)
+    ]
+    passing = [
+        shortcoming.gap
+        for shortcoming in shortcomings
+        if not stops_run(shortcoming.blocker, run.preferences)
+    ]
     gaps = (
         *passing,
-        *_gaps_settled_without_user(known),
+        *_gaps_settled_without_user(known_artifacts),
         *_missing_preferred_capabilities(workflow, observed),
         *(
-            NewGap("reported", gap.severity, gap.summary)
-            for gap in known
-            if isinstance(gap, GapArtifact)
+            NewGap("reported", artifact.severity, artifact.summary)
+            for artifact in known_artifacts
+            if isinstance(artifact, GapArtifact)
         ),
     )
     return Judgement(
-        blockers=tuple(found.blocker for found in stopping),
+        blockers=tuple(shortcoming.blocker for shortcoming in stopping),
         gaps=tuple(gap for gap in gaps if gap.capability not in run.capability_gaps),
-        observations=tuple(found for found in known if isinstance(found, CapabilityArtifact)),
-        divergences=tuple(found for found in known if isinstance(found, DivergenceArtifact)),
-        resolutions=tuple(found for found in known if isinstance(found, GapResolutionArtifact)),
-        assessments=found_levels,
+        observations=tuple(
+            artifact for artifact in known_artifacts if isinstance(artifact, CapabilityArtifact)
+        ),
+        divergences=tuple(
+            artifact for artifact in known_artifacts if isinstance(artifact, DivergenceArtifact)
+        ),
+        resolutions=tuple(
+            artifact for artifact in known_artifacts if isinstance(artifact, GapResolutionArtifact)
+        ),
+        assessments=assessments,
         controls=tuple(controls),
         warnings=warnings,
     )
 
 
 def stops_run(blocker: Blocker, preferences: Preferences) -> bool:
-    """Whether it stops the run; otherwise it passes and a gap is recorded."""
+    """Whether a blocker stops the run; otherwise the step passes and a gap is recorded."""
     if preferences.autonomy == "full_auto_never_stop":
         return False
     if blocker.code == "capability_unknown":
@@ -145,22 +172,22 @@ def stops_run(blocker: Blocker, preferences: Preferences) -> bool:
 
 
 def example_output(step: CompiledStep, blockers: tuple[Blocker, ...]) -> dict[str, Json]:
-    """An output of the right shape, to be filled in."""
+    """Return an output of the right shape, to be filled in."""
     shapes: list[Json] = []
-    for found in blockers:
-        shapes += [shape for shape in _example_artifacts(found) if shape not in shapes]
+    for blocker in blockers:
+        shapes += [shape for shape in _example_artifacts(blocker) if shape not in shapes]
     if step.user_only and EXAMPLES["user_only"] not in shapes:
         shapes.append(EXAMPLES["user_only"])
     if step.contract:
         example = msgspec.json.decode(step.contract.example)
         shapes += [example] if example not in shapes else []
-    shapes += [assessment_example(found, step) for found in step.assessments]
+    shapes += [assessment_example(assessment, step) for assessment in step.assessments]
     output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": NOTES_PLACEHOLDER}
     return {**output, "artifacts": shapes} if shapes else output
 
 
 def _example_artifacts(blocker: Blocker) -> Iterator[Json]:
-    """The artifacts that would do away with a blocker."""
+    """The artifacts that would remove a blocker, as examples."""
     if blocker.code == "user_only_dependency":
         yield EXAMPLES["user_only"]
     for kind, example in EXAMPLES.items():
@@ -172,13 +199,13 @@ def _example_artifacts(blocker: Blocker) -> Iterator[Json]:
         yield {**observation, "capability": blocker.about}
 
 
-def _misshapen_artifact(wrong: artifacts_.MisshapenArtifact) -> _Shortcoming:
-    message = f"The artifact of kind `{wrong.kind}` is not of its shape: {wrong.reason}"
-    example = msgspec.json.encode(EXAMPLES[wrong.kind]).decode()
+def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact) -> _Shortcoming:
+    message = f"The artifact of kind `{artifact.kind}` is not of its shape: {artifact.reason}"
+    example = msgspec.json.encode(EXAMPLES[artifact.kind]).decode()
     return _Shortcoming(
         Blocker(
             "invalid_artifact",
-            f"/output/artifacts/{wrong.index}",
+            f"/output/artifacts/{artifact.index}",
             message,
             f"Send it like this: {example}",
         ),
@@ -202,13 +229,13 @@ def _missing_notes(step: CompiledStep, output: StepOutput) -> Iterator[_Shortcom
 def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[_Shortcoming]:
     if current.step.validation_criteria is None:
         return
-    wanted = criteria.unpack(current.step.validation_criteria.encode())
+    criterion = criteria.unpack(current.step.validation_criteria.encode())
     values = tuple(artifact.value for artifact in output.artifacts)
     for issue in criteria.check(
-        wanted, notes=output.notes, artifacts=values, context=current.scope
+        criterion, notes=output.notes, artifacts=values, context=current.scope
     ):
-        places = {"schema": "/output/artifacts", "condition": "/context"}
-        pointer = places.get(issue.rule, "/output/notesMarkdown")
+        pointers_by_rule = {"schema": "/output/artifacts", "condition": "/context"}
+        pointer = pointers_by_rule.get(issue.rule, "/output/notesMarkdown")
         yield _Shortcoming(
             Blocker("invalid_output", pointer, issue.message, issue.suggestion),
             NewGap("output", "critical", f"Step {current.step.id}: {issue.message}"),
@@ -218,26 +245,26 @@ def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[_Short
 def _contract_breaches(
     step: CompiledStep, output: StepOutput
 ) -> tuple[tuple[_Shortcoming, ...], tuple[str, ...]]:
-    """Where the output is not what the step's contract asks for, and what it has too much of."""
+    """Return the breaches of the step's contract, and warnings about fields that nobody reads."""
     if step.contract is None:
         return (), ()
     values = tuple(artifact.value for artifact in output.artifacts)
     breaches, warnings = contracts.check(step.contract, values)
-    reasons = tuple(
+    shortcomings = tuple(
         _Shortcoming(
             Blocker(
-                "missing_output" if found.is_missing else "invalid_output",
-                found.pointer,
-                found.message,
-                found.suggestion,
+                "missing_output" if breach.is_missing else "invalid_output",
+                breach.pointer,
+                breach.message,
+                breach.suggestion,
                 about=step.contract.name,
             ),
-            NewGap("output", "critical", f"Step {step.id}: {found.message}"),
+            NewGap("output", "critical", f"Step {step.id}: {breach.message}"),
         )
-        for found in breaches
-        if step.contract.is_required or not found.is_missing
+        for breach in breaches
+        if step.contract.is_required or not breach.is_missing
     )
-    return reasons, warnings
+    return shortcomings, warnings
 
 
 def _assessment_shortcoming(step: CompiledStep, blocker: Blocker) -> _Shortcoming:
@@ -249,13 +276,13 @@ def _assessment_shortcoming(step: CompiledStep, blocker: Blocker) -> _Shortcomin
 def _misdirected_loop_controls(
     current: CurrentStep, controls: list[LoopControlArtifact]
 ) -> Iterator[_Shortcoming]:
-    """A decision about a loop that is not there would be lost in silence."""
+    """Report decisions about no loop that exists, which would otherwise be lost silently."""
     loops = current.loops
-    inner = [index for index, found in enumerate(loops) if found.loop.is_controlled]
-    meant = {interpret.targeted_loop_index(loops, control) for control in controls}
-    owes = current.step.contract and current.step.contract.name == "loop_control"
-    if owes and inner and meant and inner[-1] not in meant and None not in meant:
-        name = loops[inner[-1]].loop.id
+    controlled = [index for index, enclosing in enumerate(loops) if enclosing.loop.is_controlled]
+    targets = {interpret.targeted_loop_index(loops, control) for control in controls}
+    is_owed = current.step.contract and current.step.contract.name == "loop_control"
+    if is_owed and controlled and targets and controlled[-1] not in targets and None not in targets:
+        name = loops[controlled[-1]].loop.id
         message = f"Nothing was decided about the loop `{name}`, which is the innermost"
         hint = f"Hand in a decision for it too, with loopId {name}."
         yield _Shortcoming(
@@ -263,7 +290,7 @@ def _misdirected_loop_controls(
             NewGap("output", "warning", f"Step {current.step.id}: {message}"),
         )
     for control in controls:
-        # Where none of that name is around, it may be about a loop that comes next.
+        # A loop that does not enclose the step may be one that comes next.
         names = interpret.controlled_loop_names(current.workflow)
         if not control.loop_id or control.loop_id in names:
             continue
@@ -276,13 +303,15 @@ def _misdirected_loop_controls(
 
 
 def _unanswered_user_question(
-    step: CompiledStep, known: list[KnownArtifact], preferences: Preferences
+    step: CompiledStep, artifacts: list[KnownArtifact], preferences: Preferences
 ) -> Iterator[_Shortcoming]:
     if step.user_only is None:
         return
-    settled = [found for found in known if isinstance(found, UserOnlyArtifact)]
-    answers = {found.resolution for found in settled}
-    is_enough = answers if preferences.autonomy == "full_auto_never_stop" else "answered" in answers
+    user_artifacts = [artifact for artifact in artifacts if isinstance(artifact, UserOnlyArtifact)]
+    resolutions = {artifact.resolution for artifact in user_artifacts}
+    is_enough = (
+        resolutions if preferences.autonomy == "full_auto_never_stop" else "answered" in resolutions
+    )
     if not is_enough:
         yield _Shortcoming(
             Blocker(
@@ -297,10 +326,10 @@ def _unanswered_user_question(
         )
 
 
-def _gaps_settled_without_user(known: list[KnownArtifact]) -> Iterator[NewGap]:
-    for found in known:
-        if isinstance(found, UserOnlyArtifact) and found.resolution != "answered":
-            summary = f"{found.resolution.capitalize()} without the user: {found.detail}"
+def _gaps_settled_without_user(artifacts: list[KnownArtifact]) -> Iterator[NewGap]:
+    for artifact in artifacts:
+        if isinstance(artifact, UserOnlyArtifact) and artifact.resolution != "answered":
+            summary = f"{artifact.resolution.capitalize()} without the user: {artifact.detail}"
             yield NewGap("user_only", "warning", summary)
 
 

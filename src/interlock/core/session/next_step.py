@@ -1,4 +1,4 @@
-"""Where a run goes once a step is accepted: the next step with its prompt, an approval, the end."""
+"""The way on from an accepted step: the next step with its prompt, an approval, or the end."""
 
 from collections.abc import Iterator
 
@@ -19,42 +19,42 @@ from interlock.core.workflow.prompt import MissingContextKeys, Resolved
 class NextStep(msgspec.Struct, frozen=True):
     destination: Destination
     prompt: str = ""
-    """Of the next step, where there is one."""
+    """The prompt of the next step, if there is one."""
     confirms: bool = False
     """Whether the user is asked before that step is handed in."""
     trace: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     gaps: tuple[NewGap, ...] = ()
     approval: CompiledApproval | None = None
-    """What must be answered before the run goes there."""
+    """The approval that must be answered before the run goes there."""
 
 
 def next_step(
     current: CurrentStep, context: Context, judgement: Judgement, preferences: Preferences
 ) -> NextStep | tuple[Blocker, ...]:
-    """What comes after the step at `at`, or why that cannot be said."""
-    moved = interpret.continue_from(
+    """Return what comes after the current step, or the reasons why that cannot be decided."""
+    destination = interpret.continue_from(
         current.workflow, current.position, context, *judgement.controls
     )
-    found = prepare_step(current.workflow, moved, context, preferences)
-    if not isinstance(found, NextStep):
-        return routing_blockers(found, moved, current.workflow)
-    needed = _needs_approval(current)
-    if isinstance(needed, Impasse):
-        return routing_blockers(needed, moved, current.workflow)
-    gaps = list(bounded_loop_gaps(found.destination))
-    approval = current.step.approval if needed else None
+    prepared = prepare_step(current.workflow, destination, context, preferences)
+    if not isinstance(prepared, NextStep):
+        return routing_blockers(prepared, destination, current.workflow)
+    needs_approval = _needs_approval(current)
+    if isinstance(needs_approval, Impasse):
+        return routing_blockers(needs_approval, destination, current.workflow)
+    gaps = list(bounded_loop_gaps(prepared.destination))
+    approval = current.step.approval if needs_approval else None
     if approval and preferences.autonomy == "full_auto_never_stop":
         gaps.append(NewGap("approval", "critical", f"Nobody was asked: {approval.question}"))
         approval = None
-    return msgspec.structs.replace(found, gaps=tuple(gaps), approval=approval)
+    return msgspec.structs.replace(prepared, gaps=tuple(gaps), approval=approval)
 
 
 def bounded_loop_gaps(destination: Destination) -> Iterator[NewGap]:
-    """A loop that ended because of its bound leaves something undone."""
+    """The gaps of loops that ended at their bound, which leaves something undone."""
     for loop in destination.bounded_loops:
-        what = f"“{loop.title}” ended at its bound of {loop.passes_max} passes"
-        yield NewGap("loop", "warning", what)
+        summary = f"“{loop.title}” ended at its bound of {loop.passes_max} passes"
+        yield NewGap("loop", "warning", summary)
 
 
 def routing_blockers(
@@ -62,7 +62,7 @@ def routing_blockers(
     destination: Destination | Impasse,
     workflow: CompiledWorkflow,
 ) -> tuple[Blocker, ...]:
-    """Why the run cannot go where it should."""
+    """Return the reasons why the run cannot go where it should."""
     if isinstance(failure, Impasse):
         return (_impasse_blocker(failure),)
     loops = (
@@ -70,7 +70,7 @@ def routing_blockers(
         if isinstance(destination, Destination)
         else ()
     )
-    lists = {loop.loop.item_var: loop.loop.items for loop in loops if loop.loop.items}
+    lists = {outer.loop.item_var: outer.loop.items for outer in loops if outer.loop.items}
     return tuple(
         _unset_context_blocker(key, lists.get(key.partition(".")[0])) for key in failure.keys
     )
@@ -84,7 +84,7 @@ def prepare_step(
     *,
     opening: tuple[Resolved, ...] | None = None,
 ) -> NextStep | MissingContextKeys | Impasse:
-    """The step that was moved to, with its prompt."""
+    """Return the step at `destination` with its prompt."""
     if isinstance(destination, Impasse) or destination.step is None:
         return destination if isinstance(destination, Impasse) else NextStep(destination)
     rendered = prompts.render(
@@ -100,11 +100,11 @@ def _needs_approval(current: CurrentStep) -> bool | Impasse:
     approval = current.step.approval
     if approval is None or approval.condition is None:
         return approval is not None
-    held = conditions.evaluate(conditions.unpack(approval.condition), current.scope)
-    if isinstance(held, UnusableValue):
-        pointer = interpret.pointer_in(current.step, "requireConfirmation/condition", held)
-        return Impasse(current.step.id, pointer, held.var, held.message)
-    return held
+    result = conditions.evaluate(conditions.unpack(approval.condition), current.scope)
+    if isinstance(result, UnusableValue):
+        pointer = interpret.pointer_in(current.step, "requireConfirmation/condition", result)
+        return Impasse(current.step.id, pointer, result.var, result.message)
+    return result
 
 
 def _unset_context_blocker(key: str, items: str | None) -> Blocker:

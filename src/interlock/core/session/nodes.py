@@ -1,4 +1,4 @@
-"""Nodes: making one together with the answer that introduces it, and showing one again."""
+"""Nodes of the run graph: making one together with its answer, and showing one again."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ from interlock.core.workflow.interpret import Position
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node as it was recorded, with the name of everything around it."""
+    """A node as it was recorded, with the ids of its session and run."""
 
     session: SessionId
     run: RunId
@@ -40,7 +40,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class NodeSpec(msgspec.Struct, frozen=True):
-    """Where a new node goes."""
+    """The kind and place of a new node."""
 
     session: SessionId
     node: NodeId
@@ -89,7 +89,7 @@ def approval_key(approval: ApprovalId) -> str:
 
 
 def approval_resolved_key(approval: ApprovalId) -> str:
-    """Taken once: whoever answers first has answered."""
+    """The key of the answer to an approval. It is taken once, so the first answer counts."""
     return f"approval-resolved:{approval}"
 
 
@@ -107,8 +107,11 @@ def make_node(
     example_context: Context | None = None,
     is_aside: bool = False,
 ) -> NewNode:
-    """`is_aside`: work does not go on here unless somebody says so."""
-    now = situation(
+    """Make a node together with the answer that introduces it.
+
+    `is_aside`: work does not go on here unless somebody says so.
+    """
+    node_situation = situation(
         spec,
         run,
         workflow,
@@ -121,11 +124,11 @@ def make_node(
     number = step.number if step else workflow.step_count + 1
     title = step.title if step else None
     if approval:
-        # The step after it is not shown before it may be done.
+        # The next step is not shown before it may be done.
         step, title, prompt = None, f"approval of {approval.step_id}", ""
     checkpoint = spec.node if spec.kind == "checkpoint" else None
     stored = answers.stored_answer(
-        msgspec.structs.replace(now, warnings=warnings, checkpoint=checkpoint)
+        msgspec.structs.replace(node_situation, warnings=warnings, checkpoint=checkpoint)
     )
     content = canonical.encode(stored)
     created = NodeCreated(
@@ -146,18 +149,18 @@ def make_node(
     blobs = {created.answer: bytes(content)}
     if created.prompt:
         blobs[created.prompt] = prompt.encode()
-    answered = introduce(spec.node, created, stored, prompt=prompt, key=key)
+    reply = introduce(spec.node, created, stored, prompt=prompt, key=key)
     draft = EventDraft(node_key(spec.node), created, run.run, spec.node)
-    return NewNode(spec.node, draft, blobs, answered)
+    return NewNode(spec.node, draft, blobs, reply)
 
 
 def introduce(
     node: NodeId, created: NodeCreated, stored: StoredAnswer, *, prompt: str, key: SigningKey
 ) -> RenderedAnswer:
-    """The answer that introduces `node`, for the first time or again."""
+    """Return the answer that introduces `node`, for the first time or again."""
     token = Token(node, ids.first_attempt(node))
     if created.node_kind == "checkpoint":
-        # A marker: work goes on from the node it hangs beside, with the attempt that was held.
+        # A marker: work goes on from the node beside it, with the attempt of the token that set it.
         assert created.parent is not None, "a checkpoint hangs beside a node"
         assert created.attempt is not None, "a checkpoint is set with a token"
         token = Token(created.parent, created.attempt)
@@ -174,15 +177,16 @@ def situation(
     approval: ApprovalRequested | None = None,
     example_context: Context,
 ) -> Situation:
-    """Where the run stands at a place.
+    """Return the state of the run at a node.
 
-    `confirms`: the user is asked before the step ends. `wanted`: the context that blockers ask for.
+    `confirms`: the user is asked before the step ends. `example_context`: the context that the
+    blockers ask for.
     """
     step = None if approval else interpret.step_at(workflow, spec.position)
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
-        left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
-        blocked = Blocked(blockers, left, example)
+        attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
+        blocked = Blocked(blockers, attempts_left, example)
     never_stops = run.preferences.autonomy == "full_auto_never_stop"
     return Situation(
         session=spec.session,
@@ -201,15 +205,15 @@ def situation(
 
 
 def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
-    """The context paths that blockers ask for."""
+    """Return the context paths that the blockers ask for."""
     codes = ("missing_context_key", "condition_failed")
-    return tuple(found.about for found in blockers if found.code in codes and found.about)
+    return tuple(blocker.about for blocker in blockers if blocker.code in codes and blocker.about)
 
 
 def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow) -> Pending:
-    loops = interpret.enclosing_loops(workflow, spec.position)
-    real = [found for found in loops if found.loop.kind != "group"]
-    inner = real[-1] if real else None
+    enclosing_loops = interpret.enclosing_loops(workflow, spec.position)
+    real_loops = [enclosing for enclosing in enclosing_loops if enclosing.loop.kind != "group"]
+    innermost = real_loops[-1] if real_loops else None
     return Pending(
         step.id,
         step.title,
@@ -217,18 +221,20 @@ def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow
         workflow.step_count,
         "",
         Expects(not step.notes_optional, step.contract.name if step.contract else None),
-        Pass(inner.loop.id, inner.iteration, inner.loop.passes_max) if inner else None,
+        Pass(innermost.loop.id, innermost.iteration, innermost.loop.passes_max)
+        if innermost
+        else None,
     )
 
 
 def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
     name = request.approval
-    how = f"The user answers with `interlock approvals grant {name}` or `… deny {name}`."
+    how_to_answer = f"The user answers with `interlock approvals grant {name}` or `… deny {name}`."
     timeout = "It waits until somebody answers."
     if request.deadline_ms is not None:
         verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]
         timeout = f"If nobody has answered by the deadline, it counts as {verdict}."
-    return AnswerApproval(name, request.question, how, timeout)
+    return AnswerApproval(name, request.question, how_to_answer, timeout)
 
 
 def node_spec_of(node: Node) -> NodeSpec:

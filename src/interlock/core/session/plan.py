@@ -21,25 +21,25 @@ from interlock.core.session.head import Head
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """Where a session's stream ended when it was read."""
+    """The end of a session's stream as it was read."""
 
     session: SessionId
     version: int = 0
-    """How many events it has."""
+    """The number of its events."""
     end: bytes = chain.GENESIS
-    """The digest of the last one."""
+    """The digest of its last event."""
     head: Head | None = None
 
 
 class EventDraft(msgspec.Struct, frozen=True):
-    """An event that has not been given its place yet."""
+    """An event that has no place in the stream yet."""
 
     key: str
     event: SessionEvent
     run: RunId | None = None
     node: NodeId | None = None
     at_ms: int | None = None
-    """When it happened, if that was not now."""
+    """The time when it happened, if that was not now."""
 
 
 class NodeIndexEntry(msgspec.Struct, frozen=True):
@@ -50,19 +50,19 @@ class NodeIndexEntry(msgspec.Struct, frozen=True):
 
 
 class RequestRecord(msgspec.Struct, frozen=True):
-    """What makes a call without a token the same call again."""
+    """The record by which a repeated call without a token is recognised."""
 
     key: BlobRef
     arguments: BlobRef
     node: NodeId
-    """What the call made."""
+    """The node that the call made."""
     at_ms: int
     valid_ms: int | None
-    """For how long the same call is taken for a repetition; for ever if it named itself."""
+    """The time within which the same call is a repetition; None (for ever) if it named itself."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All of it is written or none, and only if the stream still ends where it was read."""
+    """The changes of one call. All are written or none, and only if the stream still ends there."""
 
     session: SessionId
     expected_version: int
@@ -70,7 +70,7 @@ class Plan(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     nodes: tuple[NodeIndexEntry, ...]
     runs: tuple[RunId, ...]
-    """Those whose heads it changes."""
+    """The runs whose heads it changes."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
     bound_conversations: tuple[tuple[str, str], ...] = ()
@@ -90,6 +90,7 @@ def plan(
     at_ms: int,
     request: RequestRecord | None = None,
 ) -> Plan:
+    """Return the plan that appends `drafts` to `stream`."""
     assert drafts, "a plan records something"
     links: list[ChainLink] = []
     envelopes: list[Envelope] = []
@@ -120,7 +121,7 @@ def plan_from_recorded(
     *,
     blobs: Mapping[BlobRef, bytes],
 ) -> Plan:
-    """What another store has recorded after `stream`: the same bytes, the same digests."""
+    """Return the plan for events that another store recorded after `stream`, byte for byte."""
     head = stream.head
     for _, envelope in recorded:
         head = heads.apply_event(head, envelope)
@@ -167,6 +168,8 @@ def _node_index_entries(envelopes: Sequence[Envelope]) -> Iterator[NodeIndexEntr
 
 
 def _changed_runs(envelopes: Sequence[Envelope], head: Head) -> tuple[RunId, ...]:
-    changed = {one.run for one in envelopes if not isinstance(one.event, SessionCreated)}
-    # What belongs to no run (archiving) shows with all of them.
+    changed = {
+        envelope.run for envelope in envelopes if not isinstance(envelope.event, SessionCreated)
+    }
+    # An event that belongs to no run (archiving) changes all of them.
     return tuple(run.run for run in head.runs if None in changed or run.run in changed)

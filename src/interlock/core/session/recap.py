@@ -1,4 +1,4 @@
-"""The recap: what happened before, newest first, within a budget."""
+"""The recap: the notes of earlier steps, newest first, within a budget."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _TRUNCATION_MARK = "\n[TRUNCATED]"
 
 
 class PastNotes(msgspec.Struct, frozen=True):
-    """The notes on one step or checkpoint that lies behind."""
+    """The notes of one earlier step or checkpoint."""
 
     title: str
     notes: str
@@ -18,7 +18,7 @@ class PastNotes(msgspec.Struct, frozen=True):
 def compose(
     newest_first: Sequence[PastNotes], *, older: int = 0, bytes_max: int = BYTES_MAX
 ) -> str:
-    """The notes, the newest whole or cut but never left out. `older` more were not even read."""
+    """Return the recap. The newest notes may be cut, never left out; `older` more were not read."""
     parts: list[str] = []
     room = bytes_max
     for index, past in enumerate(newest_first):
@@ -37,5 +37,5 @@ def compose(
 
 
 def _truncate(text: str, size: int) -> str:
-    """At most `size` bytes of `text`, and no half character."""
+    """Return at most `size` bytes of `text`, and no half character."""
     return text.encode()[:size].decode(errors="ignore")

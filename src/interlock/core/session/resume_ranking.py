@@ -1,4 +1,4 @@
-"""Which session is meant by "where we left off": ranking, and saying why."""
+"""The ranking of sessions for "where we left off", with the reasons for each match."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,7 +11,7 @@ Confidence = Literal["strong", "medium", "weak"]
 
 
 class SessionCandidate(msgspec.Struct, frozen=True):
-    """A session as far as ranking looks at it."""
+    """A session, as far as the ranking looks at it."""
 
     session: SessionId
     run: RunId
@@ -43,28 +43,28 @@ class RankedMatch(msgspec.Struct, frozen=True):
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """The words of a query: letters and digits of any script."""
+    """Return the distinct words of a query: letters and digits of any script."""
     text = "".join(char if char.isalnum() or char in "_-" else " " for char in query.casefold())
     return tuple(dict.fromkeys(text.split()))
 
 
 def rank(query: RankingQuery, candidates: Sequence[SessionCandidate]) -> list[RankedMatch]:
-    """The best match first. What people type beats what git says."""
-    distinct = {found.run: found for found in candidates}.values()
-    matches = [_match_candidate(query, found) for found in distinct]
+    """Return the best match first. Words that people type outrank the state of git."""
+    distinct = {candidate.run: candidate for candidate in candidates}.values()
+    matches = [_match_candidate(query, candidate) for candidate in distinct]
     return sorted(matches, key=lambda match: _sort_key(query, match))
 
 
 def _sort_key(query: RankingQuery, match: RankedMatch) -> tuple[int, bool, bool, int, str, str]:
-    known = match.candidate
-    is_elsewhere = known.workspace != query.workspace
+    candidate = match.candidate
+    is_elsewhere = candidate.workspace != query.workspace
     return (
         match.tier,
         is_elsewhere,
-        not known.is_open,
-        -known.updated_ms,
-        known.session,
-        known.run,
+        not candidate.is_open,
+        -candidate.updated_ms,
+        candidate.session,
+        candidate.run,
     )
 
 
@@ -73,9 +73,9 @@ def _match_candidate(query: RankingQuery, candidate: SessionCandidate) -> Ranked
     hits = [word for word in query.words if word in text]
     reasons: list[tuple[int, str]] = []
     ids = (query.session, query.run, *query.words)
-    if any(given and candidate.session.startswith(given) and "ses_" in given for given in ids):
+    if any(prefix and candidate.session.startswith(prefix) and "ses_" in prefix for prefix in ids):
         reasons.append((0, "its id was given"))
-    if any(given and candidate.run.startswith(given) and "run_" in given for given in ids):
+    if any(prefix and candidate.run.startswith(prefix) and "run_" in prefix for prefix in ids):
         reasons.append((0, "the id of its run was given"))
     if query.words and len(hits) == len(query.words):
         reasons.append((1, f"has all of: {', '.join(hits)}"))
@@ -90,8 +90,8 @@ def _match_candidate(query: RankingQuery, candidate: SessionCandidate) -> Ranked
     if candidate.workspace == query.workspace:
         reasons.append((6, "is in this directory"))
     tier = min((tier for tier, _ in reasons), default=7)
-    said = tuple(reason for _, reason in reasons) or ("is recent",)
-    return RankedMatch(candidate, tier, said, _confidence(tier, candidate, query))
+    reason_texts = tuple(reason for _, reason in reasons) or ("is recent",)
+    return RankedMatch(candidate, tier, reason_texts, _confidence(tier, candidate, query))
 
 
 def _confidence(tier: int, candidate: SessionCandidate, query: RankingQuery) -> Confidence:

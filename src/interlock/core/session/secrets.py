@@ -1,4 +1,4 @@
-"""What looks like a secret in text that is about to leave the machine, or has come to it."""
+"""Patterns for suspected secrets in text that is about to leave the machine, or has come to it."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -23,16 +23,16 @@ class SuspectedSecret(msgspec.Struct, frozen=True):
     where: str
     kind: str
     shown: str
-    """Its beginning only."""
+    """Only its beginning."""
 
 
 def find_suspected_secrets(where: str, text: str) -> Iterator[SuspectedSecret]:
     for kind, pattern in _compiled_patterns().items():
-        for found in pattern.finditer(text):
-            yield SuspectedSecret(where, kind, found[0][:12] + "…")
+        for match in pattern.finditer(text):
+            yield SuspectedSecret(where, kind, match[0][:12] + "…")
 
 
 @cache
 def _compiled_patterns() -> dict[str, Any]:
-    """For an engine that takes linear time: the text is anybody's, and may be megabytes."""
+    """The patterns for a linear-time engine: the text is untrusted, and may be megabytes."""
     return {kind: compile_pattern(pattern) for kind, pattern in _PATTERNS.items()}

@@ -119,7 +119,7 @@ class SessionState(_State, frozen=True):
     created_at: Timestamp
     updated_at: Timestamp
     version: Annotated[int, Meta(ge=0)]
-    """How many events the session has."""
+    """The number of events in the session."""
     status: SessionStatus = "active"
     current_mode: Mode = "analysis"
     host_sessions: tuple[HostSession, ...] = ()
@@ -134,7 +134,7 @@ class SessionState(_State, frozen=True):
 
 
 def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
-    """The state after these events; None where no gate watches over the session."""
+    """Return the state after these events; None where no gate watches over the session."""
     state: SessionState | None = None
     is_attended = False
     for envelope in envelopes:
@@ -156,9 +156,9 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             history = (*state.mode_history, ModeEntry(mode, at))
             return change(state, current_mode=mode, mode_history=history)
         case HostBound(host=host, host_session=name):
-            known = HostSession(host, name)
-            others = tuple(found for found in state.host_sessions if found != known)
-            return change(state, host_sessions=(*others, known))
+            host_session = HostSession(host, name)
+            others = tuple(bound for bound in state.host_sessions if bound != host_session)
+            return change(state, host_sessions=(*others, host_session))
         case WorkChanged() as event:
             return change(
                 state,
@@ -174,14 +174,14 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return state
 
 
-def _with_phase(before: Orchestration | None, phase: Phase, at: str) -> Orchestration | None:
-    if before is None:
+def _with_phase(orchestration: Orchestration | None, phase: Phase, at: str) -> Orchestration | None:
+    if orchestration is None:
         return None if phase == "planning" else Orchestration(at, at, workflow_phase=phase)
-    return msgspec.structs.replace(before, workflow_phase=phase)
+    return msgspec.structs.replace(orchestration, workflow_phase=phase)
 
 
 def timestamp(at_ms: int) -> str:
-    """ISO 8601 in UTC. Written by hand: the core has no clock, and `datetime` would bring one."""
+    """Return ISO 8601 in UTC. Computed by hand: the core has no clock, and `datetime` has one."""
     days, ms = divmod(at_ms, 86_400_000)
     # Days since 0000-03-01, so that the leap day is the last of a year.
     era, day = divmod(days + 719_468, 146_097)

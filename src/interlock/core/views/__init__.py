@@ -1,1 +1,1 @@
-"""Views: what people look at, folded from events. A view decides nothing and is never stored."""
+"""Views for people, folded from events. A view decides nothing and is never stored."""

@@ -1,4 +1,4 @@
-"""Ages: how long ago something was, in words."""
+"""Ages in words: how long ago something was."""
 
 
 def time_ago(then_ms: int, now_ms: int) -> str:

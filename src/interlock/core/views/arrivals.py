@@ -1,4 +1,4 @@
-"""Arrivals: how each node of a run came about, with all that one call recorded for it."""
+"""Arrivals: each node of a run with everything that the call that made it has recorded."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -24,7 +24,7 @@ from interlock.core.workflow.interpret import Entry
 
 EventT = TypeVar("EventT", bound=SessionEvent)
 
-# These are recorded at the node that was handed in, and belong to the node that came of it.
+# These are recorded at the node whose step was handed in, and belong to the node that came of it.
 _OUTPUT_EVENTS = (
     OutputAppended,
     CapabilityObserved,
@@ -40,66 +40,70 @@ _OUTPUT_DECISIONS = ("branched", "blocked", "passed", "approval")
 class Arrival(msgspec.Struct, frozen=True):
     node: NodeId
     envelope: Envelope
-    """The one that made the node."""
+    """The event that made the node."""
     created: NodeCreated
     envelopes: tuple[Envelope, ...]
     """Everything that was recorded with it, in order."""
     decisions: tuple[Entry, ...]
-    """What was decided on the way; before an approval, it counts where that was granted."""
+    """The decisions on the way here; the route past an approval only where it was granted."""
 
     def events(self, kind: type[EventT]) -> list[EventT]:
         return [envelope.event for envelope in self.envelopes if isinstance(envelope.event, kind)]
 
     @property
     def routing_decisions(self) -> tuple[Entry, ...]:
-        """Why the run went here, apart from what was handed in."""
+        """The reasons why the run went here, apart from what was handed in."""
         return tuple(entry for entry in self.decisions if entry.what not in _OUTPUT_DECISIONS)
 
     @property
     def output(self) -> OutputAppended | None:
-        """What was handed in to get here, or written into the checkpoint."""
+        """The output that was handed in to get here, or written into the checkpoint."""
         return next(iter(self.events(OutputAppended)), None)
 
 
 def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]:
-    """In the order in which the nodes were made: a parent comes before its children."""
-    led_to = _envelopes_by_node(run, envelopes)
-    made: dict[NodeId, tuple[Envelope, NodeCreated]] = {}
-    for node, led in led_to.items():
-        for envelope in led:
+    """Return arrivals in the order in which their nodes were made: parents before children."""
+    by_node = _envelopes_by_node(run, envelopes)
+    created_nodes: dict[NodeId, tuple[Envelope, NodeCreated]] = {}
+    for node, recorded in by_node.items():
+        for envelope in recorded:
             if isinstance(envelope.event, NodeCreated):
-                made[node] = envelope, envelope.event
-    in_order = sorted(made.items(), key=lambda item: item[1][0].seq)
+                created_nodes[node] = envelope, envelope.event
+    in_order = sorted(created_nodes.items(), key=lambda item: item[1][0].seq)
     return {
         node: Arrival(
-            node, envelope, created, tuple(led_to[node]), _decisions(node, created, made, led_to)
+            node,
+            envelope,
+            created,
+            tuple(by_node[node]),
+            _decisions(node, created, created_nodes, by_node),
         )
         for node, (envelope, created) in in_order
     }
 
 
 def _envelopes_by_node(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Envelope]]:
-    found: dict[NodeId, list[Envelope]] = {}
+    by_node: dict[NodeId, list[Envelope]] = {}
     opening: list[Envelope] = []
-    leads_to: dict[NodeId, NodeId] = {}
-    """Where the attempt leads that was handed in last at a node: a call's events lie together."""
+    # The node that the latest attempt at each node led to: the events of a call are adjacent.
+    latest_child: dict[NodeId, NodeId] = {}
     for envelope in envelopes:
         if envelope.run != run:
             continue
         event, node = envelope.event, envelope.node
         if node is None:
-            # What belongs to the run as a whole came with its first node, or with none.
-            opening += [] if found else [envelope]
+            # Events of the run as a whole came with its first node, or with none.
+            opening += [] if by_node else [envelope]
             continue
-        to = node
+        arrived_at = node
         if isinstance(event, AdvanceRecorded):
-            to = leads_to[node] = event.to
+            arrived_at = latest_child[node] = event.to
         elif isinstance(event, ApprovalResolved):
-            to = event.to
+            arrived_at = event.to
         elif isinstance(event, _OUTPUT_EVENTS):
-            to = leads_to.get(node, node)
-        found.setdefault(to, [] if found else opening).append(envelope)
-    return found
+            arrived_at = latest_child.get(node, node)
+        by_node.setdefault(arrived_at, [] if by_node else opening).append(envelope)
+    return by_node
 
 
 def _decisions(
@@ -111,19 +115,19 @@ def _decisions(
     own = _trace_entries(envelopes_by_node[node])
     if created.node_kind == "approval":
         return tuple(entry for entry in own if entry.what in _OUTPUT_DECISIONS)
-    asked = created.parent if created.node_kind == "step" else None
+    approval_node = created.parent if created.node_kind == "step" else None
     if (
-        asked is None
-        or asked not in created_nodes
-        or created_nodes[asked][1].node_kind != "approval"
+        approval_node is None
+        or approval_node not in created_nodes
+        or created_nodes[approval_node][1].node_kind != "approval"
     ):
         return own
-    moves = (
+    routing = (
         entry
-        for entry in _trace_entries(envelopes_by_node[asked])
+        for entry in _trace_entries(envelopes_by_node[approval_node])
         if entry.what not in _OUTPUT_DECISIONS
     )
-    return (*moves, *own)
+    return (*routing, *own)
 
 
 def _trace_entries(envelopes: list[Envelope]) -> tuple[Entry, ...]:

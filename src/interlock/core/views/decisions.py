@@ -1,4 +1,4 @@
-"""Decisions in words: what a trace says, for people."""
+"""Decisions in words: the entries of a trace as sentences for people."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -7,24 +7,24 @@ from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.interpret import IN_ORDER, Entry
 
 Titles = Mapping[str, str]
-"""Of steps and loops, by id. What is not in it is called by its id."""
+"""The titles of steps and loops, by id. What is missing is called by its id."""
 
 _NAMED_MAX = 5  # of several that were skipped for one reason
 
 
 def titles_of(workflow: CompiledWorkflow) -> dict[str, str]:
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for step, loops in workflow.steps_with_loops():
-        found |= {loop.id: loop.title for loop in loops}
-        found[step.id] = step.title
-    return found
+        titles |= {loop.id: loop.title for loop in loops}
+        titles[step.id] = step.title
+    return titles
 
 
 def decisions_in_words(entries: Iterable[Entry], titles: Titles | None = None) -> tuple[str, ...]:
-    """A sentence for each decision. Steps that were skipped in a row for one reason share one."""
-    known = titles or {}
-    said = groupby(entries, key=lambda entry: (entry.what, entry.why))
-    return tuple(line for _, group in said for line in _sentences(list(group), known))
+    """Return a sentence for each decision. Steps skipped in a row for one reason share one."""
+    titles = titles or {}
+    groups = groupby(entries, key=lambda entry: (entry.what, entry.why))
+    return tuple(line for _, group in groups for line in _sentences(list(group), titles))
 
 
 def _sentences(entries: list[Entry], titles: Titles) -> Iterator[str]:
@@ -32,8 +32,8 @@ def _sentences(entries: list[Entry], titles: Titles) -> Iterator[str]:
     if first.what == "skipped" and len(entries) > 1:
         names = [titles.get(entry.about, entry.about) for entry in entries]
         more = [f"{len(names) - _NAMED_MAX} more"] if len(names) > _NAMED_MAX else []
-        shown = ", ".join(names[:_NAMED_MAX] + more)
-        yield f"skipped {len(entries)} steps ({shown}): {first.why}"
+        listed_names = ", ".join(names[:_NAMED_MAX] + more)
+        yield f"skipped {len(entries)} steps ({listed_names}): {first.why}"
         return
     for entry in entries:
         if line := _sentence(entry, titles.get(entry.about, entry.about)):
@@ -41,36 +41,36 @@ def _sentences(entries: list[Entry], titles: Titles) -> Iterator[str]:
 
 
 def _sentence(entry: Entry, name: str) -> str:
-    why = entry.why
+    reason = entry.why
     match entry.what:
         case "skipped":
-            return f"skipped {name}: {why}"
+            return f"skipped {name}: {reason}"
         case "chosen":
-            # That the next step came next is no news.
-            return "" if why == IN_ORDER else f"went to {name}: {why}"
+            # It is no news that the next step came next.
+            return "" if reason == IN_ORDER else f"went to {name}: {reason}"
         case "loop_entered":
-            return f"loop {name} begun: {why}"
+            return f"loop {name} begun: {reason}"
         case "loop_skipped":
-            return f"loop {name} skipped: {why}"
+            return f"loop {name} skipped: {reason}"
         case "pass_begun":
-            return f"loop {name}, {why}"
+            return f"loop {name}, {reason}"
         case "loop_ended":
-            return f"loop {name} ended {why}"
+            return f"loop {name} ended {reason}"
         case "loop_bounded":
-            return f"loop {name} ended at its bound: {why}"
+            return f"loop {name} ended at its bound: {reason}"
         case "complete":
-            return f"the end: {why}"
+            return f"the end: {reason}"
         case "left_out":
-            return f"and {why}"
+            return f"and {reason}"
         case "branched":
-            return f"a new branch: the same step was handed in before and led to {why}"
+            return f"a new branch: the same step was handed in before and led to {reason}"
         case "blocked":
-            return f"not accepted: {name.replace('_', ' ')} ({why})"
+            return f"not accepted: {name.replace('_', ' ')} ({reason})"
         case "passed":
-            return f"went on with {name}, {why}"
+            return f"went on with {name}, {reason}"
         case "approval":
-            return f"approval {name} is needed: {why}"
+            return f"approval {name} is needed: {reason}"
         case "fragment_given":
-            return f"the prompt has {name}: {why}"
+            return f"the prompt has {name}: {reason}"
         case "fragment_left_out":
-            return f"the prompt leaves out {name}: {why}"
+            return f"the prompt leaves out {name}: {reason}"

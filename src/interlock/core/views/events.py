@@ -1,4 +1,4 @@
-"""Events for people: each as one line in plain words, with what it leads to."""
+"""Events for people: each as one line in plain words, with links to what it is about."""
 
 from typing import Literal, assert_never
 
@@ -48,12 +48,12 @@ class EventRow(msgspec.Struct, frozen=True, rename="camel"):
     seq: int
     at_ms: int
     kind: str
-    """As it is stored."""
+    """The kind as it is stored."""
     summary: str
     is_failure: bool
-    """Something that was asked for did not come: what a person looks for first."""
+    """Whether it is a failure, which a person looks for first."""
     links: tuple[EventLink, ...]
-    """What it is about, the nearest first; each once."""
+    """The things it is about, the nearest first; each once."""
 
 
 def event_row(envelope: Envelope) -> EventRow:
@@ -73,7 +73,7 @@ def kind_of(event: SessionEvent) -> str:
 
 
 def event_summary(event: SessionEvent) -> str:
-    """On one line, whatever an agent has written."""
+    """Return a summary on one line, whatever an agent has written."""
     return clip(" ".join(_unclipped_summary(event).split()), SUMMARY_CHARS_MAX)
 
 
@@ -102,12 +102,14 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case OutputAppended():
             return _output_summary(event)
         case ValidationPerformed():
-            return "not accepted: " + "; ".join(found.message for found in event.blockers)
+            return "not accepted: " + "; ".join(blocker.message for blocker in event.blockers)
         case ContextSet():
             return f"context: {', '.join(event.changed) or 'unchanged'}"
         case PreferencesChanged():
-            chosen = event.preferences
-            return f"preferences ({event.source}): {chosen.autonomy}, {chosen.risk_policy}"
+            preferences = event.preferences
+            return (
+                f"preferences ({event.source}): {preferences.autonomy}, {preferences.risk_policy}"
+            )
         case CapabilityObserved():
             return f"{event.capability} is {event.status}: {event.evidence}"
         case GapRecorded():
@@ -145,8 +147,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
             assert_never(event)
 
 
-def _pairs(named: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in named.items())
+def _pairs(values: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def _node_summary(event: NodeCreated) -> str:
@@ -162,27 +164,27 @@ def _node_summary(event: NodeCreated) -> str:
 def _output_summary(event: OutputAppended) -> str:
     kinds = ", ".join(artifact.kind or "artifact" for artifact in event.artifacts)
     lines = event.notes.strip().splitlines()
-    first = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else "(none)"
-    return f"notes: {first}" + (f" [{kinds}]" if kinds else "")
+    first_line = f"{lines[0]}{' …' if len(lines) > 1 else ''}" if lines else "(none)"
+    return f"notes: {first_line}" + (f" [{kinds}]" if kinds else "")
 
 
 def _links(envelope: Envelope) -> tuple[EventLink, ...]:
-    found: list[EventLink] = []
+    links: list[EventLink] = []
     match envelope.event:
         case ApprovalRequested() as event:
-            found.append(EventLink("approval", event.approval))
+            links.append(EventLink("approval", event.approval))
         case ApprovalResolved() as event:
-            found += (EventLink("approval", event.approval), EventLink("node", event.to))
+            links += (EventLink("approval", event.approval), EventLink("node", event.to))
         case GapRecorded() | GapResolved() as event:
-            found.append(EventLink("gap", event.gap))
+            links.append(EventLink("gap", event.gap))
         case AdvanceRecorded() as event:
-            found.append(EventLink("node", event.to))
+            links.append(EventLink("node", event.to))
         case NodeCreated(parent=str() as parent):
-            # Itself first, then where it came from.
-            found += [EventLink("node", envelope.node)] if envelope.node else []
-            found.append(EventLink("node", parent))
+            # Itself first, then its parent.
+            links += [EventLink("node", envelope.node)] if envelope.node else []
+            links.append(EventLink("node", parent))
         case _:
             pass
-    found += [EventLink("node", envelope.node)] if envelope.node else []
-    found += [EventLink("run", envelope.run)] if envelope.run else []
-    return tuple(dict.fromkeys(found))
+    links += [EventLink("node", envelope.node)] if envelope.node else []
+    links += [EventLink("run", envelope.run)] if envelope.run else []
+    return tuple(dict.fromkeys(links))

@@ -13,7 +13,7 @@ class Skipped(msgspec.Struct, frozen=True, rename="camel"):
     """A step or loop that was not gone into."""
 
     step: str
-    """Or the loop, by id."""
+    """The id of the step or loop."""
     why: str
 
 
@@ -27,14 +27,14 @@ class GraphNode(msgspec.Struct, frozen=True, rename="camel"):
     """The step that is pending here; none at the end of the run."""
     title: str | None
     notes: str
-    """What was handed in to get here, or written into the checkpoint."""
+    """The notes that were handed in to get here, or written into the checkpoint."""
     is_tip: bool
     is_preferred: bool
-    """On the way from the root to the tip."""
+    """Whether it is on the path from the root to the tip."""
     is_aside: bool
-    """It came of an answer on a branch that was left: work goes on elsewhere."""
+    """Whether it came from an answer on an abandoned branch: work goes on elsewhere."""
     skipped: tuple[Skipped, ...]
-    """What was passed over on the way here."""
+    """The steps and loops that were passed over on the way here."""
 
     @property
     def goes_on(self) -> bool:
@@ -46,27 +46,27 @@ class RunGraph(msgspec.Struct, frozen=True, rename="camel"):
     run: RunId
     tip: NodeId | None
     nodes: tuple[GraphNode, ...]
-    """In the order in which they were made: a parent comes before its children."""
+    """The nodes in the order in which they were made: a parent comes before its children."""
 
     @property
     def path(self) -> tuple[GraphNode, ...]:
-        """From the root to the tip."""
+        """The nodes from the root to the tip."""
         return tuple(node for node in self.nodes if node.is_preferred)
 
     def children(self) -> dict[NodeId | None, list[GraphNode]]:
         """The children of each node, oldest first; those of None are the roots."""
-        found: dict[NodeId | None, list[GraphNode]] = {}
+        children: dict[NodeId | None, list[GraphNode]] = {}
         for node in self.nodes:
-            found.setdefault(node.parent, []).append(node)
-        return found
+            children.setdefault(node.parent, []).append(node)
+        return children
 
     def sizes(self) -> dict[NodeId, int]:
-        """How many nodes there are from each on, itself included."""
-        found = {node.id: 1 for node in self.nodes}
+        """The number of nodes from each node on, itself included."""
+        sizes = {node.id: 1 for node in self.nodes}
         for node in reversed(self.nodes):
             if node.parent is not None:
-                found[node.parent] += found[node.id]
-        return found
+                sizes[node.parent] += sizes[node.id]
+        return sizes
 
 
 def run_graph(run: RunId, envelopes: Iterable[Envelope]) -> RunGraph:
@@ -79,10 +79,10 @@ def graph_of(run: RunId, arrivals_by_node: dict[NodeId, Arrival]) -> RunGraph:
         node: arrival.created.parent if arrival.created.parent in arrivals_by_node else None
         for node, arrival in arrivals_by_node.items()
     }
-    going_on = (
+    candidates = (
         node for node, arrival in reversed(arrivals_by_node.items()) if _goes_on(arrival.created)
     )
-    tip = next(going_on, None)
+    tip = next(candidates, None)
     preferred = _path_to(tip, parents)
     nodes = tuple(
         GraphNode(
@@ -109,11 +109,11 @@ def _goes_on(created: NodeCreated) -> bool:
 
 
 def _path_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[NodeId]:
-    line: set[NodeId] = set()
+    path: set[NodeId] = set()
     while tip is not None:
-        line.add(tip)
+        path.add(tip)
         tip = parents[tip]
-    return line
+    return path
 
 
 def _skipped_steps(arrival: Arrival) -> tuple[Skipped, ...]:

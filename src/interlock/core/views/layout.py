@@ -1,10 +1,10 @@
 """The layout of a run graph: a lane and a row for each node, and the lines between them.
 
 Lane 0 is the path from the root to the tip, and nothing else. A row is the distance from the root.
-What is not on the path is laid out *stretch* by stretch, in the order in which they were begun: a
-stretch is what was made in one go, without work elsewhere in between, and takes the first lane
-that is free over all of its rows; where work was taken up again, the lane that it was in if that is
-free. Checkpoints hang to the right of their node, the next one below the one before.
+Nodes off the path are laid out *stretch* by stretch, in the order in which they were begun: a
+stretch was made in one go, without work elsewhere in between, and occupies the first lane that is
+free over all of its rows; where work was resumed, the lane of the node it continues, if that is
+free. Checkpoints hang to the right of their node, each below the one before.
 
 What holds when the graph grows:
 
@@ -15,7 +15,7 @@ What holds when the graph grows:
   neither do those that are on the path before and after. Others may change their lane.
 
 The reason: a stretch ends when work goes on elsewhere, and the last one is always on the path. So
-those beside it are complete, and each is placed knowing only those that were begun before.
+those off the path are complete, and each is placed knowing only those that were begun before.
 
 Stubs and ghosts fill cells that are left, so showing them moves no node. They may move themselves.
 """
@@ -66,87 +66,89 @@ class LayoutEdge(_LayoutPart, frozen=True):
     """A line down from one row to the next: it crosses no node, only the gap between the rows."""
 
     source: NodeId
-    """Its parent; of a further checkpoint at the same node, the checkpoint before it."""
+    """The parent; for a further checkpoint at the same node, the checkpoint before it."""
     target: NodeId
-    """Of an edge to a stub, the node at which it hangs; to a ghost, the node that was come to."""
+    """For an edge to a stub, the node at which it hangs; to a ghost, the node reached instead."""
     kind: Literal["path", "branch", "checkpoint", "stub", "ghost"]
     points: tuple[Point, Point, Point, Point]
-    """In lanes and rows; the middle of a cell is at one half. As a polyline they are a line with
-    two corners, as start, handles and end of a Bézier curve a smooth one."""
+    """Points in lanes and rows; the middle of a cell is at one half. As a polyline they are a line
+    with two corners; as start, handles and end of a Bézier curve, a smooth one."""
 
 
 class Layout(_LayoutPart, frozen=True):
     nodes: tuple[PlacedNode, ...]
-    """In the order in which they were made."""
+    """The nodes in the order in which they were made."""
     edges: tuple[LayoutEdge, ...]
     stubs: tuple[PlacedStub, ...]
     ghosts: tuple[Ghost, ...]
     width: int
-    """In lanes."""
+    """The width in lanes."""
     height: int
-    """In rows."""
+    """The height in rows."""
 
 
 def layout(graph: RunGraph, *, stubs: Sequence[Stub] = (), ghosts: bool = False) -> Layout:
-    """`stubs` as `collapse` has made them; `ghosts`: show what was skipped."""
-    placing = _LayoutBuilder(graph)
+    """Place every node. `stubs` are those that `collapse` made; `ghosts`: show what was skipped."""
+    builder = _LayoutBuilder(graph)
     nodes = tuple(
-        PlacedNode(node.id, *placing.cells[node.id], node.kind, node.is_preferred)
+        PlacedNode(node.id, *builder.cells[node.id], node.kind, node.is_preferred)
         for node in graph.nodes
     )
-    placed_stubs = tuple(placing.place_stubs(stubs))
-    placed_ghosts = tuple(placing.place_ghosts(graph.nodes)) if ghosts else ()
+    placed_stubs = tuple(builder.place_stubs(stubs))
+    placed_ghosts = tuple(builder.place_ghosts(graph.nodes)) if ghosts else ()
     edges = (
-        *placing.edges(graph.nodes),
-        *placing.stub_edges(placed_stubs),
-        *placing.ghost_edges(placed_ghosts),
+        *builder.edges(graph.nodes),
+        *builder.stub_edges(placed_stubs),
+        *builder.ghost_edges(placed_ghosts),
     )
-    width, height = placing.grid.width, placing.grid.height
+    width, height = builder.grid.width, builder.grid.height
     return Layout(nodes, edges, placed_stubs, placed_ghosts, width, height)
 
 
 def svg_path(edge: LayoutEdge, *, lane_px: float, row_px: float) -> str:
-    """The `d` of an SVG path for a smooth line, with lanes and rows of this size."""
-    start, one, two, end = (f"{round(x * lane_px)} {round(y * row_px)}" for x, y in edge.points)
+    """Return the `d` of an SVG path for a smooth line, with lanes and rows of this size."""
+    start, start_handle, end_handle, end = (
+        f"{round(x * lane_px)} {round(y * row_px)}" for x, y in edge.points
+    )
     is_straight = edge.points[0][0] == edge.points[3][0]
-    return f"M{start}L{end}" if is_straight else f"M{start}C{one} {two} {end}"
+    return f"M{start}L{end}" if is_straight else f"M{start}C{start_handle} {end_handle} {end}"
 
 
 _Cell: TypeAlias = tuple[int, int]
 
 
 class _Grid:
-    """Which cells are taken: for each row a bit for each lane, so that looking is one operation."""
+    """The occupied cells: for each row a bit for each lane, so that a lookup is one operation."""
 
     def __init__(self) -> None:
-        self._taken: dict[int, int] = {}
+        self._occupied: dict[int, int] = {}
         self.width = 0
         self.height = 0
 
     def occupy(self, lane: int, rows: range) -> None:
         for row in rows:
-            self._taken[row] = self._taken.get(row, 0) | 1 << lane
+            self._occupied[row] = self._occupied.get(row, 0) | 1 << lane
         self.width = max(self.width, lane + 1)
         self.height = max(self.height, rows.stop)
 
     def occupy_free_lane(self, rows: range, *, right_of: int, preferred: int = 0) -> int:
-        """The lane that was `wanted` if it is free over `rows`, else the first that is."""
-        taken = (1 << right_of + 1) - 1
+        """Occupy the `preferred` lane if it is free over `rows`, else the first that is."""
+        occupied = (1 << right_of + 1) - 1
         for row in rows:
-            taken |= self._taken.get(row, 0)
-        first_free = (~taken & taken + 1).bit_length() - 1
-        lane = first_free if taken >> preferred & 1 else preferred
+            occupied |= self._occupied.get(row, 0)
+        first_free = (~occupied & occupied + 1).bit_length() - 1
+        lane = first_free if occupied >> preferred & 1 else preferred
         self.occupy(lane, rows)
         return lane
 
 
 class _LayoutBuilder:
-    """One layout in the making. Lives for one call, so it may change."""
+    """A layout while it is being built. It exists for one call, so it may change."""
 
     def __init__(self, graph: RunGraph) -> None:
         self.grid = _Grid()
         self.cells: dict[NodeId, _Cell] = {}
-        """Lane and row."""
+        """The lane and row of each node."""
         self._anchors = _find_anchors(graph.nodes)
         rows = self._rows(graph.nodes)
         for node in graph.path:
@@ -185,41 +187,46 @@ class _LayoutBuilder:
 
     def stub_edges(self, stubs: Iterable[PlacedStub]) -> Iterator[LayoutEdge]:
         for placed in stubs:
-            at = placed.stub.node
+            node = placed.stub.node
             yield LayoutEdge(
-                at, at, "stub", _edge_points(self.cells[at], (placed.lane, placed.row))
+                node, node, "stub", _edge_points(self.cells[node], (placed.lane, placed.row))
             )
 
     def ghost_edges(self, ghosts: Iterable[Ghost]) -> Iterator[LayoutEdge]:
-        """From where the run came, down through what it passed over."""
-        before: Ghost | None = None
+        """The edges from where the run came, down through what it passed over."""
+        previous: Ghost | None = None
         for ghost in ghosts:
-            to, source = (ghost.lane, ghost.row), self._anchors[ghost.node]
-            if before and before.node == ghost.node:
+            cell, source = (ghost.lane, ghost.row), self._anchors[ghost.node]
+            if previous and previous.node == ghost.node:
                 yield LayoutEdge(
-                    ghost.node, ghost.node, "ghost", _edge_points((before.lane, before.row), to)
+                    ghost.node,
+                    ghost.node,
+                    "ghost",
+                    _edge_points((previous.lane, previous.row), cell),
                 )
             elif source is not None:
-                yield LayoutEdge(source, ghost.node, "ghost", _edge_points(self.cells[source], to))
-            before = ghost
+                yield LayoutEdge(
+                    source, ghost.node, "ghost", _edge_points(self.cells[source], cell)
+                )
+            previous = ghost
 
     def _rows(self, nodes: Iterable[GraphNode]) -> dict[NodeId, int]:
         rows: dict[NodeId, int] = {}
         for node in nodes:
-            hook = self._anchors[node.id]
-            rows[node.id] = 0 if hook is None else rows[hook] + 1
+            anchor = self._anchors[node.id]
+            rows[node.id] = 0 if anchor is None else rows[anchor] + 1
         return rows
 
     def _place(self, stretch: Sequence[GraphNode], rows: range) -> None:
         first = stretch[0]
-        at = self._lane(first.parent)
+        parent_lane = self._lane(first.parent)
         if first.kind == "checkpoint":
             # To the right, so that the lane of its node stays free for the work.
             lane = self.grid.occupy_free_lane(
-                rows, right_of=at, preferred=self._lane(self._anchors[first.id])
+                rows, right_of=parent_lane, preferred=self._lane(self._anchors[first.id])
             )
         else:
-            lane = self.grid.occupy_free_lane(rows, right_of=0, preferred=at)
+            lane = self.grid.occupy_free_lane(rows, right_of=0, preferred=parent_lane)
         for node, row in zip(stretch, rows, strict=True):
             self.cells[node.id] = lane, row
 
@@ -228,33 +235,33 @@ class _LayoutBuilder:
 
 
 def _find_anchors(nodes: Iterable[GraphNode]) -> Mapping[NodeId, NodeId | None]:
-    """What each node hangs at: its parent, or the checkpoint that was set before at the same."""
-    hooks: dict[NodeId, NodeId | None] = {}
+    """Return what each node hangs at: its parent, or the previous checkpoint at the same parent."""
+    anchors: dict[NodeId, NodeId | None] = {}
     last_checkpoint: dict[NodeId | None, NodeId] = {}
     for node in nodes:
-        hooks[node.id] = node.parent
+        anchors[node.id] = node.parent
         if node.kind == "checkpoint" and node.parent is not None:
-            hooks[node.id] = last_checkpoint.get(node.parent, node.parent)
+            anchors[node.id] = last_checkpoint.get(node.parent, node.parent)
             last_checkpoint[node.parent] = node.id
-    return hooks
+    return anchors
 
 
 def _stretches(nodes: Iterable[GraphNode]) -> list[list[GraphNode]]:
-    """What is beside the path, as it was made in one go; in the order of their beginnings."""
-    found: list[list[GraphNode]] = []
-    going: list[GraphNode] = []
-    """The stretch that is being made; empty while work is on the path."""
+    """Return the nodes off the path, grouped as they were made in one go, by their beginnings."""
+    stretches: list[list[GraphNode]] = []
+    # The stretch that is being made; empty while work is on the path.
+    current: list[GraphNode] = []
     for node in nodes:
         if node.is_preferred:
-            going = []
+            current = []
         elif not node.goes_on:
-            found.append([node])
-        elif going and node.parent == going[-1].id:
-            going.append(node)
+            stretches.append([node])
+        elif current and node.parent == current[-1].id:
+            current.append(node)
         else:
-            going = [node]
-            found.append(going)
-    return found
+            current = [node]
+            stretches.append(current)
+    return stretches
 
 
 def _edge_points(source: _Cell, target: _Cell) -> tuple[Point, Point, Point, Point]:

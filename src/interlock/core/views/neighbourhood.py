@@ -1,9 +1,10 @@
-"""The layout of what lies around a note: to its left what links to it, to its right what it names.
+"""The layout of a note's neighbourhood: notes that link to it on its left, those it names on its
+right.
 
-How many links something is away is its column; a free lane between two columns leaves room for the
-lines and for what kind of link each is. What is linked both ways stands on the right. Within a
-column things keep the order in which they were named, behind the order of what led to them, so the
-same links always give the same picture.
+The column of a note is the number of links between it and the middle; a free lane between two
+columns leaves room for the lines and for the kind of each link. A note that is linked both ways is
+on the right. Within a column the notes keep the order in which they were named, behind the order of
+the notes that led to them, so the same links always give the same picture.
 """
 
 from collections import defaultdict
@@ -15,7 +16,7 @@ import msgspec
 Point: TypeAlias = tuple[float, float]
 
 COLUMN_SPACING = 2
-"""Lanes from one column to the next."""
+"""The number of lanes from one column to the next."""
 _HALF_NODE_WIDTH = 0.447  # of a node's width, in lanes
 _BULGE = 0.4
 
@@ -33,34 +34,34 @@ class PlacedName(msgspec.Struct, frozen=True):
 
 
 class LinkLine(msgspec.Struct, frozen=True):
-    """Between two names, whichever way the links go and however many there are."""
+    """A line between two names, whichever way the links go and however many there are."""
 
     source: str
     target: str
     kinds: tuple[str, ...]
-    """Of the links from source to target, each once."""
+    """The kinds of the links from source to target, each once."""
     back: tuple[str, ...]
-    """Of those from target to source."""
+    """The kinds of the links from target to source."""
     points: tuple[Point, Point, Point, Point]
-    """In lanes and rows: start, handles and end of a Bézier curve, from side to side of nodes."""
+    """Start, handles and end of a Bézier curve between the sides of nodes, in lanes and rows."""
     label: Point | None
-    """Where the outer node is entered, for a word; None between neighbours in one column."""
+    """The place for a word, at the side of the outer node; None within one column."""
     is_rightward: bool
-    """Which way a word at `label` must grow so that it does not lie on the node."""
+    """Whether a word at `label` must grow to the right so that it does not cover the node."""
 
 
 class Neighbourhood(msgspec.Struct, frozen=True):
     names: tuple[PlacedName, ...]
-    """The one in the middle first."""
+    """The placed names, the one in the middle first."""
     lines: tuple[LinkLine, ...]
     width: int
-    """In lanes."""
+    """The width in lanes."""
     height: int
-    """In rows."""
+    """The height in rows."""
 
 
 def neighbourhood(middle: str, relations: Sequence[Relation], *, depth: int) -> Neighbourhood:
-    """What is at most `depth` links away, and all links between those."""
+    """Place the notes at most `depth` links away, and all links between them."""
     columns = _columns(middle, relations, depth)
     members = defaultdict[int, list[str]](list)
     for name, column in columns.items():
@@ -81,29 +82,34 @@ def neighbourhood(middle: str, relations: Sequence[Relation], *, depth: int) -> 
 
 
 def svg_curve(line: LinkLine, *, lane_px: float, row_px: float) -> str:
-    """The `d` of an SVG path, with lanes and rows of this size."""
-    start, one, two, end = (f"{round(x * lane_px)} {round(y * row_px)}" for x, y in line.points)
-    return f"M{start}C{one} {two} {end}"
+    """Return the `d` of an SVG path, with lanes and rows of this size."""
+    start, start_handle, end_handle, end = (
+        f"{round(x * lane_px)} {round(y * row_px)}" for x, y in line.points
+    )
+    return f"M{start}C{start_handle} {end_handle} {end}"
 
 
 def _columns(middle: str, relations: Iterable[Relation], depth: int) -> dict[str, int]:
-    """How far each is from the middle, negative on its left; nearer ones first."""
-    out, into = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    """Return the column of each name, negative left of the middle; nearer ones first."""
+    targets, sources = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for relation in relations:
-        out[relation.source].append(relation.target)
-        into[relation.target].append(relation.source)
+        targets[relation.source].append(relation.target)
+        sources[relation.target].append(relation.source)
     columns = {middle: 0}
-    edge = [middle]
+    frontier = [middle]
     for _ in range(depth):
         reached: dict[str, int] = {}
-        for name in edge:
+        for name in frontier:
             column = columns[name]
-            for other, side in (*((o, 1) for o in out[name]), *((o, -1) for o in into[name])):
-                if other not in columns:
-                    # Further away, what is found stays on the side of what led there.
-                    reached.setdefault(other, column + (side if column == 0 else _sign(column)))
+            for neighbour, side in (
+                *((n, 1) for n in targets[name]),
+                *((n, -1) for n in sources[name]),
+            ):
+                if neighbour not in columns:
+                    # Further away, a note stays on the side of the one that led to it.
+                    reached.setdefault(neighbour, column + (side if column == 0 else _sign(column)))
         columns |= reached
-        edge = list(reached)
+        frontier = list(reached)
     return columns
 
 
@@ -115,15 +121,15 @@ def _lines(
         is_placed = relation.source in cells and relation.target in cells
         if is_placed and relation.source != relation.target:
             kinds[relation.source, relation.target][relation.kind] = None
-    for (source, target), there in kinds.items():
+    for (source, target), forward in kinds.items():
         back = kinds.get((target, source), {})
         if back and (cells[source], source) > (cells[target], target):
-            continue  # drawn once, from the one that stands further left or higher
+            continue  # drawn once, from the one further left or higher
         start, end = cells[source], cells[target]
         yield LinkLine(
             source,
             target,
-            tuple(there),
+            tuple(forward),
             tuple(back),
             _curve(start, end, middle),
             *_label(start, end, middle),
@@ -135,7 +141,7 @@ def _curve(
 ) -> tuple[Point, Point, Point, Point]:
     (lane, row), (to_lane, to_row) = source, target
     x, y, to_x, to_y = lane + 0.5, row + 0.5, to_lane + 0.5, to_row + 0.5
-    if lane == to_lane:  # around what stands between them, on the side of the middle
+    if lane == to_lane:  # around the nodes between them, on the side of the middle
         side = 1 if lane < middle else -1
         edge = x + side * _HALF_NODE_WIDTH
         return (edge, y), (edge + side * _BULGE, y), (edge + side * _BULGE, to_y), (edge, to_y)

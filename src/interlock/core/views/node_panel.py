@@ -1,4 +1,9 @@
-"""A node looked at closely: what the agent was given there, and what came of it."""
+"""A node in detail: what the agent was given there, and what came of it.
+
+Made in two passes, so that only the blobs that are needed get read: `node_surroundings` finds the
+node, its children and the blobs to read (`blob_refs`) from the events alone; `panel` turns these
+into what is shown.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -26,7 +31,7 @@ from interlock.core.views.path import (
 from interlock.core.workflow.interpret import Entry
 
 Blobs = Mapping[BlobRef, bytes]
-"""What was read of the store. What is missing is shown as not there."""
+"""The blobs that were read from the store. A missing one is shown as not there."""
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -38,9 +43,9 @@ class Artifact(_NodeView, frozen=True):
     kind: str
     ref: BlobRef
     size: int
-    """In bytes."""
+    """The size in bytes."""
     content: str | None
-    """As JSON; none where it was not read."""
+    """The content as JSON; none where it was not read."""
 
 
 class Change(_NodeView, frozen=True):
@@ -57,21 +62,21 @@ class HandedIn(_NodeView, frozen=True):
 
     attempt: AttemptId | None
     to: NodeId
-    """Where it led."""
+    """The node that it led to."""
     kind: NodeKind
-    """Of that node: `blocked` where it was not accepted."""
+    """The kind of that node: `blocked` where the attempt was not accepted."""
     is_preferred: bool
     at_ms: int
     notes: str
     artifacts: tuple[Artifact, ...]
     changes: tuple[Change, ...]
-    """What it changed in the context."""
+    """The changes it made to the context."""
     blockers: tuple[Blocker, ...]
-    """Why it was not accepted."""
+    """The reasons why it was not accepted."""
     gaps: tuple[Gap, ...]
-    """Those that it opened."""
+    """The gaps that it opened."""
     facts: tuple[str, ...]
-    """What else was recorded with it, in words."""
+    """The other facts that were recorded with it, in words."""
 
 
 class NodePanel(_NodeView, frozen=True):
@@ -87,23 +92,23 @@ class NodePanel(_NodeView, frozen=True):
     before: NodeId | None
     """Its parent."""
     after: NodeId | None
-    """The node after it on the path; beside the path, where work first went on from it."""
+    """The node after it on the path; off the path, the first at which work went on from it."""
     prompt: str | None
-    """As it was given; none where no step is pending, or where it was not read."""
+    """The prompt as it was given; none where no step is pending, or where it was not read."""
     context: Context | None
-    """As it is here."""
+    """The context at this node."""
     notes: str
-    """Of a checkpoint: what was written into it."""
+    """The notes that were written into a checkpoint."""
     artifacts: tuple[Artifact, ...]
-    """Of a checkpoint."""
+    """The artifacts of a checkpoint."""
     decisions: tuple[str, ...]
-    """Why the run came here, in words."""
+    """The reasons why the run came here, in words."""
     trace: tuple[Entry, ...]
-    """The same as it is stored."""
+    """The same decisions as they are stored."""
     blockers: tuple[Blocker, ...]
-    """Why the step was given again here."""
+    """The reasons why the step was given again here."""
     approval: PathApproval | None
-    """What is waited for here, and the answer."""
+    """The approval that the run waits for here, and the answer."""
     handed_in: tuple[HandedIn, ...]
     """The attempts that were made here, oldest first."""
     checkpoints: tuple[NodeId, ...]
@@ -112,7 +117,7 @@ class NodePanel(_NodeView, frozen=True):
 
 
 class NodeSurroundings(msgspec.Struct, frozen=True):
-    """A node among what is known of its run."""
+    """A node with its children and the graph of its run."""
 
     arrival: Arrival
     node: GraphNode
@@ -123,35 +128,42 @@ class NodeSurroundings(msgspec.Struct, frozen=True):
 
     @property
     def blob_refs(self) -> tuple[BlobRef, ...]:
-        """What must be read for the panel."""
+        """The blobs that must be read for the panel."""
         created = self.arrival.created
         outputs = [self.arrival.output, *(arrival.output for _, arrival in self.children)]
-        found = [
+        refs = [
             *([created.prompt] if created.prompt else []),
             created.context,
             *(arrival.created.context for _, arrival in self.children),
             *(artifact.ref for output in outputs if output for artifact in output.artifacts),
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(refs))
 
 
 def node_surroundings(
     run: RunId, envelopes: Sequence[Envelope], node: NodeId
 ) -> NodeSurroundings | None:
-    """`envelopes` are all of the session. None where the run has no such node."""
-    found = arrivals(run, envelopes)
-    if node not in found:
+    """Return a node's surroundings; None where the run has no such node.
+
+    `envelopes` are all of the session.
+    """
+    arrivals_by_node = arrivals(run, envelopes)
+    if node not in arrivals_by_node:
         return None
-    graph = graph_of(run, found)
-    nodes = {known.id: known for known in graph.nodes}
-    children = tuple((child, found[child.id]) for child in graph.children().get(node, ()))
-    return NodeSurroundings(found[node], nodes[node], graph, children, closed_gaps(envelopes))
+    graph = graph_of(run, arrivals_by_node)
+    nodes = {graph_node.id: graph_node for graph_node in graph.nodes}
+    children = tuple(
+        (child, arrivals_by_node[child.id]) for child in graph.children().get(node, ())
+    )
+    return NodeSurroundings(
+        arrivals_by_node[node], nodes[node], graph, children, closed_gaps(envelopes)
+    )
 
 
 def panel(
     surroundings: NodeSurroundings, blobs: Blobs, *, titles: Titles | None = None
 ) -> NodePanel:
-    """`blobs` are those of `around.refs`, as far as they could be read."""
+    """Return a node as it is shown. `blobs` are its `blob_refs`, as far as they could be read."""
     arrival, node, created = surroundings.arrival, surroundings.node, surroundings.arrival.created
     own = arrival.output if node.kind == "checkpoint" else None
     prompt = blobs.get(created.prompt) if created.prompt else None
@@ -176,9 +188,9 @@ def panel(
         blockers=blockers_of(arrival),
         approval=_approval_at_node(surroundings),
         handed_in=tuple(
-            _attempt_view(surroundings, child, found, blobs)
-            for child, found in surroundings.children
-            if found.output and child.kind != "checkpoint"
+            _attempt_view(surroundings, child, child_arrival, blobs)
+            for child, child_arrival in surroundings.children
+            if child_arrival.output and child.kind != "checkpoint"
         ),
         checkpoints=tuple(
             child.id for child, _ in surroundings.children if child.kind == "checkpoint"
@@ -188,38 +200,38 @@ def panel(
 
 
 def context_changes(before: Context, after: Context) -> tuple[Change, ...]:
-    """Key by key, sorted."""
-    found: list[Change] = []
+    """Return the changes key by key, sorted."""
+    changes: list[Change] = []
     for key in sorted(before.keys() | after.keys()):
         if key not in before:
-            found.append(Change(key, "added", None, after[key]))
+            changes.append(Change(key, "added", None, after[key]))
         elif key not in after:
-            found.append(Change(key, "removed", before[key], None))
+            changes.append(Change(key, "removed", before[key], None))
         # Compared as JSON: for Python, true is 1.
         elif _encode(before[key]) != _encode(after[key]):
-            found.append(Change(key, "changed", before[key], after[key]))
-    return tuple(found)
+            changes.append(Change(key, "changed", before[key], after[key]))
+    return tuple(changes)
 
 
 def _approval_at_node(surroundings: NodeSurroundings) -> PathApproval | None:
     if surroundings.node.kind != "approval":
         return None
-    answers = (found for child, found in surroundings.children if child.kind != "checkpoint")
+    answers = (arrival for child, arrival in surroundings.children if child.kind != "checkpoint")
     return next(iter(approvals_in([surroundings.arrival, *answers])), None)
 
 
 def _following_node(surroundings: NodeSurroundings) -> NodeId | None:
-    going_on = [child for child, _ in surroundings.children if child.kind != "checkpoint"]
+    successors = [child for child, _ in surroundings.children if child.kind != "checkpoint"]
     if surroundings.node.is_preferred:
-        going_on = [child for child in going_on if child.is_preferred]
-    return going_on[0].id if going_on else None
+        successors = [child for child in successors if child.is_preferred]
+    return successors[0].id if successors else None
 
 
 def _attempt_view(
     surroundings: NodeSurroundings, child: GraphNode, arrival: Arrival, blobs: Blobs
 ) -> HandedIn:
-    output, here = arrival.output, surroundings.arrival
-    before = _read_context(here.created.context, blobs)
+    output, own_arrival = arrival.output, surroundings.arrival
+    before = _read_context(own_arrival.created.context, blobs)
     after = _read_context(arrival.created.context, blobs)
     return HandedIn(
         attempt=arrival.created.attempt,
@@ -231,7 +243,7 @@ def _attempt_view(
         artifacts=_artifact_views(output, blobs),
         changes=context_changes(before, after) if before is not None and after is not None else (),
         blockers=blockers_of(arrival),
-        gaps=tuple(gaps_in(arrival, [here.node], surroundings.closed_gaps)),
+        gaps=tuple(gaps_in(arrival, [own_arrival.node], surroundings.closed_gaps)),
         facts=tuple(facts_in(arrival)),
     )
 
@@ -243,8 +255,8 @@ def _read_context(ref: BlobRef, blobs: Blobs) -> Context | None:
 def _artifact_views(output: OutputAppended | None, blobs: Blobs) -> tuple[Artifact, ...]:
     stored: tuple[StoredArtifact, ...] = output.artifacts if output else ()
     return tuple(
-        Artifact(found.kind, found.ref, found.size, _pretty_json(blobs.get(found.ref)))
-        for found in stored
+        Artifact(artifact.kind, artifact.ref, artifact.size, _pretty_json(blobs.get(artifact.ref)))
+        for artifact in stored
     )
 
 
@@ -252,5 +264,5 @@ def _pretty_json(content: bytes | None) -> str | None:
     try:
         return msgspec.json.format(content, indent=2).decode() if content is not None else None
     except msgspec.DecodeError:
-        # A bundle from elsewhere may hold anything; it is shown as it is.
+        # A bundle from elsewhere may contain anything; it is shown as it is.
         return content.decode(errors="replace") if content is not None else None

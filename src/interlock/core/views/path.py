@@ -1,4 +1,16 @@
-"""The path of a run as a list: step by step from the start to the tip, with what happened there."""
+"""The path of a run as a list: step by step from the start to the tip, with what happened there.
+
+`path_of` folds the events of a session into arrivals (one for each node, with everything that was
+recorded with it) and those into the run graph. The nodes on the path are grouped by step: a group
+begins at a `step` node and goes on with the blocked attempts and approvals after it. Each group
+becomes one `PathStep`.
+
+What was handed in for a step is recorded with the nodes that came of it. So the notes, blockers,
+approvals and facts of a step are read from the later nodes of its group and the first node of the
+next; the decisions that led to the step are read from its own first node. Children that are not on
+the path are listed as branches or checkpoints. Only the last step can have a result other than
+`done`, which follows from the tip and the run's head.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -81,7 +93,7 @@ class Checkpoint(_PathView, frozen=True):
     node: NodeId
     at_ms: int
     notes: str
-    """The start of them."""
+    """The beginning of the notes."""
 
 
 class Branch(_PathView, frozen=True):
@@ -91,39 +103,39 @@ class Branch(_PathView, frozen=True):
     """Its first node."""
     kind: NodeKind
     nodes: int
-    """How many there are from there on."""
+    """The number of nodes from there on."""
 
 
 class PathStep(_PathView, frozen=True):
     """A step on the path, with all attempts at it that were made in a row."""
 
     node: NodeId
-    """Where it was given."""
+    """The node at which it was given."""
     nodes: tuple[NodeId, ...]
     """That node, and the attempts and approvals after it that are on the path."""
     step_id: str | None
     """None at the end of the run."""
     title: str
     number: int
-    """Of the step in the definition, counted from 1."""
+    """The number of the step in the definition, counted from 1."""
     passes: tuple[int, ...]
     """The pass of each block around it, the outermost first; 1 also where a block is no loop."""
     result: StepResult
     at_ms: int
-    """When it was given."""
+    """The time at which it was given."""
     until_ms: int | None
-    """When the next one was given."""
+    """The time at which the next one was given."""
     notes: str
-    """The start of what was handed in last."""
+    """The beginning of the notes that were handed in last."""
     decisions: tuple[str, ...]
-    """Why the run came here, in words."""
+    """The reasons why the run came here, in words."""
     blocks: tuple[BlockedAttempt, ...]
     approvals: tuple[PathApproval, ...]
     branches: tuple[Branch, ...]
     gaps: tuple[Gap, ...]
-    """Those that were opened with what was handed in."""
+    """The gaps that were opened with what was handed in."""
     facts: tuple[str, ...]
-    """What else was recorded with it, in words."""
+    """The other facts that were recorded with it, in words."""
     checkpoints: tuple[Checkpoint, ...]
 
     @property
@@ -148,30 +160,34 @@ def path_of(
     next_intent: NextIntent | None = None,
     titles: Titles | None = None,
 ) -> Path:
-    """`envelopes` are all of the session; `told` is what the agent was told at the tip to do next.
+    """Return the path of a run. `envelopes` are all of the session.
 
-    `titles` of the workflow's steps let decisions speak of those that were never given.
+    `next_intent` is what the agent was told at the tip to do next. `titles` of the workflow's steps
+    let decisions name those that were never given.
     """
-    found = arrivals(run.run, envelopes)
-    graph = graph_of(run.run, found)
-    scene = _PathInputs(
+    arrivals_by_node = arrivals(run.run, envelopes)
+    graph = graph_of(run.run, arrivals_by_node)
+    inputs = _PathInputs(
         run,
         graph,
-        found,
+        arrivals_by_node,
         closed_gaps(envelopes),
         graph.children(),
         graph.sizes(),
         next_intent,
         titles or {},
     )
-    stays = _nodes_by_step(graph.path)
-    following = [*stays[1:], None]
-    steps = (_path_step(scene, stay, after) for stay, after in zip(stays, following, strict=True))
+    step_groups = _nodes_by_step(graph.path)
+    following = [*step_groups[1:], None]
+    steps = (
+        _path_step(inputs, step_nodes, next_step_nodes)
+        for step_nodes, next_step_nodes in zip(step_groups, following, strict=True)
+    )
     return Path(run.run, graph.tip, tuple(steps))
 
 
 def excerpt(notes: str) -> str:
-    """The first paragraph, or as much of it as is read at a glance."""
+    """Return the first paragraph, or as much of it as can be read at a glance."""
     paragraph = notes.strip().partition("\n\n")[0]
     return clip(" ".join(paragraph.split()), EXCERPT_CHARS_MAX)
 
@@ -192,26 +208,29 @@ _StepNodes = Sequence[GraphNode]
 
 
 def _nodes_by_step(path: Sequence[GraphNode]) -> list[_StepNodes]:
-    stays: list[list[GraphNode]] = []
+    groups: list[list[GraphNode]] = []
     for node in path:
-        if node.kind == "step" or not stays:
-            stays.append([])
-        stays[-1].append(node)
-    return list[_StepNodes](stays)
+        if node.kind == "step" or not groups:
+            groups.append([])
+        groups[-1].append(node)
+    return list[_StepNodes](groups)
 
 
 def _path_step(
     inputs: _PathInputs, step_nodes: _StepNodes, next_step_nodes: _StepNodes | None
 ) -> PathStep:
-    here, first = [node.id for node in step_nodes], inputs.arrivals[step_nodes[0].id]
-    # What was handed in here led to the nodes behind the first one.
-    led = [inputs.arrivals[node.id] for node in (*step_nodes[1:], *(next_step_nodes or ())[:1])]
-    beside = [
-        child for name in here for child in inputs.children.get(name, []) if _is_off_path(child)
+    node_ids, first = [node.id for node in step_nodes], inputs.arrivals[step_nodes[0].id]
+    # What was handed in for this step led to the nodes after the first one.
+    led_to = [inputs.arrivals[node.id] for node in (*step_nodes[1:], *(next_step_nodes or ())[:1])]
+    off_path = [
+        child
+        for node_id in node_ids
+        for child in inputs.children.get(node_id, [])
+        if _is_off_path(child)
     ]
     return PathStep(
         node=first.node,
-        nodes=tuple(here),
+        nodes=tuple(node_ids),
         step_id=first.created.step_id,
         title=first.created.step_title or "",
         number=first.created.number,
@@ -219,26 +238,28 @@ def _path_step(
         result="done" if next_step_nodes else _result_at_tip(inputs, step_nodes[-1]),
         at_ms=first.envelope.at_ms,
         until_ms=next_step_nodes[0].at_ms if next_step_nodes else None,
-        notes=excerpt(_latest_notes(led)),
+        notes=excerpt(_latest_notes(led_to)),
         decisions=decisions_in_words(first.routing_decisions, inputs.titles),
         blocks=tuple(
             BlockedAttempt(arrival.node, arrival.envelope.at_ms, blockers_of(arrival))
-            for arrival in led
+            for arrival in led_to
             if arrival.created.node_kind == "blocked"
         ),
-        approvals=approvals_in(led),
+        approvals=approvals_in(led_to),
         branches=tuple(
             Branch(child.id, child.kind, inputs.sizes[child.id])
-            for child in beside
+            for child in off_path
             if child.kind != "checkpoint"
         ),
         gaps=tuple(
-            gap for arrival in (first, *led) for gap in gaps_in(arrival, here, inputs.closed_gaps)
+            gap
+            for arrival in (first, *led_to)
+            for gap in gaps_in(arrival, node_ids, inputs.closed_gaps)
         ),
-        facts=tuple(fact for arrival in led for fact in facts_in(arrival)),
+        facts=tuple(fact for arrival in led_to for fact in facts_in(arrival)),
         checkpoints=tuple(
             Checkpoint(child.id, child.at_ms, excerpt(child.notes))
-            for child in beside
+            for child in off_path
             if child.kind == "checkpoint"
         ),
     )
@@ -262,7 +283,7 @@ def _result_at_tip(inputs: _PathInputs, tip: GraphNode) -> StepResult:
 
 
 def _latest_notes(arrival_list: Sequence[Arrival]) -> str:
-    """What was handed in last; the answer to an approval hands in nothing."""
+    """Return the notes handed in last; the answer to an approval hands in nothing."""
     outputs = [arrival.output for arrival in arrival_list if arrival.output]
     return outputs[-1].notes if outputs else ""
 
@@ -273,16 +294,16 @@ def blockers_of(arrival: Arrival) -> tuple[Blocker, ...]:
 
 
 def approvals_in(arrival_list: Sequence[Arrival]) -> tuple[PathApproval, ...]:
-    """Those that were asked for, with the answers that were given among the same."""
+    """Return the approvals that were requested, with the answers given in the same arrivals."""
     answers = {
         answer.approval: answer
         for arrival in arrival_list
         for answer in arrival.events(ApprovalResolved)
     }
     return tuple(
-        _path_approval(arrival, asked, answers.get(asked.approval))
+        _path_approval(arrival, request, answers.get(request.approval))
         for arrival in arrival_list
-        for asked in arrival.events(ApprovalRequested)
+        for request in arrival.events(ApprovalRequested)
     )
 
 
@@ -302,15 +323,15 @@ def _path_approval(
 
 
 def gaps_in(arrival: Arrival, at: Sequence[NodeId], closed: frozenset[GapId]) -> list[Gap]:
-    """Those that were opened with what was handed in at the nodes `at`."""
-    found = [
+    """Return the gaps that were opened with what was handed in at the nodes `at`."""
+    recorded_gaps = [
         envelope.event
         for envelope in arrival.envelopes
         if isinstance(envelope.event, GapRecorded) and envelope.node in at
     ]
     return [
         Gap(gap.gap, gap.severity, gap.category, gap.summary, gap.gap not in closed)
-        for gap in found
+        for gap in recorded_gaps
     ]
 
 

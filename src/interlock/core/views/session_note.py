@@ -1,4 +1,4 @@
-"""A session as a note of the project: what its events say, for people and for search.
+"""A session as a note of the project: a summary of its events, for people and for search.
 
 The note is published from the log and never read back: what a person writes into it is kept only
 below the line that says so.
@@ -18,11 +18,11 @@ from interlock.core.session.state import SessionState, timestamp
 
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
-"""The note that leads to the session that began last."""
+"""The note that links to the session that began last."""
 
 
 class SessionNotePage(msgspec.Struct, frozen=True):
-    """What a note of ours says: `name` is its path without `.md`, and its permalink."""
+    """A note that we publish: `name` is its path without `.md`, and its permalink."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ def session_page(
     state: SessionState | None,
     gaps: Sequence[GapRecorded],
 ) -> SessionNotePage:
-    """`version` is how many events this was made from: the page is stale when there are more."""
+    """Return the note of a session. `version` counts its events: with more, the page is stale."""
     facts: dict[str, str | None] = {
         "type": "session",
         "status": state.status if state else _status(head.runs),
@@ -82,28 +82,28 @@ def current_page(session: SessionId) -> SessionNotePage:
 
 
 PUBLISHED_TYPES = ("session", "session-pointer")
-"""Of the notes that are ours to write over, but for what is below the line."""
+"""The types of notes that we overwrite, except for what is below the line."""
 
 
 def merge_user_text(page: SessionNotePage, previous_body: str) -> str:
-    """The body of the page, with what a person wrote into the one before it."""
-    kept = _text_below_marker(previous_body)
-    if kept is None:
-        # Somebody took the line out: then nobody can say what is theirs, and all of it is kept.
-        kept = f"\n\n{previous_body.strip()}\n" if previous_body.strip() else "\n"
-    return f"{page.body}{KEEP_MARKER}{kept}"
+    """Return the body of the page, with what a person wrote into the previous one."""
+    user_text = _text_below_marker(previous_body)
+    if user_text is None:
+        # Somebody removed the line: nobody can tell what is theirs, so all of it is kept.
+        user_text = f"\n\n{previous_body.strip()}\n" if previous_body.strip() else "\n"
+    return f"{page.body}{KEEP_MARKER}{user_text}"
 
 
 def user_text_in(text: str) -> str:
-    """What a person wrote into the note, if anything; all of it where the line is gone."""
-    kept = _text_below_marker(text)
-    return text if kept is None else kept.strip()
+    """Return what a person wrote into the note, if anything; all of it where the line is gone."""
+    user_text = _text_below_marker(text)
+    return text if user_text is None else user_text.strip()
 
 
 def _text_below_marker(text: str) -> str | None:
-    # Only as a line of its own: what is quoted above may speak of it too.
-    found = _KEEP_MARKER_LINE.search(text)
-    return text[found.end() :] if found else None
+    # Only as a line of its own: text quoted above may contain it too.
+    marker = _KEEP_MARKER_LINE.search(text)
+    return text[marker.end() :] if marker else None
 
 
 _KEEP_MARKER_LINE = re.compile(rf"^[ \t]*{re.escape(KEEP_MARKER)}[ \t\r]*$", re.MULTILINE)

@@ -1,7 +1,7 @@
 """The status of a run or session in one word, from what is recorded and never from the time.
 
-Whether an agent is at work this very moment is not known here: it holds a token and may come back
-with it or not. So a run whose step is pending is `open`, for a second or for a year.
+Whether an agent is working right now is not known here: it holds a token and may come back with it
+or not. So a run whose step is pending is `open`, for a second or for a year.
 """
 
 from typing import Literal
@@ -33,11 +33,11 @@ Icon = Literal[
 class Status(msgspec.Struct, frozen=True, rename="camel"):
     code: StatusCode
     word: str
-    """As it is shown."""
+    """The status as it is shown."""
     meaning: str
     icon: Icon
     needs_you: bool = False
-    """Nothing goes on before the user does something."""
+    """Whether nothing goes on until the user does something."""
 
 
 OPEN = Status("open", "open", "A step is pending: it is the agent's turn.", "dot")
@@ -70,7 +70,7 @@ EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
 
 
 def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status:
-    """`told` is what the agent was told at the tip to do next, where that was looked up."""
+    """Return a run's status. `next_intent` is what the agent was told to do next, if looked up."""
     match run.status:
         case "complete":
             return _done_status(run)
@@ -94,7 +94,7 @@ def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status
 def session_status(
     head: Head, run: RunHead | None = None, *, next_intent: NextIntent | None = None
 ) -> Status:
-    """`run`: which of its runs counts, usually the newest; none where it has none."""
+    """Return a session's status. `run` is the run that counts, usually the newest, if any."""
     if head.is_archived:
         return ARCHIVED
     if run and run.status in ("complete", "complete_with_gaps"):
@@ -112,12 +112,12 @@ def session_status(
 
 
 def _done_status(run: RunHead) -> Status:
-    left = (
+    open_gaps = (
         f" {_gap_count_text(run.gaps_open, '')} left open, none of them critical."
         if run.gaps_open
         else ""
     )
-    return Status("done", "done", f"Every step is done.{left}", "check")
+    return Status("done", "done", f"Every step is done.{open_gaps}", "check")
 
 
 def _blocked_status(run: RunHead) -> Status:
@@ -131,5 +131,5 @@ def _asks_user(next_intent: NextIntent | None) -> bool:
     return next_intent == "await_user_confirmation"
 
 
-def _gap_count_text(count: int, what: str) -> str:
-    return f"1 {what}gap is" if count == 1 else f"{count} {what}gaps are"
+def _gap_count_text(count: int, adjective: str) -> str:
+    return f"1 {adjective}gap is" if count == 1 else f"{count} {adjective}gaps are"

@@ -9,7 +9,7 @@ _MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆", "approval": "⏸
 
 
 def draw_tree(graph: RunGraph) -> list[str]:
-    """One line for each node. A branch is indented under the node that it leaves."""
+    """Return one line for each node. A branch is indented under the node that it leaves."""
     children = graph.children()
     return [line for root in children.get(None, ()) for line in _draw_branch(children, root, "")]
 
@@ -29,7 +29,7 @@ def _draw_branch(children: _Children, node: GraphNode, edge: str) -> Iterator[st
 
 
 def _split_children(children: list[GraphNode]) -> tuple[GraphNode | None, list[GraphNode]]:
-    """The way that goes on straight, and the others."""
+    """Return the child that continues the main line, and the others."""
     going_on = [child for child in children if child.kind != "checkpoint"]
     main = next((child for child in going_on if child.is_preferred), None)
     main = main or (going_on[-1] if going_on else None)
@@ -37,11 +37,11 @@ def _split_children(children: list[GraphNode]) -> tuple[GraphNode | None, list[G
 
 
 def _label(node: GraphNode) -> str:
-    first = node.notes.strip().partition("\n")[0]
-    said = f"  “{first[:60]}{'…' if len(first) > 60 else ''}”" if first else ""  # noqa: PLR2004
+    line = node.notes.strip().partition("\n")[0]
+    excerpt = f"  “{line[:60]}{'…' if len(line) > 60 else ''}”" if line else ""  # noqa: PLR2004
     if node.kind == "checkpoint":
-        return f"checkpoint {node.id}{said}"
-    what = node.title or "complete"
+        return f"checkpoint {node.id}{excerpt}"
+    title = node.title or "complete"
     tip = "  ← here" if node.is_tip else ""
     kind = "not accepted: " if node.kind == "blocked" else ""
-    return f"{kind}{what}  {node.id}{said}{tip}"
+    return f"{kind}{title}  {node.id}{excerpt}{tip}"
