@@ -156,38 +156,42 @@ class Cluster:
             self._process.wait()
             self._process = None
 
-    def processes(self) -> list[int]:
-        """All that there are of it: the one that started the others first."""
-        rows = self.run("SELECT pid FROM pg_stat_activity WHERE pid != pg_backend_pid()")
-        return [self.pid, *(pid for (pid,) in rows)]
-
-    def kill(self, processes: list[int]) -> None:
-        """Kill -9 of all of them. The first one would put others in the place of the rest."""
+    def kill(self) -> None:
+        """Kill -9 of all of its processes at once."""
+        # Stopped first, it starts no other: one that is left holds the shared memory, and keeps
+        # the next server from starting.
+        os.kill(self.pid, signal.SIGSTOP)
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        processes = [self.pid, *map(int, children)]
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         assert self._process is not None
         self._process.wait()
         self._process = None
-        for process in processes:  # one that is left keeps the next ones from starting
+        for process in processes:
             while _is_running(process):
                 time.sleep(0.001)
 
     def kill_one(self) -> None:
         """Kill -9 of one that works for somebody: all are ended, and the server recovers."""
-        rows = self.run(
-            "SELECT pid FROM pg_stat_activity"
-            " WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
-        )
-        os.kill(rows[0][0], signal.SIGKILL)
-        for (process,) in rows:
-            while _is_running(process):
-                time.sleep(0.001)
+        with psycopg.connect(self.url(), autocommit=True) as witness:
+            row = witness.execute(
+                "SELECT pid FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
+            ).fetchone()
+            assert row is not None, "somebody is connected"
+            os.kill(row[0], signal.SIGKILL)
+            # Until the server has noticed, it would still take connections, and then lose them.
+            with contextlib.suppress(psycopg.OperationalError):
+                while True:
+                    witness.execute("SELECT 1")
+                    time.sleep(0.001)
         self._wait()
 
     def remove(self) -> None:
         if self._process is not None:
-            self.kill(self.processes())
+            self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def url(self, database: str = "postgres", *, user: str = USER, options: str = "") -> str:

@@ -1,8 +1,5 @@
 """What was acknowledged before a kill -9, and what is there after it."""
 
-import os
-import random
-import time
 from pathlib import Path
 
 import msgspec
@@ -10,15 +7,10 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAppended
+from tests.effort import scale
 from tests.scenes import linear
 
-ROUNDS = int(os.environ.get("INTERLOCK_KILL_ROUNDS", "100"))
-
-
-def seeded() -> tuple[int, random.Random]:
-    """The seed is told, so that a failure can be had again with it."""
-    seed = int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000))
-    return seed, random.Random(seed)
+ROUNDS = scale(60, at_least=20)
 
 
 def project_with_line(project: Path, *, steps: int) -> None:

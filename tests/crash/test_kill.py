@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from tests.crash.acknowledged import ROUNDS, check, project_with_line, seeded
+from tests.crash.acknowledged import ROUNDS, check, project_with_line
 from tests.crash.agents import CALLS_MAX, PipeAgent, last_words
+from tests.effort import seeded
 
 
 def killed(agent: PipeAgent, chance: random.Random) -> bool:

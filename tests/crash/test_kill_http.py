@@ -10,8 +10,9 @@ import pytest
 
 from interlock.app.context import open_app
 from tests.crash import acknowledged
-from tests.crash.acknowledged import check, project_with_line, seeded
+from tests.crash.acknowledged import check, project_with_line
 from tests.crash.agents import AtWork, HttpAgent, acknowledged_by
+from tests.effort import seeded
 from tests.server.calling import Up
 
 AGENTS = 8

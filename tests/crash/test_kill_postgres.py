@@ -16,8 +16,9 @@ import pytest
 from interlock.app.context import open_app
 from interlock.mcp.client import StdioClient
 from tests.crash import acknowledged
-from tests.crash.acknowledged import check, project_with_line, seeded
+from tests.crash.acknowledged import check, project_with_line
 from tests.crash.agents import CALLS_MAX, AtWork, HttpAgent, PipeAgent, acknowledged_by
+from tests.effort import seeded
 from tests.postgres import Cluster
 from tests.server.calling import Up
 
@@ -38,9 +39,8 @@ def killed(agent: PipeAgent, server: StdioClient, durable: Cluster, chance: rand
     """Some answered calls, then one during which PostgreSQL dies. True if that was refused."""
     for _ in range(chance.randrange(CALLS_MAX)):
         agent.advance(server)
-    processes = durable.processes()
     agent.post(server, chance)
-    durable.kill(processes)
+    durable.kill()
     result = msgspec.json.decode(server.read_line())["result"]
     durable.start()
     if result["isError"]:
@@ -93,9 +93,8 @@ def test_what_was_acknowledged_to_many_survives_a_crash_of_postgresql(
         for _ in range(CROWDED_ROUNDS):
             working = AtWork(agents)
             working.wait_for(chance.randrange(4 * AGENTS))
-            processes = durable.processes()
             time.sleep(chance.uniform(0, 0.005))
-            durable.kill(processes)
+            durable.kill()
             working.join()
             durable.start()
             with closing(open_app(home)) as app:
