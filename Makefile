@@ -1,4 +1,5 @@
-# `make up` to use it, `make test` to test it, `make check` for everything that CI runs.
+# `make up` to use it, `make test` to test it, `make quick` while working on it, `make check` for
+# everything that CI runs.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +8,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo test test-postgres chromium check lint types layers e2e-claude prove bench docs lock clean
+.PHONY: help setup dev up demo quick test long test-postgres chromium check lint types layers e2e-claude prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,16 +43,25 @@ demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked 
 CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
 # Two processes at a time: more of them would start more browsers and databases than they save minutes.
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test: dev chromium $(CLIENTS)  ## Install what the tests need and run them
+# How much is tried, and what is left out in a hurry: tests/effort.py.
+quick: dev  ## Run in a minute what needs no PostgreSQL, no browser and no other client
+	@INTERLOCK_TEST_EFFORT=quick $(PYTEST) --quiet tests/core tests/store tests/workspace tests/app \
+		tests/hooks tests/mcp tests/cli tests/test_*.py
+
+test: dev chromium $(CLIENTS)  ## Install what the tests need and run them all, with fixed seeds
 	@$(PYTEST)
+
+long: dev chromium $(CLIENTS)  ## Run them with ten times the examples and rounds, and other seeds
+	@INTERLOCK_TEST_EFFORT=long $(PYTEST) --timeout 7200
+	@$(MAKE) -s test-postgres
 
 # `make test` tries the contract of a store, what is killed, and what is marked `both_stores` with both
 # engines, on clusters that the tests start and throw away. Here everything else that does not depend
 # on files is tried with PostgreSQL as well.
 test-postgres: dev  ## Run the tests of the surfaces once more, with their stores in PostgreSQL
-	@INTERLOCK_TEST_STORE=postgres INTERLOCK_LOSSY_EXAMPLES=$${INTERLOCK_LOSSY_EXAMPLES:-20} $(PYTEST) \
+	@INTERLOCK_TEST_STORE=postgres $(PYTEST) \
 		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live.py tests/server/test_mcp_http.py \
 		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
 

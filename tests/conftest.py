@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from interlock.app.context import App, open_app
+from tests.effort import EFFORT, load_hypothesis_profile
 from tests.postgres import IN_POSTGRES, MISSING, Cluster, binaries
 
-# Nothing timed is a test: a busy machine must not fail one.
-settings.register_profile("interlock", deadline=None)
-settings.load_profile("interlock")
+load_hypothesis_profile()
 
 os.environ.pop("INTERLOCK_STORE", None)  # the user's
+
+LONGEST_SUITES = ("crash", "server", "mcp", "e2e", "conformance")
+"""They come first: with two processes, a long file that comes last is waited for by one of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +87,7 @@ _missed: dict[str, int] = defaultdict(int)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    suite = Path(report.nodeid.partition("::")[0]).parts[1]
-    _seconds[suite.removesuffix(".py")] += report.duration
+    _seconds[_suite_of(report.nodeid)] += report.duration
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
         if reason.startswith("NOT TESTED"):
@@ -111,10 +111,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if IN_POSTGRES and item.get_closest_marker("sqlite"):
             item.add_marker(pytest.mark.skip("about the file of SQLite"))
-    chosen = config.getoption("--invariant")
-    if chosen:
+    if chosen := config.getoption("--invariant"):
         items[:] = [
             item
             for item in items
             if any(mark.args == (chosen,) for mark in item.iter_markers("invariant"))
         ]
+    elif EFFORT == "quick":
+        items[:] = [item for item in items if _is_quick(item)]
+    items.sort(key=_suite_rank)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    """True for what needs no PostgreSQL and takes no seconds."""
+    assert isinstance(item, pytest.Function)
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return (
+        item.get_closest_marker("slow") is None
+        and not {"cluster", "durable"} & set(item.fixturenames)
+        and not any(isinstance(value, str) and value == "postgres" for value in parameters)
+    )
+
+
+def _suite_rank(item: pytest.Item) -> int:
+    suite = _suite_of(item.nodeid)
+    return LONGEST_SUITES.index(suite) if suite in LONGEST_SUITES else len(LONGEST_SUITES)
+
+
+def _suite_of(node_id: str) -> str:
+    return Path(node_id.partition("::")[0]).parts[1].removesuffix(".py")

@@ -31,6 +31,7 @@ from interlock.core.session.bundle import BundleContent
 from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
+from tests.effort import scale
 from tests.scenes import handed_in, output, started
 
 pytestmark = pytest.mark.both_stores
@@ -151,7 +152,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.invariant("bundle-is-whole")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=scale(200))
 @given(st.data())
 def test_any_flipped_byte_is_noticed(document: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(document) - 1))

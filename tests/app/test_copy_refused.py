@@ -53,6 +53,7 @@ def test_a_damaged_source_is_refused_before_anything_is_written(
         assert there.reader.all_sessions() == []
 
 
+@pytest.mark.slow
 def test_a_head_that_does_not_follow_from_the_events_is_noticed(
     app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

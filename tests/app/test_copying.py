@@ -33,6 +33,7 @@ from interlock.store.open_store import STORE_FILE
 from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
 from tests.app.copies import contents, contents_at, copied, opened, to
+from tests.effort import scale
 from tests.postgres import Cluster
 from tests.scenes import handed_in, install, linear, output, started
 from tests.server.stage import perform, project_at
@@ -77,6 +78,7 @@ def test_from_a_file_to_postgresql_and_back_everything_is_the_same(
     assert keyring.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_tokens_that_were_handed_out_before_work_after(
     app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +154,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=15,
+    max_examples=scale(15),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS, more=STEPS)
@@ -206,6 +208,7 @@ def take(
             answers[answers.index(chosen)] = answered
 
 
+@pytest.mark.slow
 def test_what_is_written_meanwhile_is_not_lost(
     app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +345,7 @@ copy(open_app(Path(sys.argv[1])), sys.argv[2], tell)
 """
 
 
+@pytest.mark.slow
 def test_a_copy_that_was_killed_goes_on_where_it_stopped(
     app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

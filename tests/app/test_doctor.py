@@ -225,6 +225,7 @@ def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) ->
     assert all(check.what and check.hint for check in problems)
 
 
+@pytest.mark.slow
 def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
     assert set(scene.problems()) == {"heard"}
 
 
+@pytest.mark.slow
 def test_bytecode_that_is_missing_or_of_another_time_is_found_and_an_install_mends_it(
     home: Path, tmp_path: Path
 ) -> None:

@@ -21,8 +21,9 @@ from interlock.core.notes import grammar
 from interlock.workspace.files.atomic_file import FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.note_vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
+from tests.effort import scale
 
-EXAMPLES = int(os.environ.get("INTERLOCK_SYNC_EXAMPLES", "40"))
+EXAMPLES = scale(40)
 NAMES = ["a", "Note One", "笔记"]
 places = st.sampled_from(["x", "y", "y/z", "w"])
 numbers = st.integers(0, 99)

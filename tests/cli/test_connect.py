@@ -34,6 +34,7 @@ def in_a_shell(command: str) -> str:
     return subprocess.run(shell, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_client_is_connected_to_the_server_that_runs(
     typed: Terminal, server: Process, host: Host
@@ -60,6 +61,7 @@ def test_http_alone_is_a_mistake(typed: Terminal) -> None:
     assert typed("mcp", "--http").code == 2
 
 
+@pytest.mark.slow
 def test_what_a_shell_runs_sends_the_secret(typed: Terminal, server: Process) -> None:
     """The line for Claude Code, with curl in its place."""
     config = typed("mcp", "--print-config", "claude-code", "--http").out

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from interlock.app.notes.neighbourhood import UNWRITTEN_MAX
 from interlock.cli.note import PROGRESS_FILES_MIN
 from tests.cli.conftest import Terminal
@@ -147,6 +149,7 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
         yield chunk
 
 
+@pytest.mark.slow
 def test_how_far_reading_is_shows_on_a_terminal_only(folder: Path, home: Path) -> None:
     for number in range(PROGRESS_FILES_MIN):
         put(folder, f"{number}.md", f"note {number}")

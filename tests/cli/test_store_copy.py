@@ -253,6 +253,7 @@ def test_in_a_terminal_a_bar_is_written_over_and_gone_at_the_end(
     assert shown.index("from  ") > shown.index("Verifying")
 
 
+@pytest.mark.slow
 def test_whoever_stops_it_is_told_that_it_goes_on(
     app: App, home: Path, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
 from interlock.hooks.full_hook import BLOCKING_EXIT_CODE, HookEvent, HookResult, run_hook
+from tests.effort import scale
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
 EVENTS: dict[str, HookEvent] = {
@@ -227,7 +228,7 @@ def test_a_payload_that_makes_no_sense_is_denied_without_a_traceback(
     assert outcome.code == (BLOCKING_EXIT_CODE if event == "pre-tool" else 0)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300))
 def test_any_bytes_before_a_tool_call_are_denied(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, content: bytes

@@ -198,6 +198,7 @@ def at(scene: Scene, name: str) -> None:
     scene.cwd = scene.base / name
 
 
+@pytest.mark.slow
 @pytest.mark.invariant("fast-allows-less")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("condition", CONDITIONS)

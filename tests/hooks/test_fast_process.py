@@ -58,6 +58,7 @@ CALLS: dict[str, Callable[[Scene], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["analysis", "coding"])
 @pytest.mark.parametrize("call", CALLS)
 def test_it_answers_as_the_full_hook(scene: Scene, mode: Mode, call: str) -> None:

@@ -16,6 +16,7 @@ from interlock.core.gate.tool_call import parse_tool_call
 from interlock.hooks import fast
 from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
+from tests.effort import scale
 from tests.hooks.test_fast import HOST, NOTED, Scene, scene
 
 __all__ = ["scene"]  # a fixture
@@ -103,6 +104,7 @@ SPELLINGS = ("''", '""', "\\", "\\\n", "$''", '$""', "$x", "``", "{,}", "*", "./
 """What may stand within a word without changing what it means, and what may not."""
 
 
+@pytest.mark.slow
 @pytest.mark.invariant("fast-allows-less")
 @pytest.mark.parametrize("piece", SPELLINGS)
 def test_no_respelling_of_a_command_that_the_core_denies_passes(piece: str) -> None:
@@ -130,7 +132,7 @@ def commands(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.invariant("fast-allows-less")
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(commands(), st.sampled_from(CWDS), st.sampled_from(HOMES))
 def test_no_spelling_of_a_command_passes_that_the_core_denies(
     command: str, cwd: str, home: str
@@ -188,7 +190,7 @@ def written_paths(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.invariant("fast-allows-less")
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(written_paths() | st.text(), st.sampled_from(CWDS), st.sampled_from(HOMES))
 def test_no_spelling_of_a_path_passes_that_the_core_protects(
     path: str, cwd: str, home: str
@@ -197,7 +199,7 @@ def test_no_spelling_of_a_path_passes_that_the_core_protects(
 
 
 @pytest.mark.invariant("fast-allows-less")
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(
     st.lists(written_paths() | st.text() | st.sampled_from(NAMED), max_size=3),
     st.sampled_from(["Read", "Grep", "Glob", "mcp__files__read", "Brandnew"]),
@@ -319,7 +321,7 @@ USUAL = '"session_id": "host-1", "cwd": "<PROJECT>", "tool_name": "Write"'
 
 
 @pytest.mark.invariant("fast-allows-less")
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(KEYS, VALUES), max_size=5),
     st.sampled_from(["{", f"{{{USUAL}, ", "", "[", " {"]),

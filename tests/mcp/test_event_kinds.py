@@ -33,6 +33,7 @@ def attended_session(app: App, project: Path) -> SessionView:
     return view
 
 
+@pytest.mark.slow
 @pytest.mark.invariant("every-event-has-an-emitter")
 def test_every_kind_of_event_comes_through_a_surface(
     agent: Agent, app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,6 @@ over real pipes, and connections to one server over HTTP. A call goes any of the
 """
 
 import json
-import os
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from interlock.core.ids import RunId, SessionId
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import LENGTH, PREFIX
 from interlock.core.views.graph import GraphNode
+from tests.effort import scale
 from tests.mcp.ways import Connection, Pipe, Way
 from tests.postgres import IN_POSTGRES
 from tests.scenes import linear
@@ -38,7 +38,7 @@ from tests.server.calling import Up
 pytestmark = pytest.mark.both_stores
 
 STEPS = 5
-EXAMPLES = int(os.environ.get("INTERLOCK_LOSSY_EXAMPLES", "80"))
+EXAMPLES = scale(30, at_least=10)
 EXAMPLES_MIN = 10  # of fewer, one that ends early counts too much
 
 

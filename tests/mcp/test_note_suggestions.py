@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from interlock.app.notes.neighbourhood import DEPTH_MAX
 from interlock.app.notes.search import LIMIT_MAX
 from interlock.mcp.note_tools import TOOLS_BY_NAME
+from tests.effort import scale
 from tests.mcp.agent import Agent
 from tests.mcp.test_notes import JUNK
 
@@ -110,7 +111,7 @@ def test_each_suggested_call_is_understood_and_stays_in_the_project(
 
 
 @pytest.mark.parametrize("name", TOOLS_BY_NAME)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_wrong_argument_is_answered_with_a_call_that_is_right(
     agent: Agent, folder: Path, name: str, data: st.DataObject

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from interlock.app.context import App
 from interlock.mcp.tools import TOOLSETS
+from tests.effort import scale
 from tests.mcp.agent import Agent
 
 
@@ -248,7 +249,7 @@ JUNK = st.one_of(
 
 
 @pytest.mark.parametrize("tool", TOOLSETS["notes"], ids=lambda tool: tool.name)
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_sent_is_answered_and_is_never_a_bug(
     agent: Agent, folder: Path, tool: Any, data: st.DataObject

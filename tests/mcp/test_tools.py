@@ -210,6 +210,7 @@ def served(*options: str) -> list[str]:
     return [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]]
 
 
+@pytest.mark.slow
 def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path) -> None:
     everything = [tool.name for tool in TOOLS]
 

@@ -3,7 +3,6 @@
 # The types of schemathesis are not all known.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownParameterType=false, reportUntypedFunctionDecorator=false
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,10 +21,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from interlock.server.api import openapi
+from tests.effort import scale
 from tests.server.process import Process
 from tests.server.store import Filled, filled
 
-EXAMPLES = int(os.environ.get("INTERLOCK_API_EXAMPLES", "12"))
+EXAMPLES = scale(12)
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -1,7 +1,6 @@
 """A run of a thousand nodes, drawn."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,10 +47,7 @@ def test_the_path_is_one_lane_and_the_forks_are_counted(
 ) -> None:
     server, session, _ = run
     with Visitor(chromium, server) as visitor:
-        visitor.page.add_init_script(LONG_TASKS)
-        started = time.monotonic()
         page = visitor.go(f"/sessions/{session}/graph")
-        seen = time.monotonic() - started
         lanes = page.locator(".graph .n.preferred").evaluate_all(
             "all => all.map(a => a.offsetLeft)"
         )
@@ -61,8 +57,6 @@ def test_the_path_is_one_lane_and_the_forks_are_counted(
         assert len(lanes) == STEPS
         assert len(set(lanes)) == 1
         assert hidden == (STEPS - 1) * FORKS
-        assert page.evaluate("window.longest") < 1_000
-        print(f"visible after {seen:.2f} s, longest task {page.evaluate('window.longest'):.0f} ms")
 
 
 def test_a_stub_opens_its_forks_and_nothing_lies_over_another(

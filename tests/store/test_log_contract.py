@@ -24,6 +24,7 @@ from interlock.core.session.plan import EventDraft, Plan, RequestRecord, Stream,
 from interlock.store.failures import PlanPartlyRecorded, StoreUnusable, StreamMoved
 from interlock.store.log import EarlierRequest, Log, ResumeRow
 from tests.core.session.test_decide import Play
+from tests.effort import scale
 from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session, run_in
 
 
@@ -371,7 +372,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
 
 
 @pytest.mark.invariant("append-is-whole")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True), max_size=12))
 def test_whatever_is_appended_the_stream_stays_a_chain(log: Log, plans: list[list[int]]) -> None:
     """Each plan is written whole, or refused whole, or known whole."""

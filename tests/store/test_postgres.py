@@ -69,9 +69,9 @@ def test_a_schema_may_have_a_name_that_means_something_in_sql(cluster: Cluster, 
     before = reader.change_marker()
     log.append(opening())
 
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 30
     while reader.change_marker() == before:
-        assert time.monotonic() < deadline, "a notice comes within a second"
+        assert time.monotonic() < deadline, "a notice comes"
     assert reader.stats().size > 0
     assert {name.partition(".")[0] for name in tables(cluster, url)} == {word}
     assert f'"{word}"' in missing_create_right("", log.db.at).hint

@@ -180,9 +180,9 @@ def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
 
 def told_of(reader: PostgresReader, mark: int) -> int:
     """Another mark than that one."""
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 30
     while (now := reader.change_marker()) == mark:
-        assert time.monotonic() < deadline, "a notice comes within a second"
+        assert time.monotonic() < deadline, "a notice comes"
         time.sleep(0.01)
     return now
 
@@ -198,7 +198,7 @@ def test_a_lost_notice_is_made_up_for(
     first = reader.change_marker()
     end_all(cluster)
     log.append(opening())
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 30
     while reader.change_marker() == first:
         assert time.monotonic() < deadline, "who was not connected asks"
 

@@ -1,7 +1,6 @@
 """Several processes on one store at once."""
 
 import multiprocessing
-import os
 import threading
 from contextlib import closing, nullcontext
 from multiprocessing.context import SpawnContext
@@ -11,10 +10,11 @@ import pytest
 from interlock.core.ids import SessionId
 from interlock.core.session import chain
 from interlock.store.failures import StreamMoved
+from tests.effort import scale
 from tests.scenes import SESSION, noting, opening, random_session
 from tests.stores import Place
 
-PROCESSES, APPENDS = 8, int(os.environ.get("INTERLOCK_RACE_APPENDS", "50"))
+PROCESSES, APPENDS = 8, scale(50, at_least=20)
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 
 
@@ -88,6 +88,7 @@ def open_everything(place: Place, starter: int) -> None:
     (place.home / f"seen-{starter}").write_bytes(secret)
 
 
+@pytest.mark.slow
 def test_first_starts_at_the_same_moment_agree(unmade: Place) -> None:
     starters = [SPAWN.Process(target=open_everything, args=(unmade, n)) for n in range(6)]
     for starter in starters:

@@ -13,6 +13,7 @@ from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.fulltext import to_tsquery, to_tsvector
 from interlock.store.postgres.writer import PostgresLog
 from interlock.store.sqlite.reader import _match_expression  # pyright: ignore[reportPrivateUsage]
+from tests.effort import scale
 from tests.postgres import Cluster
 
 LETTERS = "aA9_-.'\"*&|!:()<> \n\\%éÉÅßøñçİıŁ́ΏжйЁЖ修复ああ한글गि٣²½️\u00a0\u200b\x00"
@@ -58,7 +59,7 @@ class Search(NamedTuple):
 SEARCHES = st.builds(Search, TEXTS, TEXTS, st.lists(TEXTS, min_size=1, max_size=2), st.booleans())
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SEARCHES)
 @example(Search("Mend the parser", "a loop", ["pars", "LOOP"]))
 @example(Search("foo-bar", "baz", ["foo bar"]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from interlock.workspace.git import checkout
 from interlock.workspace.git.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
 from interlock.workspace.projects.sources import Source, fetch
+from tests.effort import scale
 from tests.workspace.test_git import run
 from tests.workspace.test_sources import COMMIT, commit_of, fetched, made_home, remote, team, write
 
@@ -154,6 +155,7 @@ def test_a_tree_that_leaves_the_checkout_is_not_written(
     assert list(home.rglob("evil.json")) == []
 
 
+@pytest.mark.slow
 def test_a_tree_that_unfolds_without_end_is_refused(home: Path, remote: Path) -> None:
     entry = f"100644 blob {run(remote, 'hash-object', '-w', 'one.json')}"
     for _ in range(10):
@@ -184,6 +186,7 @@ def test_a_tree_that_is_too_deep_or_too_large_is_refused(
         fetch(home, team(remote), at_ms=7)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_given_up_with_all_that_was_started(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,7 +277,7 @@ def test_where_git_may_fetch_from(location: str, fault: str | None) -> None:
 @given(st.text(st.sampled_from("ab-+./~^:@{}*[\\ \n\x00é") | st.characters(), max_size=12))
 @example("a.lock/b")
 @example("a/.b")
-@settings(max_examples=60)
+@settings(max_examples=scale(60))
 def test_what_is_taken_for_a_ref_is_one_to_git(ref: str) -> None:
     if ref_is_sound(ref):
         name = f"refs/heads/{ref}"

@@ -1,7 +1,6 @@
 """The files of a notes folder: whole, where they belong, and never behind anybody's back."""
 
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files import atomic_file, sandboxed_path
 from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import CaseCollision, DeletedFile, NotesFolder
+from tests.effort import seeded
 from tests.unprivileged import nobody
 from tests.workspace.note_files import found, tree, written
 
@@ -311,6 +311,7 @@ for number in range(25):
 """
 
 
+@pytest.mark.slow
 def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
     folder: NotesFolder, tmp_path: Path
 ) -> None:
@@ -348,7 +349,7 @@ while True:
 
 @pytest.mark.slow
 def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: NotesFolder) -> None:
-    chance = random.Random(int(os.environ.get("INTERLOCK_SEED", time.time_ns() % 1_000_000)))
+    _, chance = seeded()
     written(folder, "n.md", "a" * 300_000)
     swept = 0
     for _ in range(15):

@@ -31,6 +31,7 @@ def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
     return tell_conversation(desk.app, state, (), conversation)
 
 
+@pytest.mark.slow
 @pytest.mark.invariant("told-within-budget")
 @pytest.mark.parametrize("count", [0, 10, 10_000])
 def test_it_stays_in_its_budget_and_says_what_it_left_out(

@@ -78,6 +78,7 @@ def test_a_directory_whose_name_has_several_lines_stands_in_one(app: App, desk: 
     ]
 
 
+@pytest.mark.slow
 def test_a_lock_that_somebody_holds_changes_no_answer(
     app: App, desk: Desk, session: SessionId
 ) -> None:

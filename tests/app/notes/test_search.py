@@ -23,6 +23,7 @@ from interlock.app.notes.search import NoteFilter, recent_notes
 from interlock.app.notes.timeframes import parse_since
 from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
+from tests.effort import scale
 
 DAY_MS = 86_400_000
 
@@ -116,7 +117,7 @@ def test_pages_go_on_where_the_one_before_ended(desk: Desk) -> None:
     assert [page.has_more for page in pages] == [True, True, False]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60) | st.sampled_from(['"', "a OR", "NEAR(a b)", "title:x", "-x", "^a*"]))
 def test_whatever_is_typed_is_words_and_never_syntax(desk: Desk, query: str) -> None:
     desk.file("n.md", "a text with OR and NEAR and title")

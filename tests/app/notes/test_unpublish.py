@@ -50,6 +50,7 @@ def test_nothing_is_left_where_nothing_was_in_the_way(app: App, desk: Desk) -> N
     assert not (desk.folder / "sessions").exists()
 
 
+@pytest.mark.slow
 def test_a_lock_that_somebody_holds_is_said_and_not_that_nothing_was_done(
     app: App, desk: Desk
 ) -> None:

@@ -179,6 +179,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.invariant("notes-no-lost-update")
 def test_of_eight_who_write_over_one_note_none_loses_a_line(app: App, desk: Desk) -> None:
     desk.written("Shared", "begin\n")

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.gate.shell import analyse
+from tests.effort import scale
 
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash")
@@ -57,7 +58,7 @@ WORD = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=scale(150))
 @given(st.lists(WORD, min_size=1, max_size=20))
 def test_a_literal_word_is_unquoted_as_bash_does_it(words: list[str]) -> None:
     text = f"echo {' '.join(words)} ."
@@ -217,7 +218,7 @@ def run(text: str, work: Path, *, path: Path) -> None:
     process.wait()
 
 
-@settings(max_examples=400)
+@settings(max_examples=scale(400))
 @given(st.integers(0, 2**32))
 def test_what_is_called_reading_leaves_nothing_behind_when_bash_runs_it(
     folder: Path, seed: int

@@ -1,14 +1,12 @@
 """Addresses: what names a note, and what never does."""
 
-from pathlib import Path
-
+import apsw
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.core.notes.address import InvalidNoteAddress, NoteAddress, glob_of, parse_address
 from interlock.core.notes.keys import key_of
-from interlock.store.sqlite.database import SqliteDatabase
 
 
 @pytest.mark.parametrize(
@@ -89,10 +87,8 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
 
 
 def globbed(pattern: str, *keys: str) -> list[str]:
-    db = SqliteDatabase.read_write(Path(":memory:"))
-    found = [key for key in keys if db.scalar("SELECT ? GLOB ?", (key, pattern))]
-    db.close()
-    return found
+    db = apsw.Connection(":memory:")
+    return [key for key in keys if db.execute("SELECT ? GLOB ?", (key, pattern)).get]
 
 
 def test_a_wildcard_takes_what_lies_in_the_folder_and_below() -> None:

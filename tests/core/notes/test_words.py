@@ -2,15 +2,14 @@
 
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.core.notes import fts_query
 from interlock.core.notes.fts_query import QueryWord, fts_expression, query_words, text_for_index
-from interlock.store.sqlite.database import SqliteDatabase
 from tests.core.notes.made import awkward
 
 
@@ -18,22 +17,24 @@ class Table:
     """The index, as `store` makes it."""
 
     def __init__(self) -> None:
-        self.db = SqliteDatabase.read_write(Path(":memory:"))
-        self.db.run(
+        self.db = apsw.Connection(":memory:")
+        self.db.execute(
             "CREATE VIRTUAL TABLE note USING"
             " fts5(title, body, tokenize='unicode61 remove_diacritics 2')"
         )
 
     def hold(self, *texts: str) -> None:
-        self.db.run("DELETE FROM note")
+        self.db.execute("DELETE FROM note")
         for text in texts:
-            self.db.run("INSERT INTO note (title, body) VALUES ('', ?)", (text_for_index(text),))
+            self.db.execute(
+                "INSERT INTO note (title, body) VALUES ('', ?)", (text_for_index(text),)
+            )
 
     def found(self, query: str, *, all_of: bool = True) -> list[int]:
         asked = fts_expression(query, all_of=all_of)
         if asked is None:
             return []
-        rows = self.db.rows("SELECT rowid FROM note WHERE note MATCH ? ORDER BY rowid", (asked,))
+        rows = self.db.execute("SELECT rowid FROM note WHERE note MATCH ? ORDER BY rowid", (asked,))
         return [row[0] for row in rows]
 
 

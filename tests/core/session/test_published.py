@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from interlock.core.session import state
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.session.state_schema import session_state_schema
+from tests.effort import scale
 
 SCHEMA: dict[str, Any] = json.loads(session_state_schema())
 VALID = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
@@ -62,7 +63,7 @@ def _drawn(kind: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
             raise AssertionError(f"{kind} is new here")
 
 
-@settings(max_examples=150)
+@settings(max_examples=scale(150))
 @given(some(SessionState))
 def test_every_state_is_valid_and_comes_back_from_json_as_it_was(found: SessionState) -> None:
     content = msgspec.json.encode(found)

@@ -16,6 +16,7 @@ from interlock.core.views.collapse import collapse
 from interlock.core.views.graph import RunGraph
 from interlock.core.views.layout import Layout, PlacedNode, layout, svg_path
 from tests.core.views.graphs import Move, envelopes, graph, large, moves, node
+from tests.effort import scale
 from tests.scenes import RUN
 
 STAR = [Move(0), *(Move(back, "blocked") for back in range(8))]
@@ -40,7 +41,7 @@ def tip_of(made: Sequence[Move]) -> int:
     return next(number for number in range(len(made)) if node(number) == tip)
 
 
-@settings(max_examples=200)
+@settings(max_examples=scale(200))
 @given(moves)
 def test_the_path_is_the_ancestry_of_the_tip_that_the_head_names(made: list[Move]) -> None:
     head: Head | None = None
@@ -63,7 +64,7 @@ def test_the_path_is_the_ancestry_of_the_tip_that_the_head_names(made: list[Move
     assert lane_0 == list(enumerate(line[::-1]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=scale(200))
 @given(moves, st.none() | st.sets(st.integers(0, 60)))
 def test_nothing_lies_over_anything_else(made: list[Move], numbers: set[int] | None) -> None:
     expanded = range(len(made)) if numbers is None else numbers
@@ -115,7 +116,7 @@ def test_a_row_is_the_distance_from_the_root_and_checkpoints_hang_below_each_oth
     assert {name: row for name, (_, row) in at.items()} == rows
 
 
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(moves, moves)
 def test_no_node_moves_while_the_path_only_grows(made: list[Move], more: list[Move]) -> None:
     # Anything may happen elsewhere, as long as work goes on where it was in the end.
@@ -130,7 +131,7 @@ def test_no_node_moves_while_the_path_only_grows(made: list[Move], more: list[Mo
     assert after.nodes[: len(before.nodes)] == before.nodes
 
 
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(moves, moves)
 def test_what_was_made_before_the_path_switched_stays(made: list[Move], more: list[Move]) -> None:
     before, after = layout(graph(made)), layout(graph([*made, *more[1:]]))

@@ -36,6 +36,7 @@ from tests.core.workflow.generated import (
     step,
     workflow,
 )
+from tests.effort import scale
 
 FOREIGN = Path(__file__).parents[2] / "foreign"
 FILES: list[Any] = [
@@ -169,13 +170,13 @@ def _change(draw: st.DrawFn, document: Any, around: Any, last: str | int) -> Non
         around[last] = copy.deepcopy(draw(leaf))
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=scale(1_000))
 @given(mutated())
 def test_a_mutilated_file_is_refused_or_works(document: Any) -> None:
     survived(encoded(document), KNOWN)
 
 
-@settings(max_examples=300)
+@settings(max_examples=scale(300))
 @given(st.data())
 def test_a_file_with_changed_bytes_is_refused_or_works(data: st.DataObject) -> None:
     content = bytearray(encoded(data.draw(st.sampled_from(FILES))))
@@ -243,6 +244,7 @@ def test_a_huge_file_has_an_answer_soon(document: Doc) -> None:
 EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [

@@ -36,6 +36,7 @@ from tests.core.workflow.generated import (
     workflow,
     workflows,
 )
+from tests.effort import scale
 from tests.mcp.agent import Agent
 
 TESTS = Path(__file__).parents[2]
@@ -96,6 +97,7 @@ def elsewhere(cwd: Path, **environment: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -115,7 +117,7 @@ def hash_of(content: bytes) -> str:
     return found.pinned.hash
 
 
-@settings(max_examples=30)
+@settings(max_examples=scale(30))
 @given(workflows().flatmap(lambda document: st.tuples(st.just(document), shuffled(document))))
 def test_the_order_of_keys_does_not_matter(documents: tuple[Doc, Doc]) -> None:
     one, other = documents

@@ -33,6 +33,7 @@ from tests.core.workflow.generated import (
     workflow,
 )
 from tests.core.workflow.naive import Deed, Model, Odd, written_out
+from tests.effort import scale
 from tests.scenes import RUN
 
 TRACED_MAX = 100
@@ -143,7 +144,7 @@ def assert_same(
 
 
 @pytest.mark.invariant("run-follows-the-model")
-@settings(max_examples=400)
+@settings(max_examples=scale(400))
 @given(walks(), st.data())
 def test_a_run_goes_where_the_naive_model_goes(document: Doc, data: st.DataObject) -> None:
     run, model = Run(document), Model(document)

@@ -329,6 +329,7 @@ def test_twenty_repeated_keys_are_enough() -> None:
 DEPTH = 100_000
 
 
+@pytest.mark.slow
 def test_nesting_has_no_bound() -> None:
     text = "[" * DEPTH + '{"a":1,\n"a":2}' + "]" * DEPTH
     pointer = "/0" * DEPTH + "/a"
@@ -357,6 +358,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_much_of_anything_takes_little_time(text: str) -> None:

@@ -26,6 +26,7 @@ from tests.core.workflow.generated import (
     workflows,
 )
 from tests.core.workflow.test_fuzz import mutated
+from tests.effort import scale
 
 SCHEMA: Doc = json.loads(published_schema())
 VALID: Any = jsonschema.Draft202012Validator(SCHEMA)
@@ -136,14 +137,14 @@ def test_it_takes_what_is_pinned(name: str) -> None:
     VALID.validate(OWN[name])
 
 
-@settings(max_examples=100)
+@settings(max_examples=scale(100))
 @given(workflows())
 def test_it_takes_whatever_compiles(document: Doc) -> None:
     assert isinstance(compile_content(encoded(document), KNOWN), Compilation)
     VALID.validate(document)
 
 
-@settings(max_examples=100)
+@settings(max_examples=scale(100))
 @given(plain_conditions)
 def test_it_knows_conditions(condition: Doc) -> None:
     rule = {"type": "while", "condition": condition}
@@ -156,7 +157,7 @@ def test_it_takes_foreign_files_without_what_only_they_have(path: Path) -> None:
     assert is_valid(ours(json.loads(path.read_bytes()))) == (path.stem != "invalid-workflow")
 
 
-@settings(max_examples=500)
+@settings(max_examples=scale(500))
 @given(mutated())
 def test_what_it_refuses_the_reader_refuses_too(document: Any) -> None:
     if not is_valid(ours(document)):
