@@ -18,7 +18,7 @@ BREACHES = {
         "import interlock.store.keyring",
     ),
     "Inside the use cases": ("app/runs/start.py", "import interlock.app.notes.write"),
-    "Inside the workspace": ("workspace/files/json_patch.py", "import interlock.workspace.git.state"),
+    "Inside the workspace": ("workspace/files/json_patch.py", "import interlock.workspace.git"),
     "No cycles between siblings": ("app/runs/submission.py", "import interlock.app.runs.advance"),
 }
 

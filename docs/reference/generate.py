@@ -7,8 +7,8 @@ from typing import Any, get_args
 import click
 import msgspec
 
-from interlock.app.explanation import Code
 from interlock.cli.commands import interlock
+from interlock.core.explanation import Code
 from interlock.core.session import state_schema as state
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow import file_schema as workflow

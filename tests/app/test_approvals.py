@@ -20,8 +20,8 @@ from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.session.decide import ApprovalPending
 from interlock.core.session.events import ApprovalResolved
+from interlock.core.session.refusals import ApprovalPending
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.app.test_progress import at_once

@@ -19,7 +19,6 @@ from interlock.app.callers.caller import (
     session_to_show,
 )
 from interlock.app.context import App
-from interlock.app.explain import explain
 from interlock.app.gate import tool_calls
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
@@ -122,7 +121,7 @@ def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
     refusal = resolve_caller(app, CallerClues(root))
     assert isinstance(refusal, NoSuchSession)
 
-    told = explain(refusal)
+    told = refusal.explain()
 
     assert (
         told.error
@@ -144,7 +143,7 @@ def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root
             OpenSession(first, "analysis", hosts=("claude-code",)),
         )
     )
-    told = explain(found)
+    told = found.explain()
     assert told.hint == (
         f"Say which one: {second} (planning; task T-7; claude-code),"
         f" {first} (analysis; claude-code)"

@@ -14,7 +14,6 @@ from interlock.app.catalogue.workflow_files import (
     workflow_handle,
 )
 from interlock.app.context import App
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.runs.user_actions import set_archived
@@ -50,7 +49,7 @@ def test_a_broken_file_is_listed_with_what_is_wrong(app: App, tmp_path: Path) ->
     assert "name" in str(listing.broken[0].problems[0])
     refusal = find_workflow(app, tmp_path, WorkflowId("oops"))
     assert isinstance(refusal, NoSuchWorkflow)
-    assert str(broken) in explain(refusal).hint
+    assert str(broken) in refusal.explain().hint
 
 
 def test_a_changed_file_is_read_again(app: App, tmp_path: Path) -> None:

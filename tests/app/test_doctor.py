@@ -14,7 +14,8 @@ import pytest
 import interlock.hooks
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import FAST, Program
-from interlock.app.context import SystemClock, open_app
+from interlock.app.clock import SystemClock
+from interlock.app.context import open_app
 from interlock.app.gate import tool_calls
 from interlock.app.hosts import doctor
 from interlock.app.hosts.doctor import Check

@@ -26,10 +26,9 @@ from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import RunWaitsForUser
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.session.refusals import InputRefused, RunWaitsForUser
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of
@@ -182,7 +181,7 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
 def test_a_goal_and_what_is_reported_have_a_length(app: App, tmp_path: Path) -> None:
     install(app, tmp_path, linear())
     refusal = start(app, StartRequest(WorkflowId("line"), goal="g" * 3_000, workspace=tmp_path))
-    assert isinstance(refusal, ContextRefused)
+    assert isinstance(refusal, InputRefused)
     assert refusal.pointer == "/goal"
 
     gap = {"kind": "gap", "severity": "info", "summary": "x" * 10_000}

@@ -9,7 +9,6 @@ from interlock.app.context import App, open_app
 from interlock.app.handoff.export import session_handoff
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
 from interlock.app.notes.check import check_notes
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadNoteName, HandoffFileUnusable, NoteNotWritten
 from interlock.app.notes.results import NotesCheckReport
@@ -283,7 +282,7 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
     ]
     refusal = refusals[2]
     assert isinstance(refusal, HandoffFileUnusable)
-    assert explain_note_refusal(refusal).error == (
+    assert refusal.explain().error == (
         f"`{tmp_path / 'large'}` cannot be taken over: it has more than 4 MB"
     )
     assert not (root / ".interlock" / "notes").exists()

@@ -14,7 +14,7 @@ from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.context import ContextRefused
+from interlock.core.session.refusals import InputRefused
 from tests.scenes import SettableClock, install, linear
 
 pytestmark = pytest.mark.both_stores
@@ -132,5 +132,5 @@ def test_context_is_taken_and_its_limits_are_said(app: App, tmp_path: Path) -> N
 
     refusal = start(app, asked(app, tmp_path, context={"x": "y" * 300_000}))
 
-    assert isinstance(refusal, ContextRefused)
+    assert isinstance(refusal, InputRefused)
     assert refusal.pointer == "/context"

@@ -18,7 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.app.admin.access import load_secret
-from interlock.app.context import App, SystemClock, open_app
+from interlock.app.clock import SystemClock
+from interlock.app.context import App, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError
 from interlock.server.guard import Guard
 from interlock.server.mcp import McpEndpoint

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
 from interlock.workspace.machine import spool

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.gate import bypasses, policy, tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.rules import Bypass

@@ -6,7 +6,6 @@ from typing import Any, get_args
 import jsonschema
 import msgspec
 
-from interlock.app.explanation import Code
 from interlock.app.notes.results import (
     NoteChangeResult,
     NoteContext,
@@ -14,6 +13,7 @@ from interlock.app.notes.results import (
     NoteText,
     RecentNotes,
 )
+from interlock.core.explanation import Code
 from interlock.core.session.answer import Answer
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.schema import answer_schema

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from interlock.app.admin.access import Secret, load_secret
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from tests.server.serving import Answer, Server
 
 SECONDS_MAX = 20

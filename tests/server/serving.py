@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 from interlock.app.admin.access import load_secret
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 
 START_SECONDS = 30
 

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from interlock.app.admin.access import Secret
-from interlock.app.context import SystemClock, open_app
+from interlock.app.clock import SystemClock
+from interlock.app.context import open_app
 from interlock.server import site
 from interlock.server.console import Console, Download
 from interlock.server.guard import BODY_BYTES_MAX, Guard, HttpCaller

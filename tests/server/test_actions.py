@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from interlock.app.admin.access import load_secret
-from interlock.app.context import SystemClock, open_app
+from interlock.app.clock import SystemClock
+from interlock.app.context import open_app
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.publish import publish_session, published_file

@@ -257,7 +257,7 @@ def test_there_is_one_look_however_many_come_at_once(home: Path) -> None:
         live = LiveChanges(reader)
         streams = [live._messages(_SessionListener(""), None) for _ in range(50)]
         await asyncio.gather(*(anext(stream) for stream in streams))
-        looking = [task for task in asyncio.all_tasks() if "Live._look" in repr(task)]
+        looking = [task for task in asyncio.all_tasks() if "LiveChanges._poll" in repr(task)]
         live.end()
         await asyncio.gather(*looking)
         return len(looking)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.admin.access import COOKIE_MS, LOGIN_CODE_MS, Secret, load_secret
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.failures import StoreFailure
 from interlock.server.guard import CONTENT_POLICY
 from tests.server.process import Process, line, refusal, wired

@@ -1,4 +1,10 @@
-"""Decide and append, again and again until nobody else gets in between."""
+"""The one loop that appends to a session: decide, append, and decide again if somebody was faster.
+
+A plan says at which version of its stream it was made, and the store refuses it once the stream has
+moved on. Then everything is read and decided again, because the answer may be another one now: the
+same call may have been recorded meanwhile, which the decision must look for each time. Each try
+that fails means that somebody else got through, so the loop is bounded only against a fault.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,29 +12,40 @@ from typing import TypeVar
 from interlock.app.context import App
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
+from interlock.core.session.plan import Plan
 from interlock.store.failures import StoreBusy, StreamMoved
 
-TRIES_MAX = 50  # each try that fails means that somebody else got through
+TRIES_MAX = 50
 
 Other = TypeVar("Other")
+Decision = TypeVar("Decision")
 
 
-def decide_and_append(
-    app: App, decide: Callable[[], PlannedReply | Other]
-) -> RenderedAnswer | Other:
-    """Carry out what `attempt` decides. What is not a decision is given back as it is.
+def append_plan(app: App, decide: Callable[[], Plan | Other]) -> Other | None:
+    """Append the plan that `decide` makes; what it returns instead of one is returned as it is."""
+    outcome = _append(app, decide)
+    return None if isinstance(outcome, Plan) else outcome
 
-    Somebody may have made the same call meanwhile: `attempt` looks for that each time.
-    """
+
+def append_reply(app: App, decide: Callable[[], PlannedReply | Other]) -> RenderedAnswer | Other:
+    """Append what `decide` plans and return its reply; what is no plan is returned as it is."""
+    outcome = _append(app, decide)
+    return outcome.reply if isinstance(outcome, PlannedReply) else outcome
+
+
+def _append(app: App, decide: Callable[[], Decision]) -> Decision:
     for _ in range(TRIES_MAX):
-        decided = decide()
-        if not isinstance(decided, PlannedReply):
-            return decided
+        decision = decide()
+        plan = decision.plan if isinstance(decision, PlannedReply) else decision
+        if not isinstance(plan, Plan):
+            return decision
         try:
-            if app.log.append(decided.plan):
-                return decided.reply
+            is_new = app.log.append(plan)
         except StreamMoved:
             continue
+        # The reply to a call that somebody recorded a moment ago is the recorded one.
+        if is_new or plan is decision:
+            return decision
     raise StoreBusy(
         f"The session changed {TRIES_MAX} times while this call tried to write to it",
         "Nothing was written. Repeat the call.",

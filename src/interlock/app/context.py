@@ -1,13 +1,13 @@
 """What every use case works with, and how it is put together."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
+from interlock.app.clock import Clock, SystemClock
 from interlock.core.ids import BlobRef, WorkflowHash
 from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
@@ -18,15 +18,6 @@ from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.catalogue import Catalogue
 from interlock.workspace.projects.settings import store_url_in
-
-
-class Clock(Protocol):
-    def now_ms(self) -> int: ...
-
-
-class SystemClock:
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
 
 
 class App(msgspec.Struct, frozen=True):

@@ -1,49 +1,100 @@
-"""Why a use case says no. Refusals are answers: shown, counted, compared."""
+"""Refusals of use cases that several rooms share, each with its explanation."""
 
-from typing import TypeAlias
+import difflib
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
-from interlock.core.protocol import gated_session
-from interlock.core.session import decide
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import BrokenEntry
 
 
-class NoSuchWorkflow(msgspec.Struct, frozen=True):
+class NoSuchWorkflow(Refusal, frozen=True):
     workflow: WorkflowId
     available: tuple[WorkflowId, ...]
     broken: tuple[BrokenEntry, ...]
-    """Files that do not validate: the one asked for may be among them."""
+    """Files that do not validate: the requested one may be among them."""
+
+    def explain(self) -> Explanation:
+        folded = {name.casefold(): name for name in self.available}
+        likely = difflib.get_close_matches(self.workflow.casefold(), folded, n=3)
+        close = tuple(folded[name] for name in likely)
+        count = len(self.available)
+        listing = f"`interlock workflow list` (or `list_workflows`) shows all {count}."
+        hint = f"Did you mean `{close[0]}`? {listing}" if close else listing
+        if broken := [file for file in self.broken if file.place.path.stem == self.workflow]:
+            hint = f"`{broken[0].place.path}` is not valid: {broken[0].problems[0]}"
+        return Explanation("unknown_workflow", f"No workflow `{self.workflow}`", hint, close)
 
 
-class BadToken(msgspec.Struct, frozen=True):
+class BadToken(Refusal, frozen=True):
     fault: TokenFault
 
+    def explain(self) -> Explanation:
+        return self.fault.explain()
 
-class NodeGone(msgspec.Struct, frozen=True):
+
+class NodeGone(Refusal, frozen=True):
     """The token is ours, but its session is no longer in the store."""
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "node_gone",
+            "The session of this token is no longer in the store",
+            "It was deleted. `resume_session` shows what there is.",
+        )
 
-class NoSuchNode(msgspec.Struct, frozen=True):
+
+class NoSuchNode(Refusal, frozen=True):
     requested: str
     """Empty where no node could be asked for, since there is no run."""
     session: SessionId
 
+    def explain(self) -> Explanation:
+        missing = f"node `{self.requested}`" if self.requested else "run yet"
+        hint = f"`interlock session show {self.session}` shows what it has."
+        return Explanation("unknown_node", f"Session `{self.session}` has no {missing}", hint)
 
-class UnhealthySession(msgspec.Struct, frozen=True):
+
+class UnhealthySession(Refusal, frozen=True):
     session: SessionId
     health: Health
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "session_unhealthy",
+            f"Session `{self.session}` is damaged ({self.health.state}): {self.health.reason}",
+            f"Nothing was changed. `interlock session show {self.session}` shows the"
+            f" {self.health.valid} events that can still be read.",
+        )
 
-class NoSuchSession(msgspec.Struct, frozen=True):
+
+class NoSuchSession(Refusal, frozen=True):
     requested: str
     candidates: tuple[SessionId, ...]
     """Several sessions begin like that."""
     variable: str = ""
-    """Of the environment, if that named the session and not the call."""
+    """The variable of the environment that named the session, if the call did not."""
+
+    def explain(self) -> Explanation:
+        if self.variable:
+            return Explanation(
+                "unknown_session",
+                f"The variable {self.variable} names the session `{self.requested}`, and"
+                f" {'several begin so' if self.candidates else 'there is none'}",
+                "Name another one in the call; the user can correct the variable.",
+                self.candidates,
+            )
+        if self.candidates:
+            return _explain_prefix("unknown_session", "sessions", self.requested, self.candidates)
+        return Explanation(
+            "unknown_session",
+            f"No session `{self.requested}`" if self.requested else "No session was recorded here",
+            "`interlock session list` shows them all.",
+        )
 
 
 class OpenSession(msgspec.Struct, frozen=True):
@@ -55,91 +106,176 @@ class OpenSession(msgspec.Struct, frozen=True):
     title: str = ""
     hosts: tuple[str, ...] = ()
 
+    @property
+    def label(self) -> str:
+        task = f"task {self.task}" if self.task else ""
+        details = [part for part in (self.mode, task, self.title, *self.hosts) if part]
+        return f"{self.session} ({'; '.join(details)})" if details else self.session
 
-class SeveralSessions(msgspec.Struct, frozen=True):
+
+class SeveralSessions(Refusal, frozen=True):
     """Nothing says which of them is the caller's."""
 
     candidates: tuple[OpenSession, ...]
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "several_sessions",
+            "Several sessions are open here, and nothing says which one is meant",
+            f"Say which one: {', '.join(candidate.label for candidate in self.candidates)}",
+            tuple(candidate.session for candidate in self.candidates),
+        )
 
-class GoalMissing(msgspec.Struct, frozen=True):
+
+class GoalMissing(Refusal, frozen=True):
     """A run without a goal could not be found again."""
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            "The goal is empty",
+            "Say in one sentence what the work is for; it is how the session is found again.",
+        )
 
-class NotesRequired(msgspec.Struct, frozen=True):
+
+class NotesRequired(Refusal, frozen=True):
     """A checkpoint without a token is found again by its notes, so it needs some."""
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "notes_missing",
+            "A checkpoint without a token is found again by its notes, and there are none",
+            "Say in `notesMarkdown` what you did, found and decided so far.",
+        )
 
-class RequestReused(msgspec.Struct, frozen=True):
+
+class RequestReused(Refusal, frozen=True):
     """The request id was used before, for another call."""
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "request_reused",
+            "This requestId was used before, for a call with other arguments",
+            "Use another requestId for another call.",
+        )
 
-class NoSuchRun(msgspec.Struct, frozen=True):
+
+class NoSuchRun(Refusal, frozen=True):
     requested: str
     candidates: tuple[RunId, ...]
 
+    def explain(self) -> Explanation:
+        if self.candidates:
+            return _explain_prefix("unknown_run", "runs", self.requested, self.candidates)
+        return Explanation(
+            "unknown_run",
+            f"No run `{self.requested}`",
+            "`interlock session list` shows the sessions; `interlock session show` their runs.",
+        )
 
-class BundleBroken(msgspec.Struct, frozen=True):
+
+class BundleBroken(Refusal, frozen=True):
     """The document is not what was exported."""
 
     part: str
     reason: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "bundle_broken",
+            f"The bundle was changed or is not one: {self.part}: {self.reason}",
+            "Nothing was imported. Export it again where it came from.",
+        )
 
-class NoSuchGap(msgspec.Struct, frozen=True):
+
+class NoSuchGap(Refusal, frozen=True):
     """No such gap is open."""
 
     requested: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "unknown_gap",
+            f"No open gap `{self.requested}`",
+            "`interlock gaps list` shows those that are open.",
+        )
 
-class NothingToUnblock(msgspec.Struct, frozen=True):
+
+class NothingToUnblock(Refusal, frozen=True):
     run: RunId
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "nothing_to_unblock",
+            f"Run `{self.run}` does not wait for anybody",
+            f"`interlock run show {self.run}` shows where it stands.",
+        )
 
-class NoSuchApproval(msgspec.Struct, frozen=True):
+
+class NoSuchApproval(Refusal, frozen=True):
     """No approval waits under that id."""
 
     requested: str
     candidates: tuple[ApprovalId, ...]
 
+    def explain(self) -> Explanation:
+        if self.candidates:
+            return _explain_prefix("unknown_approval", "approvals", self.requested, self.candidates)
+        return Explanation(
+            "unknown_approval",
+            f"No approval `{self.requested}` waits for an answer",
+            "`interlock approvals list` shows those that do.",
+        )
 
-class ApprovalAnswered(msgspec.Struct, frozen=True):
+
+class ApprovalAnswered(Refusal, frozen=True):
     """Somebody else was faster, or the deadline passed."""
 
     approval: ApprovalId
     verdict: str
     by: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "approval_answered",
+            f"Approval `{self.approval}` was {self.verdict} already, by {self.by}",
+            "Nothing was changed.",
+        )
 
-class ProjectNotOptedIn(msgspec.Struct, frozen=True):
+
+class ProjectNotOptedIn(Refusal, frozen=True):
     """No gate watches over this project."""
 
     path: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_opted_in",
+            f"The project at `{self.path}` has not opted in, so nothing binds agents here",
+            "The user can opt in with `interlock init`.",
+        )
 
-class NoSuchDirectory(msgspec.Struct, frozen=True):
+
+class NoSuchDirectory(Refusal, frozen=True):
     path: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"There is no directory `{self.path}`",
+            "Give the absolute path of the project's directory, or leave it out.",
+        )
 
-Refusal: TypeAlias = (
-    NoSuchWorkflow
-    | BadToken
-    | NodeGone
-    | UnhealthySession
-    | NoSuchSession
-    | SeveralSessions
-    | GoalMissing
-    | NoSuchDirectory
-    | NotesRequired
-    | RequestReused
-    | NoSuchRun
-    | NoSuchGap
-    | BundleBroken
-    | NothingToUnblock
-    | NoSuchApproval
-    | ApprovalAnswered
-    | ProjectNotOptedIn
-    | NoSuchNode
-    | decide.RunRefusal
-    | gated_session.AttendanceRefusal
-)
+
+_AmbiguousCode: TypeAlias = Literal["unknown_session", "unknown_run", "unknown_approval"]
+
+
+def _explain_prefix(
+    code: _AmbiguousCode, nouns: str, requested: str, candidates: tuple[str, ...]
+) -> Explanation:
+    return Explanation(
+        code,
+        f"Several {nouns} begin with `{requested}`",
+        f"Write more of the id: {', '.join(candidates)}",
+        candidates,
+    )

@@ -1,6 +1,8 @@
-"""What a refusal comes to when it is told: a code for programs, what is true, what to do next."""
+"""The explanation of a refusal: a code for programs, what is true, and what to do next."""
 
 from typing import Literal, NamedTuple
+
+import msgspec
 
 Code = Literal[
     "invalid_arguments",
@@ -41,6 +43,14 @@ Code = Literal[
     "note_not_written",
     "settings_broken",
     "bundle_broken",
+    "source_exists",
+    "source_name",
+    "source_location",
+    "source_ref",
+    "source_path",
+    "source_failed",
+    "unknown_source",
+    "not_bypassed",
     "same_store",
     "target_not_empty",
     "copy_unlike",
@@ -57,3 +67,10 @@ class Explanation(NamedTuple):
     hint: str
     """What to do next."""
     did_you_mean: tuple[str, ...] = ()
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An answer of the domain that says no: returned, compared and shown, never raised."""
+
+    def explain(self) -> Explanation:
+        raise NotImplementedError

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from interlock.core import bech32m, ids
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.ids import AttemptId, NodeId
 
 PREFIX = "ct"
@@ -24,6 +25,7 @@ TEXT_LENGTH = 48
 _VERSION = 1
 _KIND_CONTINUE = 1
 _SIGNED_LENGTH = 16
+_USE_NEWEST_TOKEN = "Use the continueToken of the newest answer, copied whole."
 
 
 class SigningKey(msgspec.Struct, frozen=True):
@@ -39,29 +41,62 @@ class Token(msgspec.Struct, frozen=True):
     attempt: AttemptId
 
 
-class MangledToken(msgspec.Struct, frozen=True):
+class MangledToken(Refusal, frozen=True):
     """A copying error: the checksum does not fit. `position` is the wrong character, if known."""
 
     reason: str
     position: int | None = None
 
+    def explain(self) -> Explanation:
+        error = f"The token was miscopied: {self.reason}"
+        return Explanation("token_mangled", error, _USE_NEWEST_TOKEN)
 
-class ForeignStoreToken(msgspec.Struct, frozen=True):
+
+class ForeignStoreToken(Refusal, frozen=True):
     """A token signed with a key that this store never had."""
 
     key_id: int
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "token_other_store",
+            "The token was made by another Interlock store",
+            "Check that INTERLOCK_HOME is the one the token came from, or start again"
+            " with `start_workflow`.",
+        )
 
-class RevokedKey(msgspec.Struct, frozen=True):
+
+class RevokedKey(Refusal, frozen=True):
     key_id: int
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "token_revoked",
+            "The key that signed this token was revoked",
+            "`resume_session` gives a new token for the same work.",
+        )
 
-class UnknownTokenVersion(msgspec.Struct, frozen=True):
+
+class UnknownTokenVersion(Refusal, frozen=True):
     version: int
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "token_unknown_version",
+            f"The token is of version {self.version}, which this Interlock does not know",
+            "A newer Interlock made it: upgrade this one.",
+        )
 
-class ForgedToken(msgspec.Struct, frozen=True):
+
+class ForgedToken(Refusal, frozen=True):
     """A well-formed token with the id of one of our keys, but not signed by it."""
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "token_forged",
+            "The token is well-formed but was not signed by this store",
+            _USE_NEWEST_TOKEN,
+        )
 
 
 TokenFault: TypeAlias = (

@@ -6,7 +6,6 @@ from pathlib import Path
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
-from interlock.app.explain import explain
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import MODE_MEANINGS, tell_conversation
@@ -52,7 +51,7 @@ def change_typed_mode(
     finally:
         app.close()
     if not isinstance(result, SessionState):
-        explanation = explain(result)
+        explanation = result.explain()
         return f"The mode was not changed. {explanation.error}. {explanation.hint}"
     message = f"The user has set the mode to {result.current_mode} ({MODE_MEANINGS[mode]})."
     return f"{message} Task: {result.active_task}." if result.active_task else message

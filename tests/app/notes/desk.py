@@ -8,10 +8,10 @@ from interlock.app.context import App
 from interlock.app.notes.edit import NoteChange, apply_note_edit
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read_note_text
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteChangeResult, NoteSearchResult, NoteText
 from interlock.app.notes.search import NoteQuery, search
 from interlock.app.notes.write import NoteDraft, write_draft
+from interlock.core.explanation import Refusal
 from interlock.core.notes.edits import NoteEdit
 
 
@@ -34,7 +34,7 @@ class Desk:
         target.write_bytes(text.encode("utf-8", "surrogateescape"))
         return target
 
-    def write(self, title: str, content: str, **more: Any) -> NoteChangeResult | NoteRefusal:
+    def write(self, title: str, content: str, **more: Any) -> NoteChangeResult | Refusal:
         call: RequestKey | None = more.pop("call", None)
         return write_draft(self.app, self.notes, NoteDraft(title, content, **more), self.root, call)
 

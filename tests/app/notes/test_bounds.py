@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from interlock.app.notes import write, write_and_index
 from interlock.app.notes.deletion import remove_note
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.inspect import NoteInspection, inspect_note
 from interlock.app.notes.neighbourhood import (
     EDGES_MAX,
@@ -120,7 +119,7 @@ def test_deleting_with_a_wrong_version_shows_how_the_note_begins_and_not_all_of_
     refused = remove_note(desk.app, desk.notes, "n", "0" * 12, None)
 
     assert isinstance(refused, NoteChanged)
-    message = explain_note_refusal(refused).error
+    message = refused.explain().error
     assert "There now:\nfirst line\nxxx" in message
     assert "The difference" not in message
     assert len(message) <= SIZE_MAX
@@ -194,8 +193,8 @@ def test_many_notes_with_the_same_words_do_not_hide_the_one_with_the_same_title(
 def test_the_lines_of_what_is_there_too_often_are_counted_and_not_all_named(desk: Desk) -> None:
     desk.file("n.md", "# A\na\n" * 50_000)
 
-    replaced = explain_note_refusal(desk.edit("n", FindReplace("a", "b"))).error
-    put_in = explain_note_refusal(desk.edit("n", InsertAfter("A", "b"))).error
+    replaced = desk.edit("n", FindReplace("a", "b")).explain().error
+    put_in = desk.edit("n", InsertAfter("A", "b")).explain().error
 
     assert replaced.startswith("The text is there 50000 times (lines 2, 4, 6, ")
     assert put_in.startswith("50000 sections are called “A” (lines 1, 3, 5, ")
@@ -214,6 +213,6 @@ def test_a_search_among_thousands_of_kinds_is_refused_in_words(desk: Desk, field
 
     assert isinstance(refused, TooManyFilterValues)
     assert recent_notes(desk.app, desk.notes, many, limit=5) == refused
-    assert explain_note_refusal(refused).code == "invalid_arguments"
-    assert f"40000 {field}" in explain_note_refusal(refused).error
+    assert refused.explain().code == "invalid_arguments"
+    assert f"40000 {field}" in refused.explain().error
     assert isinstance(search(desk.app, desk.notes, NoteQuery("kestrel", few)), NoteSearchResult)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App, open_app
-from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.browse import notes_of_session
@@ -17,6 +16,7 @@ from interlock.app.notes.refusals import NoProject
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
+from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from tests.app.notes.desk import Desk

@@ -6,7 +6,6 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import (
     OPEN_NOTES_MAX,
     FolderNotTrusted,
@@ -156,7 +155,7 @@ def test_a_notes_folder_behind_a_link_is_explained_as_that(desk: Desk, tmp_path:
     refusal = open_notes(desk.app, desk.root)
     assert isinstance(refusal, FolderOutsideProject)
 
-    said = explain_note_refusal(refusal)
+    said = refusal.explain()
 
     assert "link" in said.error
     assert "config" not in said.error

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.notes.project_notes import INDEX_DIRECTORY, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
@@ -17,6 +16,7 @@ from interlock.app.notes.projects import (
     newest_project,
 )
 from interlock.app.sessions.known_workspaces import known_workspaces
+from interlock.core.explanation import Explanation
 from tests.app.notes.desk import Desk
 from tests.scenes import started
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.results import NoteChangeResult
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.grammar import parse_note
@@ -34,7 +33,7 @@ def test_nonsense_is_refused_and_nothing_is_written(desk: Desk, metadata: dict[s
 
     for refusal in (edited, written):
         assert isinstance(refusal, BadValue)
-        assert explain_note_refusal(refusal).hint
+        assert refusal.explain().hint
     assert path.read_text() == before
     assert [one.name for one in desk.folder.iterdir()] == ["n.md"]
 

@@ -9,7 +9,6 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.notes.deletion import remove_note
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.refusals import (
     BadNoteName,
     FrontmatterUnreadable,
@@ -242,8 +241,8 @@ def test_of_two_sections_that_nothing_tells_apart_a_way_to_change_one_is_said(de
     desk.file("n.md", "## Plan\none\n\n## Plan\ntwo\n")
     desk.file("levels.md", "# Plan\none\n\n## Plan\ntwo\n")
 
-    same = explain_note_refusal(desk.edit("n.md", edits.InsertBefore("Plan", "x"))).hint
-    levels = explain_note_refusal(desk.edit("levels.md", edits.InsertBefore("Plan", "x"))).hint
+    same = desk.edit("n.md", edits.InsertBefore("Plan", "x")).explain().hint
+    levels = desk.edit("levels.md", edits.InsertBefore("Plan", "x")).explain().hint
 
     assert "find_replace" in same
     assert "Name it with its hashes" not in same

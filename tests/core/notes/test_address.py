@@ -1,6 +1,7 @@
 """Addresses: what names a note, and what never does."""
 
-import apsw
+import sqlite3
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -87,8 +88,8 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
 
 
 def globbed(pattern: str, *keys: str) -> list[str]:
-    db = apsw.Connection(":memory:")
-    return [key for key in keys if db.execute("SELECT ? GLOB ?", (key, pattern)).get]
+    db = sqlite3.connect(":memory:")
+    return [key for key in keys if db.execute("SELECT ? GLOB ?", (key, pattern)).fetchone()[0]]
 
 
 def test_a_wildcard_takes_what_lies_in_the_folder_and_below() -> None:

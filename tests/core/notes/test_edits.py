@@ -5,22 +5,24 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from interlock.core.notes import frontmatter, grammar
-from interlock.core.notes.edits import (
-    REPORTED_LINES_MAX,
+from interlock.core.notes.edit_refusals import (
     AmbiguousSection,
-    Append,
     EditRefusal,
     EmptySearchText,
-    FindReplace,
     FrontmatterConflict,
-    InsertAfter,
-    InsertBefore,
     MatchCountMismatch,
     NoSuchSection,
+    TextNotFound,
+)
+from interlock.core.notes.edits import (
+    REPORTED_LINES_MAX,
+    Append,
+    FindReplace,
+    InsertAfter,
+    InsertBefore,
     NoteEdit,
     Prepend,
     ReplaceSection,
-    TextNotFound,
     apply_edit,
 )
 

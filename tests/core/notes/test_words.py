@@ -1,9 +1,9 @@
 """Words, against a real FTS5 table: everything is found, and nothing typed is syntax."""
 
+import sqlite3
 import unicodedata
 from collections.abc import Iterator
 
-import apsw
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ class Table:
     """The index, as `store` makes it."""
 
     def __init__(self) -> None:
-        self.db = apsw.Connection(":memory:")
+        self.db = sqlite3.connect(":memory:")
         self.db.execute(
             "CREATE VIRTUAL TABLE note USING"
             " fts5(title, body, tokenize='unicode61 remove_diacritics 2')"

@@ -12,24 +12,21 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
 from interlock.core.session.answer import NextCall
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
-from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import (
-    NOTES_BYTES_MAX,
-    AdvanceInputs,
-    Attempt,
-    ContextUnset,
-    NoPendingStep,
-    NotesNotWritten,
-    NotesTooLong,
-    PlannedReply,
-    RunRefusal,
-    RunWaitsForUser,
-)
+from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, Attempt, PlannedReply
 from interlock.core.session.events import GapRecorded, NodeCreated, SessionEvent, decode_envelope
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import StepOutput
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.refusals import (
+    ContextUnset,
+    InputRefused,
+    NoPendingStep,
+    NotesNotWritten,
+    NotesTooLong,
+    RunRefusal,
+    RunWaitsForUser,
+)
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import Token, read_token
 from interlock.core.workflow.compiled import PinnedWorkflow
@@ -178,7 +175,7 @@ def test_what_is_wrong_with_the_call_itself_is_refused() -> None:
     assert Play().hand_in("é" * NOTES_BYTES_MAX).refusal == NotesTooLong(
         2 * NOTES_BYTES_MAX, NOTES_BYTES_MAX
     )
-    assert Play().hand_in(context={"goal": "another"}).refusal == ContextRefused(
+    assert Play().hand_in(context={"goal": "another"}).refusal == InputRefused(
         "/context/goal", "this key is reserved"
     )
     assert isinstance(Play().hand_in("x" * NOTES_BYTES_MAX).outcome, PlannedReply)

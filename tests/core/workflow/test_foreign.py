@@ -183,6 +183,7 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
     while isinstance(moved, Destination) and moved.step:
         shown = prompt.render(
             found,
+            moved.step,
             moved.position,
             context=context,
             preferences=Preferences(),
@@ -275,9 +276,15 @@ def test_conditions_of_a_sample_mind_no_capitals() -> None:
 
 def test_what_is_unset_in_a_foreign_file_is_shown_and_warned_about() -> None:
     found = compiled(workflow(step(prompt="Look at {{area}}."), id="wr.x")).pinned.workflow
+    (first,) = found.steps
+    assert isinstance(first, CompiledStep)
 
     shown = prompt.render(
-        found, (interpret.Frame(0),), context={"goal": "g"}, preferences=Preferences()
+        found,
+        first,
+        (interpret.Frame(0),),
+        context={"goal": "g"},
+        preferences=Preferences(),
     )
 
     assert isinstance(shown, RenderedPrompt)

@@ -40,6 +40,7 @@ def walk(preferences: Preferences) -> dict[str, str]:
     while isinstance(moved, Destination) and moved.step:
         rendered = render(
             workflow,
+            moved.step,
             moved.position,
             context=CONTEXT,
             preferences=preferences,

@@ -212,6 +212,7 @@ def test_it_is_the_same_whoever_tells_it(
 def first_prompt(found: Any) -> str:
     rendered = prompt.render(
         found,
+        found.steps[0],
         (interpret.Frame(0),),
         context={"goal": "g"},
         preferences=Preferences(),

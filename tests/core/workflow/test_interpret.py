@@ -270,7 +270,11 @@ def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(documen
     found = interpret.begin(pinned.workflow, context)
     if isinstance(found, Destination) and found.step:
         found = prompt.render(
-            pinned.workflow, found.position, context=context, preferences=Preferences()
+            pinned.workflow,
+            found.step,
+            found.position,
+            context=context,
+            preferences=Preferences(),
         )
 
     assert isinstance(found, Impasse), "trouble is not a no"
@@ -347,9 +351,10 @@ def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
     context: Context = {"goal": "g", "n": 2}
     found = interpret.begin(pinned.workflow, context)
     assert isinstance(found, Destination)
+    assert found.step is not None
 
     shown = prompt.render(
-        pinned.workflow, found.position, context=context, preferences=Preferences()
+        pinned.workflow, found.step, found.position, context=context, preferences=Preferences()
     )
 
     assert isinstance(shown, RenderedPrompt)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from interlock.core.preferences import Preferences
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
 from interlock.core.workflow.interpret import Frame, Impasse
 from interlock.core.workflow.placeholders import placeholder_paths
@@ -20,8 +20,15 @@ def rendered(
     """The prompt of the step at `index` of a line."""
     known = {"goal": "Ship it", **context}
     opening = () if index == 0 else None
+    step = workflow.steps[index]
+    assert isinstance(step, CompiledStep)
     found = render(
-        workflow, (Frame(index),), context=known, preferences=preferences, opening=opening
+        workflow,
+        step,
+        (Frame(index),),
+        context=known,
+        preferences=preferences,
+        opening=opening,
     )
     assert not isinstance(found, Impasse)
     return found if isinstance(found, MissingContextKeys) else found.text

@@ -5,16 +5,23 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
-from interlock.app.context import Clock
+from interlock.app.catalogue.source_refusals import (
+    AddRefusal,
+    LocationUnusable,
+    NameUnusable,
+    NoSuchSource,
+    PathUnusable,
+    RefUnusable,
+    SourceNameTaken,
+)
+from interlock.app.clock import Clock
 from interlock.store.failures import StoreBusy
 from interlock.store.lock import WriteLock
 from interlock.workspace.git.checkout import (
     SourceFailure,
-    UrlFault,
     is_directory_below,
     path_is_sound,
     ref_is_sound,
@@ -50,39 +57,6 @@ class SyncOutcome(msgspec.Struct, frozen=True):
     files: int = 0
     error: str | None = None
     hint: str | None = None
-
-
-class SourceNameTaken(msgspec.Struct, frozen=True):
-    name: str
-    location: str
-
-
-class NameUnusable(msgspec.Struct, frozen=True):
-    name: str
-
-
-class LocationUnusable(msgspec.Struct, frozen=True):
-    location: str
-    fault: UrlFault | Literal["missing"]
-
-
-class RefUnusable(msgspec.Struct, frozen=True):
-    ref: str
-
-
-class PathUnusable(msgspec.Struct, frozen=True):
-    path: str
-
-
-class NoSuchSource(msgspec.Struct, frozen=True):
-    name: str
-    known: tuple[str, ...]
-
-
-AddRefusal: TypeAlias = (
-    SourceNameTaken | NameUnusable | LocationUnusable | RefUnusable | PathUnusable
-)
-SourceRefusal: TypeAlias = AddRefusal | NoSuchSource
 
 
 def list_sources(home: Path) -> tuple[SourceRow, ...]:
@@ -156,89 +130,6 @@ def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
                     sources.remove_checkouts(home, name)
                 return row
     return NoSuchSource(name, tuple(source.name for source in known))
-
-
-class SourceExplanation(NamedTuple):
-    code: str
-    error: str
-    """What is true."""
-    hint: str
-    """What to do next."""
-
-
-def explain_source_refusal(refusal: SourceRefusal) -> SourceExplanation:
-    match refusal:
-        case SourceNameTaken():
-            return SourceExplanation(
-                "source_exists",
-                f"There is a source `{refusal.name}` already: {refusal.location}",
-                f"Call this one otherwise with `--name`, or free the name with"
-                f" `interlock sources remove {refusal.name}`.",
-            )
-        case NameUnusable():
-            return SourceExplanation(
-                "source_name",
-                f"`{_printable(refusal.name)}` cannot be the name of a source",
-                "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not"
-                " `bundled`, `user` or `project`.",
-            )
-        case LocationUnusable():
-            return SourceExplanation("source_location", *_explain_location(refusal))
-        case RefUnusable():
-            return SourceExplanation(
-                "source_ref",
-                f"`{_printable(refusal.ref)}` cannot be a ref",
-                "Give a branch, a tag or a whole commit id.",
-            )
-        case PathUnusable():
-            return SourceExplanation(
-                "source_path",
-                f"`{_printable(refusal.path)}` is no directory below the location",
-                "Give one from its top, without `..`, and not behind a link that leads out.",
-            )
-        case NoSuchSource():
-            known = ", ".join(f"`{name}`" for name in refusal.known) or "none"
-            return SourceExplanation(
-                "unknown_source",
-                f"No source `{_printable(refusal.name)}`",
-                f"`interlock sources list` shows them: {known}.",
-            )
-        case _:
-            assert_never(refusal)
-
-
-def _explain_location(refusal: LocationUnusable) -> tuple[str, str]:
-    # What stands before `@` may be a password; it is not repeated.
-    shown = _printable(refusal.location.rpartition("@")[2])
-    match refusal.fault:
-        case "option":
-            return f"`{shown}` begins with `-`, as options do", "Write a directory as `./-NAME`."
-        case "characters":
-            return "The location is too long or cannot be printed", "Give another one."
-        case "protocol":
-            protocol = re.split(r"::|://", refusal.location)[0]
-            return (
-                f"Nothing is fetched by `{_printable(protocol)}`",
-                "Use https://, ssh://, git@HOST:PATH, file:// or a directory.",
-            )
-        case "credentials":
-            return (
-                "The location carries a user's name or password",
-                "Leave out what stands before `@` and use a credential helper, or ssh.",
-            )
-        case "address":
-            return (
-                f"`{shown}` is no directory, and no address that git fetches from",
-                "Check how it is written: https://HOST/PATH, git@HOST:PATH or a directory.",
-            )
-        case "missing":
-            return f"There is no directory `{shown}`", "Check how it is written."
-        case _:
-            assert_never(refusal.fault)
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _requested_source(

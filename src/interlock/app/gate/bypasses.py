@@ -4,27 +4,37 @@ import hashlib
 from pathlib import Path
 from typing import TypeAlias
 
-import msgspec
-
 from interlock.app.gate.trust import lock_grants
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
 from interlock.workspace.machine import grants
 
 DAY_MS = 86_400_000
 
 
-class RuleNotOpenable(msgspec.Struct, frozen=True):
-    """The rule cannot be opened."""
-
+class RuleNotOpenable(Refusal, frozen=True):
     rule: Rule
 
+    def explain(self) -> Explanation:
+        error = f"The rule `{self.rule}` cannot be opened"
+        return Explanation("not_bypassed", error, f"These can: {', '.join(OPENABLE)}.")
 
-class ReasonMissing(msgspec.Struct, frozen=True):
-    pass
+
+class ReasonMissing(Refusal, frozen=True):
+    def explain(self) -> Explanation:
+        hint = "Say it with `--reason`: it is kept with each use."
+        return Explanation("not_bypassed", "A bypass needs a reason", hint)
 
 
-class NoSuchBypass(msgspec.Struct, frozen=True):
+class NoSuchBypass(Refusal, frozen=True):
     bypass_id: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_bypassed",
+            f"There is no bypass `{self.bypass_id}`",
+            "`interlock gate bypass list` shows them all.",
+        )
 
 
 BypassRefusal: TypeAlias = RuleNotOpenable | ReasonMissing | NoSuchBypass
@@ -82,20 +92,3 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
 
 def is_expired(bypass: Bypass, at_ms: int) -> bool:
     return not bypass.is_active_in(bypass.project, at_ms=at_ms)
-
-
-def explain(refusal: BypassRefusal) -> tuple[str, str]:
-    """The message for a refusal, and the hint."""
-    match refusal:
-        case RuleNotOpenable():
-            return (
-                f"The rule `{refusal.rule}` cannot be opened",
-                f"These can: {', '.join(OPENABLE)}.",
-            )
-        case ReasonMissing():
-            return "A bypass needs a reason", "Say it with `--reason`: it is kept with each use."
-        case NoSuchBypass():
-            return (
-                f"There is no bypass `{refusal.bypass_id}`",
-                "`interlock gate bypass list` shows them all.",
-            )

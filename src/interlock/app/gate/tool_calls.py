@@ -2,11 +2,11 @@
 
 import hashlib
 import os
-import time
 from pathlib import Path
 
 import msgspec
 
+from interlock.app.clock import SystemClock
 from interlock.app.gate import policy
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
@@ -44,7 +44,7 @@ def judge(
     """The verdict on a call in the project at `root`. Never raises because a file is broken."""
     state = gate_rows.read_state(home, call.host, host_session)
     try:
-        effective = policy.load_effective_policy(home, root, at_ms=_now_ms())
+        effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:
         effective, state = EffectivePolicy(Policy()), UnknownState(str(broken))
     if active_override(home):
@@ -70,7 +70,7 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
         return ""
     line = JournalLine(
         id=verdict.id,
-        at_ms=_now_ms(),
+        at_ms=SystemClock().now_ms(),
         host=call.host,
         event="pre-tool",
         host_session=host_session,
@@ -118,7 +118,7 @@ def start_override(home: Path) -> None:
     Raises:
         StoreFailure: the override cannot be written.
     """
-    override = GateOverride(os.environ.get("USER", "unknown"), _now_ms() + OVERRIDE_MS)
+    override = GateOverride(os.environ.get("USER", "unknown"), SystemClock().now_ms() + OVERRIDE_MS)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / OVERRIDE_FILE).write_bytes(msgspec.json.encode(override))
@@ -137,18 +137,14 @@ def active_override(home: Path) -> GateOverride | None:
         override = msgspec.json.decode((home / OVERRIDE_FILE).read_bytes(), type=GateOverride)
     except (OSError, msgspec.MsgspecError):
         return None
-    return override if _now_ms() < override.until_ms else None
+    return override if SystemClock().now_ms() < override.until_ms else None
 
 
 def journal_event(home: Path, host: str, event: str, host_session: str, tool: str) -> None:
     """Journal an event, if that can be written."""
-    at_ms = _now_ms()
+    at_ms = SystemClock().now_ms()
     line = JournalLine(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
     try:
         spool.append_line(home, line)
     except OSError:
         return
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -13,20 +13,18 @@ import msgspec
 
 from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.context import App
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     FrontmatterUnreadable,
     HandoffFileUnusable,
     NoteExists,
-    NoteRefusal,
     SimilarNoteExists,
 )
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, PlannedWrite, plan_write, write_draft
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.app.protocol import gated_sessions
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.handoff.migration import HandoffNote, Migration, plan_migration
 from interlock.core.handoff.parse import parse_handoff
 from interlock.core.notes import frontmatter
@@ -74,7 +72,7 @@ class _MigrationSession(msgspec.Struct, frozen=True):
 @refuse_on_disk_failure
 def migrate_handoff(
     app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
-) -> MigrationReport | NoteRefusal:
+) -> MigrationReport | Refusal:
     """Start the session and write the notes.
 
     A migration that is impossible as a whole is refused before anything is written.
@@ -139,7 +137,7 @@ def _leftover_note_name(app: App, notes: OpenedNotes, content: str) -> str:
 
 def _plan_notes(
     app: App, notes: OpenedNotes, drafts: list[NoteDraft]
-) -> list[MigratedNote] | NoteRefusal:
+) -> list[MigratedNote] | Refusal:
     planned_notes: list[MigratedNote] = []
     for draft in drafts:
         reserved_paths = [note.path for note in planned_notes]
@@ -154,7 +152,7 @@ def _plan_notes(
 
 def _write_notes(
     app: App, notes: OpenedNotes, drafts: list[NoteDraft]
-) -> list[MigratedNote] | NoteRefusal:
+) -> list[MigratedNote] | Refusal:
     written_notes: list[MigratedNote] = []
     for draft in drafts:
         outcome = _migrated_note(draft, write_draft(app, notes, draft, notes.root))
@@ -165,8 +163,8 @@ def _write_notes(
 
 
 def _migrated_note(
-    draft: NoteDraft, outcome: PlannedWrite | NoteChangeResult | NoteRefusal
-) -> MigratedNote | NoteRefusal:
+    draft: NoteDraft, outcome: PlannedWrite | NoteChangeResult | Refusal
+) -> MigratedNote | Refusal:
     if isinstance(outcome, PlannedWrite | NoteChangeResult):
         result = "unchanged" if outcome.result == "unchanged" else "created"
         return MigratedNote(result, outcome.path, draft.title, draft.type)
@@ -197,7 +195,7 @@ def _session_for_work(
         )
     started = gated_sessions.start(app, root)
     if not isinstance(started, gated_sessions.StartedSession):
-        return _no_session(explain(started))
+        return _no_session(started.explain())
     if started.state.active_feature or started.state.active_task:
         return _MigrationSession(
             started.session, "The session is about other work already, and stays so."
@@ -205,7 +203,7 @@ def _session_for_work(
     work = WorkUpdate(migration.feature, migration.task)
     outcome = gated_sessions.change_work(app, started.session, work)
     if not isinstance(outcome, SessionState):  # somebody ended the session in the meantime
-        return _no_session(explain(outcome))
+        return _no_session(outcome.explain())
     return _MigrationSession(
         started.session, f"The session goes on with {_work_description(migration)}."
     )

@@ -9,7 +9,8 @@ import msgspec
 
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import InstalledHook
-from interlock.app.context import Clock, has_store, open_app
+from interlock.app.clock import Clock
+from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import policy, tool_calls
 from interlock.app.gate.opt_in import root_of

@@ -8,10 +8,10 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteSearchHit, NoteSearchResult, NoteSummary
 from interlock.app.notes.search import NoteQuery, note_summary, search
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.explanation import Refusal
 from interlock.core.ids import SessionId
 from interlock.store.notes.rows import FilterChoices, IndexCounts
 
@@ -38,7 +38,7 @@ class NoteListPage(msgspec.Struct, frozen=True):
 
 
 @refuse_on_disk_failure
-def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage | NoteRefusal:
+def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage | Refusal:
     result = search(app, notes, query)
     if not isinstance(result, NoteSearchResult):
         return result

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteFinding, NotesCheckReport
 from interlock.app.notes.sync import parse_note_text
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import UNDECODED_BYTE, one_line
 from interlock.core.notes.note_types import NoteNumber, number_of
 from interlock.core.notes.problems import find_problems, is_published
@@ -21,7 +21,7 @@ _SEVERITY_ORDER = {"error": 0, "warning": 1, "hint": 2}
 
 
 @refuse_on_disk_failure
-def check_notes(app: App, notes: OpenedNotes) -> NotesCheckReport | NoteRefusal:
+def check_notes(app: App, notes: OpenedNotes) -> NotesCheckReport | Refusal:
     """Return all findings, the gravest first; those about mere quality come last."""
     synced = notes.refresh(app, seconds_max=None)
     paths = [title.path for title in notes.index.titles()]

@@ -5,11 +5,7 @@ from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import (
-    NoteChanged,
-    NoteRefusal,
-    VersionRequired,
-)
+from interlock.app.notes.refusals import NoteChanged, VersionRequired
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
     index_transaction,
@@ -19,6 +15,7 @@ from interlock.app.notes.write_and_index import (
     withdraw_request_on_failure,
     write_refusal,
 )
+from interlock.core.explanation import Refusal
 from interlock.core.notes.versions import version_matches, version_of
 from interlock.workspace.files.atomic_file import FileConflict
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
@@ -30,7 +27,7 @@ LINKS_SHOWN_MAX = 5
 @refuse_on_disk_failure
 def remove_note(
     app: App, notes: OpenedNotes, identifier: str, version: str, call: RequestKey | None = None
-) -> NoteChangeResult | NoteRefusal:
+) -> NoteChangeResult | Refusal:
     notes.refresh(app)
     with notes.lock.hold():
         if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:

@@ -11,7 +11,6 @@ from interlock.app.notes.refusals import (
     EmptyEdit,
     FrontmatterUnreadable,
     NoteChanged,
-    NoteRefusal,
     UnexpectedEditArgument,
     VersionRequired,
 )
@@ -22,8 +21,10 @@ from interlock.app.notes.write_and_index import (
     shown_permalink,
     write_and_index,
 )
+from interlock.core.explanation import Refusal
 from interlock.core.notes import edits, frontmatter, frontmatter_values
-from interlock.core.notes.edits import EditRefusal, NoteEdit
+from interlock.core.notes.edit_refusals import EditRefusal
+from interlock.core.notes.edits import NoteEdit
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.note import Metadata
@@ -92,7 +93,7 @@ def apply_note_edit(
     identifier: str,
     change: NoteChange,
     call: RequestKey | None = None,
-) -> NoteChangeResult | NoteRefusal:
+) -> NoteChangeResult | Refusal:
     """Apply an edit to the note as it is now.
 
     Text can be added without a version; to replace a section, the caller must name the version it

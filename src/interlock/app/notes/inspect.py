@@ -8,10 +8,10 @@ from interlock.app.context import App
 from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.neighbourhood import LINKS_MAX, note_graph
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.app.notes.search import note_summary, shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure, shown_permalink
+from interlock.core.explanation import Refusal
 from interlock.core.ids import NodeId, SessionId, is_node_id
 from interlock.core.notes import frontmatter
 from interlock.core.notes.fts_query import label, one_line
@@ -73,7 +73,7 @@ class NoteInspection(msgspec.Struct, frozen=True):
 @refuse_on_disk_failure
 def inspect_note(
     app: App, notes: OpenedNotes, identifier: str, *, depth: int = 1
-) -> NoteInspection | NoteRefusal:
+) -> NoteInspection | Refusal:
     """Return the note at the path `identifier`, or the only one with this name."""
     notes.refresh(app)
     lookup = find_note_file(notes, identifier)

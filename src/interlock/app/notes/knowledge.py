@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
@@ -28,7 +28,7 @@ OPEN_STATUSES = ("", "open", "active", "blocked")
 @refuse_on_disk_failure
 def project_knowledge(
     app: App, notes: OpenedNotes, state: SessionState | None
-) -> list[BriefingPart] | NoteRefusal:
+) -> list[BriefingPart] | Refusal:
     """Return the parts of the briefing, the most important first."""
     synced = notes.refresh(app, seconds_max=START_SECONDS_MAX)
     parts = [

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from interlock.app.context import App
 from interlock.app.notes.lookup import find_matching_notes
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import BadNoteName, NoSuchNote, NoteRefusal, SeveralNotes
+from interlock.app.notes.refusals import BadNoteName, NoSuchNote, SeveralNotes
 from interlock.app.notes.results import (
     ContextLink,
     ContextNote,
@@ -15,6 +15,7 @@ from interlock.app.notes.results import (
 )
 from interlock.app.notes.search import note_summary
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import label, one_line
 from interlock.store.notes.rows import NoteFilter, NoteRow, ObservationRow
 
@@ -39,7 +40,7 @@ def build_context(
     depth: int = 1,
     since_ms: int = 0,
     limit: int = 10,
-) -> NoteContext | NoteRefusal:
+) -> NoteContext | Refusal:
     """Return the notes that `identifier` names, and those linked with them in either direction.
 
     `since_ms` filters the neighbours only: the named notes are shown however old they are.
@@ -71,7 +72,7 @@ def note_graph(
     *,
     depth: int = 1,
     limit: int = GRAPH_NOTES_MAX,
-) -> NoteGraph | NoteRefusal:
+) -> NoteGraph | Refusal:
     """Return the neighbourhood of the named notes; without a name, the notes changed last."""
     notes.refresh(app)
     depth = min(max(depth, 0), DEPTH_MAX)

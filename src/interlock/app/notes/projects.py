@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.notes.project_notes import (
     INDEX_DIRECTORY,
     NotesLocation,
@@ -19,6 +18,7 @@ from interlock.app.notes.project_notes import (
     project_root,
 )
 from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
+from interlock.core.explanation import Explanation
 from interlock.store.notes.projects import is_remembered_project, remembered_projects
 
 REMEMBERED_PROJECTS_MAX = 200  # of the remembered ones; for each the settings are read

@@ -3,10 +3,10 @@
 from interlock.app.context import App
 from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure, shown_permalink
+from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import is_utf8, label
 from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.versions import version_of
@@ -22,7 +22,7 @@ HINT_NOT_UTF_8 = (
 @refuse_on_disk_failure
 def read_note_text(
     app: App, notes: OpenedNotes, identifier: str, *, page: int | None = 1
-) -> NoteText | NoteRefusal:
+) -> NoteText | Refusal:
     """Return a page of the file as it is on disk, whatever the index says; all of it for None."""
     notes.refresh(app)
     lookup = find_note_file(notes, identifier)

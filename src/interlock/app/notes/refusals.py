@@ -1,53 +1,93 @@
-"""The reasons why something cannot be done with a note."""
+"""Refusals of what is asked about notes, each with its explanation."""
 
-from typing import TypeAlias
-
-import msgspec
-
-from interlock.app.refusals import NoSuchDirectory, RequestReused
-from interlock.core.notes.edits import EditRefusal
-from interlock.core.notes.frontmatter_values import BadValue
-from interlock.core.notes.operations import ArgumentName, EditOperation
+from interlock.core.explanation import Explanation, Refusal
+from interlock.core.notes.fts_query import label, one_line
+from interlock.core.notes.operations import ArgumentName, EditOperation, operations_taking
+from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
 
 
-class NoProject(msgspec.Struct, frozen=True):
+class NoProject(WordedRefusal, frozen=True):
     """Notes belong to a project, and there is none around this directory."""
 
     path: str
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "no_project",
+            f"`{self.path}` is in no project, and notes belong to one",
+            f"{wording.place} `interlock init`, or `git init`, makes a directory a project.",
+        )
 
-class NotesConfigUnreadable(msgspec.Struct, frozen=True):
+
+class NotesConfigUnreadable(Refusal, frozen=True):
     """A config cannot be read, so the location of the notes is unknown."""
 
     reason: str
 
+    def explain(self) -> Explanation:
+        hint = "Correct the file, or move it away; an agent asks the user to."
+        return Explanation("settings_broken", self.reason, hint)
 
-class FolderOutsideProject(msgspec.Struct, frozen=True):
+
+class FolderOutsideProject(Refusal, frozen=True):
     """The notes folder is not in the project, or is a symbolic link or behind one."""
 
     folder: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "no_project",
+            f"The notes folder `{self.folder}` is not in the project, or is a link or behind one",
+            "Make it a directory of the project. Only the user can put notes elsewhere: in"
+            " config.toml of the data home, under [notes.folders], the project's directory = the"
+            " folder.",
+        )
 
-class FolderNotTrusted(msgspec.Struct, frozen=True):
+
+class FolderNotTrusted(Refusal, frozen=True):
     """The project's config names its own notes folder, and the user has not trusted that."""
 
     folder: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_allowed",
+            f"The project's config puts its notes into `{self.folder}`, which nobody trusts",
+            "The user looks at .interlock/config.toml and runs `interlock trust`.",
+        )
 
-class NoSuchNote(msgspec.Struct, frozen=True):
+
+class NoSuchNote(Refusal, frozen=True):
     identifier: str
     similar: tuple[str, ...]
     """Paths of notes with a similar name, or with some of its words."""
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "unknown_note",
+            f"There is no note `{self.identifier}`",
+            "Name one of those, or search for it." if self.similar else "Search for it.",
+            self.similar,
+        )
 
-class SeveralNotes(msgspec.Struct, frozen=True):
+
+class SeveralNotes(Refusal, frozen=True):
     identifier: str
     paths: tuple[str, ...]
     has_more: bool = False
     """Whether there are others, too many to name."""
 
+    def explain(self) -> Explanation:
+        more = "More than " if self.has_more else ""
+        return Explanation(
+            "several_notes",
+            f"{more}{len(self.paths)} notes are called `{self.identifier}`",
+            "Name one by its path.",
+            self.paths,
+        )
 
-class NoteExists(msgspec.Struct, frozen=True):
+
+class NoteExists(WordedRefusal, frozen=True):
     """No note is overwritten unless the caller has read it."""
 
     path: str
@@ -55,21 +95,44 @@ class NoteExists(msgspec.Struct, frozen=True):
     diff: str
     """From the existing text to the text that was sent."""
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "note_exists",
+            f"`{self.path}` is there already, and nothing was written. From it to yours:"
+            f"\n{self.diff}\n",
+            f"Edit it ({wording.operation('append')}, {wording.operation('replace_section')}, …)."
+            f" To write over it, {wording.overwrite.format(self.version)}.",
+        )
 
-class NotePathTaken(msgspec.Struct, frozen=True):
+
+class NotePathTaken(Refusal, frozen=True):
     """A note exists at the path to which another was to be moved."""
 
     path: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "note_exists",
+            f"`{self.path}` is there already, and nothing was moved",
+            "Choose another path.",
+        )
 
-class SimilarNoteExists(msgspec.Struct, frozen=True):
+
+class SimilarNoteExists(WordedRefusal, frozen=True):
     """A note with nearly this title exists at another path."""
 
     title: str
     path: str
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "note_exists",
+            f"`{self.path}` (“{label(self.title)}”) is about the same, and nothing was written",
+            f"Read it and edit it. If yours is about something else, {wording.separate}.",
+        )
 
-class NoteChanged(msgspec.Struct, frozen=True):
+
+class NoteChanged(WordedRefusal, frozen=True):
     """Somebody has changed the note since the caller read it."""
 
     path: str
@@ -79,88 +142,141 @@ class NoteChanged(msgspec.Struct, frozen=True):
     current_text: str = ""
     """The beginning of the current text, if no text was sent to compare it with."""
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        comparison = f"The difference:\n{self.diff}"
+        if self.current_text:
+            comparison = f"There now:\n{self.current_text}"
+        return Explanation(
+            "note_changed",
+            f"`{self.path}` is not what you have read: somebody changed it, and nothing was"
+            f" written. {comparison}\n",
+            f"Bring the two together, and {wording.again.format(self.version)}."
+            if self.version
+            else "It is gone. Write it anew if it is still wanted.",
+        )
 
-class VersionRequired(msgspec.Struct, frozen=True):
+
+class VersionRequired(WordedRefusal, frozen=True):
     """A change that replaces text must name the version that its author has read."""
 
     path: str
     version: str
     action: str
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "note_refused",
+            f"{wording.operation(self.action)} replaces what is there, so it needs the version you"
+            " have read",
+            f"Read `{self.path}`, and {wording.version}.",
+        )
 
-class BadNoteName(msgspec.Struct, frozen=True):
+
+class BadNoteName(Refusal, frozen=True):
     name: str
     reason: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "note_refused",
+            f"`{self.name}` cannot be a note: {self.reason}",
+            "Choose a path below the notes folder, such as `decisions/use-sqlite.md`.",
+        )
 
-class PublishPathTaken(msgspec.Struct, frozen=True):
+
+class PublishPathTaken(Refusal, frozen=True):
     """Somebody's own note has the path at which Interlock would publish a page."""
 
     path: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "note_exists",
+            f"`{self.path}` is somebody's own note, and was left alone",
+            "Give that note another name; its place is where sessions are published.",
+        )
 
-class NoteNotWritten(msgspec.Struct, frozen=True):
+
+class NoteNotWritten(Refusal, frozen=True):
     """The disk failed, the text contains a NUL, or the file was changed during the operation."""
 
     reason: str
     hint: str
 
+    def explain(self) -> Explanation:
+        return Explanation("note_not_written", self.reason, self.hint)
 
-class FrontmatterUnreadable(msgspec.Struct, frozen=True):
+
+class FrontmatterUnreadable(Refusal, frozen=True):
     """The frontmatter cannot be read, or not changed safely, so it is left as it is."""
 
     path: str
     reason: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "note_refused",
+            f"The frontmatter of `{self.path}` cannot be read: {one_line(self.reason)}",
+            "It was left as it is. Correct the block between the two `---` lines first.",
+        )
 
-class HandoffFileUnusable(msgspec.Struct, frozen=True):
+
+class HandoffFileUnusable(Refusal, frozen=True):
     """The hand-off file that was named cannot be migrated."""
 
     path: str
     reason: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"`{self.path}` cannot be taken over: {self.reason}",
+            "Name the hand-off file of the project, such as `HANDOFF.md`.",
+        )
 
-class TooManyFilterValues(msgspec.Struct, frozen=True):
+
+class TooManyFilterValues(Refusal, frozen=True):
     """A search names more types, statuses or tags than one search may."""
 
     filter_name: str
     count: int
     maximum: int
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"{self.count} {self.filter_name} are more than can be looked for at once",
+            f"Name at most {self.maximum}.",
+        )
 
-class EmptyEdit(msgspec.Struct, frozen=True):
+
+class EmptyEdit(WordedRefusal, frozen=True):
     """An edit that names neither an operation nor metadata."""
 
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"The edit names neither an operation nor {wording.frontmatter}",
+            f"Say what to change: an operation such as append, or {wording.frontmatter}.",
+        )
 
-class UnexpectedEditArgument(msgspec.Struct, frozen=True):
+
+class UnexpectedEditArgument(WordedRefusal, frozen=True):
     """An edit has an argument that its operation does not take."""
 
     operation: EditOperation | None
     argument: ArgumentName
 
-
-NoteRefusal: TypeAlias = (
-    NoProject
-    | NotesConfigUnreadable
-    | FolderOutsideProject
-    | FolderNotTrusted
-    | NoSuchDirectory
-    | NoSuchNote
-    | SeveralNotes
-    | NoteExists
-    | NotePathTaken
-    | SimilarNoteExists
-    | NoteChanged
-    | VersionRequired
-    | BadNoteName
-    | PublishPathTaken
-    | NoteNotWritten
-    | FrontmatterUnreadable
-    | BadValue
-    | EmptyEdit
-    | UnexpectedEditArgument
-    | TooManyFilterValues
-    | HandoffFileUnusable
-    | RequestReused
-    | EditRefusal
-)
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        argument = wording.arguments[self.argument]
+        takers = " or ".join(wording.operation(name) for name in operations_taking(self.argument))
+        if self.operation is None:
+            error = f"{argument} comes with no operation, and nothing was changed"
+            hint = f"Name one that takes it: {takers}."
+        else:
+            operation = wording.operation(self.operation)
+            error = f"{operation} takes no {argument}, and nothing was changed"
+            hint = f"{argument} goes with {takers}. Take one of these, or leave it out."
+            if self.operation == "find_replace":
+                hint += " More of the text says which place is meant."
+        return Explanation("invalid_arguments", error, hint)

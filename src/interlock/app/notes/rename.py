@@ -11,7 +11,7 @@ from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.lookup import find_note_file
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteNotWritten, NotePathTaken, NoteRefusal
+from interlock.app.notes.refusals import NoteNotWritten, NotePathTaken
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.sync import parse_note_text
 from interlock.app.notes.write_and_index import (
@@ -22,6 +22,7 @@ from interlock.app.notes.write_and_index import (
     withdraw_request_on_failure,
     write_refusal,
 )
+from interlock.core.explanation import Refusal
 from interlock.core.notes.keys import KeyRank, key_of, keys_of
 from interlock.core.notes.versions import version_of
 from interlock.workspace.files.atomic_file import FileConflict, FileContent
@@ -34,7 +35,7 @@ LINKS_MAX = 20
 @refuse_on_disk_failure
 def rename_note(
     app: App, notes: OpenedNotes, identifier: str, to: str, call: RequestKey | None = None
-) -> NoteChangeResult | NoteRefusal:
+) -> NoteChangeResult | Refusal:
     """Move the note to `to`: a path, or a folder if it ends with a slash."""
     notes.refresh(app)
     with notes.lock.hold():
@@ -77,7 +78,7 @@ def _move_refusal(
     path: str,
     note_file: FileContent,
     refusal: FileConflict | CaseCollision | InvalidNotePath,
-) -> NoteRefusal:
+) -> Refusal:
     if not isinstance(refusal, FileConflict):
         return write_refusal(path, note_file.text, refusal)
     current_file = notes.folder.read(old_path)

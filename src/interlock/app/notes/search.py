@@ -4,7 +4,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import NoteRefusal, TooManyFilterValues
+from interlock.app.notes.refusals import TooManyFilterValues
 from interlock.app.notes.results import (
     NoteSearchHit,
     NoteSearchResult,
@@ -13,6 +13,7 @@ from interlock.app.notes.results import (
     ScoreExplanation,
 )
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter, fts_query, ranking
 from interlock.core.notes.plain_text import strip_markdown
 from interlock.core.notes.ranking import RankedNote
@@ -38,7 +39,7 @@ class NoteQuery(msgspec.Struct, frozen=True):
 
 
 @refuse_on_disk_failure
-def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult | NoteRefusal:
+def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult | Refusal:
     """Return the best notes first; if none has all the words, those that have some.
 
     Without words: the notes that pass the filter, the newest first.
@@ -68,7 +69,7 @@ def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult |
 @refuse_on_disk_failure
 def recent_notes(
     app: App, notes: OpenedNotes, note_filter: NoteFilter, *, limit: int
-) -> RecentNotes | NoteRefusal:
+) -> RecentNotes | Refusal:
     if (refusal := _check_filter_size(note_filter)) is not None:
         return refusal
     synced = notes.refresh(app)

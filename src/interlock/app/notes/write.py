@@ -25,7 +25,6 @@ from interlock.app.notes.refusals import (
     FrontmatterUnreadable,
     NoteChanged,
     NoteExists,
-    NoteRefusal,
     SimilarNoteExists,
 )
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
@@ -36,6 +35,7 @@ from interlock.app.notes.write_and_index import (
     with_leading_blank_line,
     write_and_index,
 )
+from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter, frontmatter_values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
@@ -100,7 +100,7 @@ class _NotePlacement(msgspec.Struct, frozen=True):
 @refuse_on_disk_failure
 def write_draft(
     app: App, notes: OpenedNotes, draft: NoteDraft, workspace: Path, call: RequestKey | None = None
-) -> NoteChangeResult | NoteRefusal:
+) -> NoteChangeResult | Refusal:
     """Write the draft to the notes.
 
     If a note of this name exists already, nothing is written unless the caller asks for that and
@@ -133,7 +133,7 @@ def plan_write(
     *,
     origin: Metadata,
     reserved_paths: Sequence[str] = (),
-) -> PlannedWrite | NoteChangeResult | NoteRefusal:
+) -> PlannedWrite | NoteChangeResult | Refusal:
     """Return what writing the draft would do now, without writing it.
 
     `reserved_paths` are paths that other drafts are about to take.
@@ -169,7 +169,7 @@ def plan_write(
 
 def _plan_overwrite(
     path: str, existing_file: FileContent, draft: NoteDraft
-) -> PlannedWrite | NoteChangeResult | NoteRefusal:
+) -> PlannedWrite | NoteChangeResult | Refusal:
     existing_note = parse_note(existing_file.text, path=path)
     existing_front = existing_note.front
     if existing_front.problem:

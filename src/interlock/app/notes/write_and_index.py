@@ -11,9 +11,10 @@ from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten, NoteRefusal
+from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
 from interlock.app.notes.sync import parse_note_text
+from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Note
@@ -35,11 +36,11 @@ Outcome = TypeVar("Outcome")
 
 def refuse_on_disk_failure(
     use_case: Callable[Params, Outcome],
-) -> Callable[Params, Outcome | NoteNotWritten]:
+) -> Callable[Params, Outcome | Refusal]:
     """Wrap a use case so that a failure of the disk becomes a refusal."""
 
     @functools.wraps(use_case)
-    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | NoteNotWritten:
+    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | Refusal:
         try:
             try:
                 return use_case(*args, **kwargs)
@@ -64,7 +65,7 @@ def write_and_index(
     result: ChangeOutcome,
     call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
-) -> NoteChangeResult | NoteRefusal:
+) -> NoteChangeResult | Refusal:
     """Write the file, if it still is the `existing_file`, and add it to the index.
 
     The caller holds the lock. A `call` is recorded first, so that it is recognised if repeated.

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import (
     NO_SESSION,
     SESSION_VARIABLE,
@@ -43,7 +44,7 @@ from interlock.core.session.head import Attended
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate_rows
-from interlock.store.failures import StoreFailure, StreamMoved
+from interlock.store.failures import StoreFailure
 from interlock.workspace.projects import logbooks, project
 
 SAME_CLIENT_SOURCES = ("compact", "clear")
@@ -222,16 +223,16 @@ def _begin_session(
 ) -> StartedSession:
     effective = _effective_policy_in(app, root)
     policy, evidence = effective.policy, dict[str, str]()
-    new_id = ids.session_id(app.entropy(ids.RANDOM_BYTES))
-    while True:
-        stream = app.log.stream(session) if session else None
-        is_new = stream is None
-        if stream is None:
-            stream = Stream(new_id)
+    new_stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+    stream = new_stream
+
+    def decide() -> Plan | None:
+        nonlocal stream
+        stream = (app.log.stream(session) if session else None) or new_stream
         observation = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
-            evidence = _start_evidence(app, root, stream.session, policy.profile, observation)
-        plan = gated_session.begin(
+            evidence.update(_start_evidence(app, root, stream.session, policy.profile, observation))
+        return gated_session.begin(
             stream,
             str(root),
             policy.first_mode,
@@ -241,10 +242,10 @@ def _begin_session(
             observation=observation,
             at_ms=app.clock.now_ms(),
         )
-        if plan is None or _try_append(app, plan):
-            return StartedSession(
-                stream.session, is_new, _publish_state(app, stream.session, effective)
-            )
+
+    append_plan(app, decide)
+    state = _publish_state(app, stream.session, effective)
+    return StartedSession(stream.session, stream is new_stream, state)
 
 
 def _start_evidence(
@@ -297,14 +298,12 @@ def _record_change(
     effective: EffectivePolicy,
     decide: Callable[[Stream], Plan | gated_session.AttendanceRefusal | None],
 ) -> SessionState | gated_session.AttendanceRefusal:
-    while True:
+    def decide_on_stream() -> Plan | gated_session.AttendanceRefusal | None:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
-        plan = decide(stream)
-        if plan is not None and not isinstance(plan, Plan):
-            return plan
-        if plan is None or _try_append(app, plan):
-            return _publish_state(app, session, effective)
+        return decide(stream)
+
+    return append_plan(app, decide_on_stream) or _publish_state(app, session, effective)
 
 
 def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> SessionState:
@@ -319,14 +318,6 @@ def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> 
     session_state = state_of(app, session)
     assert isinstance(session_state, SessionState), "it is attended"
     return session_state
-
-
-def _try_append(app: App, plan: Plan) -> bool:
-    try:
-        app.log.append(plan)
-    except StreamMoved:
-        return False
-    return True
 
 
 def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:

@@ -10,15 +10,8 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.gate.policy import load_effective_policy
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
-from interlock.app.notes.refusals import (
-    BadNoteName,
-    NoProject,
-    NoteNotWritten,
-    NoteRefusal,
-    PublishPathTaken,
-)
+from interlock.app.notes.refusals import BadNoteName, NoProject, NoteNotWritten, PublishPathTaken
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
     refuse_on_disk_failure,
@@ -27,6 +20,7 @@ from interlock.app.notes.write_and_index import (
 )
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
+from interlock.core.explanation import Refusal
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import compose_note, parse_note
 from interlock.core.notes.note import Metadata
@@ -55,7 +49,7 @@ UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # a deleted session has no second chance
 VERSION_DIGITS_MAX = 12  # of a version; somebody who edits a note may write any number
 
 
-def publish_session(app: App, session: SessionId) -> NoteChangeResult | NoteRefusal:
+def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     """Write the current state of the session to the notes of its project."""
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
@@ -78,9 +72,7 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | NoteRefu
 
 
 @refuse_on_disk_failure
-def publish_page(
-    app: App, notes: OpenedNotes, page: SessionNotePage
-) -> NoteChangeResult | NoteRefusal:
+def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> NoteChangeResult | Refusal:
     """Write the page, unless a newer one is there. Text that people wrote below its line stays."""
     path = f"{page.name}.md"
     with notes.lock.hold(LOCK_WAIT_SECONDS):
@@ -120,7 +112,7 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     if isinstance(location, NoSuchDirectory | NoProject):
         return ()
     if not isinstance(location, NotesLocation):
-        reason = explain_note_refusal(location).error
+        reason = location.explain().error
         return (f"What was published of it, if anything, stays: {reason}.",)
     pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, which may be held for long: most sessions have published nothing.
@@ -132,9 +124,7 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     try:
         notes = open_notes(app, workspace)
         if not isinstance(notes, OpenedNotes):
-            return tuple(
-                _still_there_message(path, explain_note_refusal(notes).error) for path in published
-            )
+            return tuple(_still_there_message(path, notes.explain().error) for path in published)
         with notes.lock.hold(UNPUBLISH_LOCK_WAIT_SECONDS):
             messages = [_remove_page(notes, path, session) for path in published]
     except StoreFailure as failure:
@@ -208,12 +198,12 @@ def publish_outdated_sessions(app: App, root: Path) -> tuple[str, ...]:
     return ()
 
 
-def _not_written_message(refusal: NoteRefusal) -> tuple[str, ...]:
-    return (f"The note of the session was not written: {explain_note_refusal(refusal).error}.",)
+def _not_written_message(refusal: Refusal) -> tuple[str, ...]:
+    return (f"The note of the session was not written: {refusal.explain().error}.",)
 
 
 @refuse_on_disk_failure
-def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | NoteRefusal:
+def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | Refusal:
     """The sessions whose notes are missing or older than the session."""
     outdated: list[SessionId] = []
     for session in app.reader.attended_sessions_in(str(root))[:OUTDATED_SESSIONS_MAX]:

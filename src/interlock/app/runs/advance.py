@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from interlock.app.append_loop import decide_and_append
+from interlock.app.append_loop import append_reply
 from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import token_target
@@ -18,37 +18,26 @@ from interlock.core.session.decide import AdvanceInputs, Attempt
 from interlock.core.session.events import AdvanceRecorded, GapRecorded
 from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.nodes import advance_key, introduce
+from interlock.core.session.refusals import RunRefusal
 from interlock.core.workflow.packs import GapResolutionArtifact
 from interlock.store.log import LogReader
 
 
 def advance(
     app: App, token: str, submission: Submission
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | decide.RunRefusal:
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
     def attempt() -> (
-        decide.PlannedReply
-        | RenderedAnswer
-        | BadToken
-        | NodeGone
-        | UnhealthySession
-        | decide.RunRefusal
+        decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal
     ):
         with app.log.snapshot():
             return _decide(app, token, submission)
 
-    return decide_and_append(app, attempt)
+    return append_reply(app, attempt)
 
 
 def _decide(
     app: App, token: str, submission: Submission
-) -> (
-    decide.PlannedReply
-    | RenderedAnswer
-    | BadToken
-    | NodeGone
-    | UnhealthySession
-    | decide.RunRefusal
-):
+) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
     place = token_target.find_token_target(app.log, token, app.keyring.keys())
     if not isinstance(place, TokenTarget):
         return place

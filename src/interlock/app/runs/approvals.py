@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from interlock.app.append_loop import append_plan
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.sessions import stored_node
@@ -14,7 +15,7 @@ from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
-from interlock.store.failures import StreamMoved
+from interlock.core.session.plan import Plan
 from interlock.store.log import LogReader
 
 LISTED_MAX = 1_000
@@ -129,28 +130,29 @@ def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bo
 def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
     """The answer to the approval at `node`: this one, or the one that somebody gave before."""
     key = approval_resolved_key(ids.approval_id(node.id))
-    while True:
+
+    def decide() -> Plan | None:
         with app.log.snapshot():
-            known = app.log.event_with_key(node.session, key)
-            if known:
-                assert isinstance(known.event, ApprovalResolved), "its key is taken by an answer"
-                return known.event
+            if app.log.event_with_key(node.session, key):
+                return None
             stream = app.log.stream(node.session)
-            assert stream is not None, "a node lies in a session"
+            assert stream is not None, "a node is in a session"
             assert stream.head is not None, "a stored stream has a head"
             workflow = app.pinned_workflow(stream.head.run(node.run).workflow_hash)
-            decided = approve.resolve(
+            return approve.resolve(
                 stream,
                 _load_awaited_approval(app.log, node),
                 workflow,
                 verdict,
                 key=app.keyring.current(),
                 at_ms=app.clock.now_ms(),
-            )
-        try:
-            app.log.append(decided.plan)
-        except StreamMoved:
-            continue
+            ).plan
+
+    append_plan(app, decide)
+    resolved = app.log.event_with_key(node.session, key)
+    assert resolved is not None, "it was recorded, now or before"
+    assert isinstance(resolved.event, ApprovalResolved), "its key is taken by an answer"
+    return resolved.event
 
 
 def _load_awaited_approval(reader: LogReader, node: Node) -> AwaitedApproval:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from interlock.app.append_loop import decide_and_append
+from interlock.app.append_loop import append_reply
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -23,26 +23,20 @@ from interlock.core.session import checkpoint as checkpoints
 from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import Attempt
+from interlock.core.session.refusals import RunRefusal
 
 TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
 
 def checkpoint(
     app: App, token: str, submission: Submission
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | decide.RunRefusal:
-    return decide_and_append(app, lambda: _decide(app, token, submission))
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
+    return append_reply(app, lambda: _decide(app, token, submission))
 
 
 def _decide(
     app: App, token: str, submission: Submission
-) -> (
-    decide.PlannedReply
-    | RenderedAnswer
-    | BadToken
-    | NodeGone
-    | UnhealthySession
-    | decide.RunRefusal
-):
+) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
     place = token_target.find_token_target(app.log, token, app.keyring.keys())
     if not isinstance(place, TokenTarget):
         return place

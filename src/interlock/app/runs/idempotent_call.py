@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from interlock.app.append_loop import decide_and_append
+from interlock.app.append_loop import append_reply
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, RequestKey
 from interlock.app.context import App
 from interlock.app.refusals import RequestReused
@@ -35,7 +35,7 @@ def run_once(
         plan = msgspec.structs.replace(decided.plan, request=request)
         return PlannedReply(plan, decided.reply)
 
-    return decide_and_append(app, attempt)
+    return append_reply(app, attempt)
 
 
 def _earlier_answer(app: App, key: RequestKey, at_ms: int) -> RenderedAnswer | RequestReused | None:

@@ -63,7 +63,7 @@ def rehydrate(
         assert head is not None, "a node lies in a session"
         workflow, blockers = pinned_workflow(run.workflow_hash), _blockers(reader, node)
         now = situation(
-            node_spec_of(node),
+            node_spec_of(node, workflow),
             run,
             workflow,
             blockers=blockers,

@@ -8,8 +8,8 @@ from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
-from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.refusals import RunRefusal
 from interlock.core.tokens import Token, mint
 from interlock.store.log import LogReader
 
@@ -38,7 +38,7 @@ def add_checkpoint(
     | BadToken
     | NodeGone
     | UnhealthySession
-    | decide.RunRefusal
+    | RunRefusal
 ):
     """A checkpoint beside that node, with notes."""
     node = _continuation_node(app.reader, session, requested_node)

@@ -25,8 +25,8 @@ from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, apply_wish, apply_wish_where_stricter
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.context import ContextRefused
 from interlock.core.session.plan import Stream
+from interlock.core.session.refusals import InputRefused, RunRefusal
 from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled import PinnedWorkflow
 from interlock.core.workflow.prompt import Resolved
@@ -49,12 +49,7 @@ class StartRequest(msgspec.Struct, frozen=True):
 
 
 StartRefusal = (
-    NoSuchWorkflow
-    | GoalMissing
-    | NoSuchDirectory
-    | CallerUnknown
-    | RequestReused
-    | decide.RunRefusal
+    NoSuchWorkflow | GoalMissing | NoSuchDirectory | CallerUnknown | RequestReused | RunRefusal
 )
 
 
@@ -85,7 +80,7 @@ def begin_run(
     resolved_references: tuple[Resolved, ...] = (),
 ) -> RenderedAnswer | StartRefusal:
     if len(request.goal) > GOAL_CHARS_MAX:
-        return ContextRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
+        return InputRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
     session = _session_for(app, request)
     if session is not None and not isinstance(session, str):
         return session
@@ -93,9 +88,9 @@ def begin_run(
     try:
         call = _request_key(app, request, tool)
     except NotCanonical as refused:  # of all that is sent, only the context can be foreign
-        return ContextRefused(refused.pointer, refused.reason)
+        return InputRefused(refused.pointer, refused.reason)
 
-    def attempt() -> decide.PlannedReply | decide.RunRefusal:
+    def attempt() -> decide.PlannedReply | RunRefusal:
         stream = app.log.stream(session) if session else None
         beginning = _new_run(app, request, stream, root, resolved_references)
         return start_run.start(

@@ -6,9 +6,9 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json
 from interlock.core.ids import BlobRef
 from interlock.core.session import artifacts
-from interlock.core.session.artifacts import ArtifactRefused
-from interlock.core.session.context import Context, ContextRefused
+from interlock.core.session.context import Context
 from interlock.core.session.judge import StepOutput
+from interlock.core.session.refusals import InputRefused
 
 
 class Output(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,17 +33,17 @@ class Submission(msgspec.Struct, frozen=True):
 
 def parse_submission(
     output: Output | None, context: dict[str, Json] | None
-) -> Submission | ArtifactRefused | ContextRefused:
+) -> Submission | InputRefused:
     notes = (output and output.notes_markdown) or ""
     taken = artifacts.parse_artifacts((output and output.artifacts) or ())
-    if isinstance(taken, ArtifactRefused):
+    if isinstance(taken, InputRefused):
         return taken
     canonical_context: CanonicalBytes | None = None
     if context:
         try:
             canonical_context = canonical.encode(context)
         except canonical.NotCanonical as refused:
-            return ContextRefused(f"/context{refused.pointer}", refused.reason)
+            return InputRefused(f"/context{refused.pointer}", refused.reason)
     arguments = canonical.encode(
         _Arguments(
             notes,

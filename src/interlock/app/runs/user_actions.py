@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from interlock.app.append_loop import append_plan
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchGap, NoSuchRun, NoSuchSession, NothingToUnblock
 from interlock.app.sessions.lookup import find_session
@@ -20,8 +21,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.fact_events import gap_key, gap_resolved_key
 from interlock.core.session.head import RunHead
-from interlock.core.session.plan import EventDraft, Stream, plan
-from interlock.store.failures import StreamMoved
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.store.log import LogReader
 
 
@@ -113,13 +113,12 @@ def _append_event(
     is_unique: bool = False,
 ) -> None:
     """Append one event. What may happen again is told apart by its place in the stream."""
-    while True:
+
+    def decide() -> Plan:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
         name = key if is_unique else f"{key}:{stream.version}"
         draft = EventDraft(name, event, run)
-        try:
-            app.log.append(plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms()))
-        except StreamMoved:
-            continue
-        return
+        return plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms())
+
+    append_plan(app, decide)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
+from interlock.core.explanation import Explanation
 
 OFFERED_MAX = 50
 _ALL = 1_000_000

@@ -19,6 +19,15 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.core.notes import frontmatter, markdown_blocks
+from interlock.core.notes.edit_refusals import (
+    AmbiguousSection,
+    EditRefusal,
+    EmptySearchText,
+    FrontmatterConflict,
+    MatchCountMismatch,
+    NoSuchSection,
+    TextNotFound,
+)
 from interlock.core.notes.markdown_blocks import MarkdownBlock
 
 LINES_COMPARED_MAX = 500  # comparing is slow, and a hint is only a hint
@@ -67,54 +76,6 @@ class InsertAfter(msgspec.Struct, frozen=True, tag="insert_after_section"):
 
 
 NoteEdit: TypeAlias = Append | Prepend | FindReplace | ReplaceSection | InsertBefore | InsertAfter
-
-
-class EmptySearchText(msgspec.Struct, frozen=True):
-    """The text to find is empty, which would match everywhere."""
-
-
-class TextNotFound(msgspec.Struct, frozen=True):
-    find: str
-    closest: str
-    """The line that is most like it; empty where none is."""
-    line: int
-    """The number of that line, from 1; 0 where there is none."""
-
-
-class MatchCountMismatch(msgspec.Struct, frozen=True):
-    expected: int
-    found: int
-    lines: tuple[int, ...]
-    """The line numbers of the first matches."""
-
-
-class NoSuchSection(msgspec.Struct, frozen=True):
-    section: str
-    existing_sections: tuple[str, ...]
-    closest: str
-
-
-class AmbiguousSection(msgspec.Struct, frozen=True):
-    section: str
-    found: int
-    lines: tuple[int, ...]
-    """The line numbers of the first headings with this name."""
-    is_distinct_by_level: bool
-    """Whether no two of the headings have the same number of hashes."""
-
-
-class FrontmatterConflict(msgspec.Struct, frozen=True):
-    """The inserted text would become frontmatter, or turn existing text into frontmatter."""
-
-
-EditRefusal: TypeAlias = (
-    EmptySearchText
-    | TextNotFound
-    | MatchCountMismatch
-    | NoSuchSection
-    | AmbiguousSection
-    | FrontmatterConflict
-)
 
 
 def apply_edit(text: str, change: NoteEdit) -> str | EditRefusal:

@@ -6,9 +6,8 @@ Values that are already in a file are not judged here: `interlock note check` re
 import re
 from typing import Final
 
-import msgspec
-
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.notes import naming, status
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import TYPE_DEFAULT
@@ -19,12 +18,15 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _QUOTES: Final = "\"' \t"
 
 
-class BadValue(msgspec.Struct, frozen=True):
+class BadValue(Refusal, frozen=True):
     """A value for the frontmatter that nobody could make sense of afterwards."""
 
     key: str
     reason: str
     instead: str
+
+    def explain(self) -> Explanation:
+        return Explanation("note_refused", f"Nothing was written: {self.reason}", self.instead)
 
 
 def normalise_values(raw_values: Metadata) -> Metadata:

@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.gate.state import Mode, Policy, mode_change_objection
 from interlock.core.session.events import (
     HostBound,
@@ -23,21 +24,42 @@ from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 Actor = Literal["user", "agent"]
 
 
-class ChangeNotAllowed(msgspec.Struct, frozen=True):
+class ChangeNotAllowed(Refusal, frozen=True):
     """The change is not the caller's to make."""
 
     change: str
     reason: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_allowed",
+            f"{self.change.capitalize()} is not allowed: {self.reason}",
+            "Ask the user.",
+        )
 
-class SessionNotAttended(msgspec.Struct, frozen=True):
+
+class SessionNotAttended(Refusal, frozen=True):
     """No gate watches over this session."""
 
     session: str
 
+    def explain(self) -> Explanation:
+        return Explanation(
+            "unknown_session",
+            f"No gate watches over session `{self.session}`",
+            "`interlock session start` begins one that has a gate.",
+        )
 
-class SessionEnded(msgspec.Struct, frozen=True):
+
+class SessionEnded(Refusal, frozen=True):
     session: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "unknown_session",
+            f"Session `{self.session}` has ended",
+            "`interlock session start` begins another one.",
+        )
 
 
 AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded

@@ -123,7 +123,7 @@ def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
         # The step could be shown when the approval was requested, and cannot be now.
         return _send_back(resolution, next_step.routing_blockers(upcoming, destination, workflow))
     new_node = make_node(
-        _node_spec(approval, resolution.child, "step"),
+        _node_spec(resolution, "step", at=approval.node),
         with_blocked_count(run, "step"),
         workflow,
         prompt=upcoming.prompt,
@@ -154,13 +154,8 @@ def _send_back(
     resolution: _Resolution, blockers: tuple[Blocker, ...]
 ) -> tuple[NewNode, list[EventDraft]]:
     approval, run, created = resolution.approval, resolution.run, resolution.approval.step.created
-    spec = msgspec.structs.replace(
-        _node_spec(approval, resolution.child, "blocked"),
-        position=created.position,
-        depth=created.depth,
-    )
     new_node = make_node(
-        spec,
+        _node_spec(resolution, "blocked", at=approval.step),
         with_blocked_count(run, "blocked"),
         resolution.workflow,
         prompt=approval.step_prompt,
@@ -178,17 +173,17 @@ def _send_back(
     ]
 
 
-def _node_spec(
-    approval: AwaitedApproval, child: NodeId, kind: Literal["step", "blocked"]
-) -> NodeSpec:
-    created = approval.node.created
+def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at: Node) -> NodeSpec:
+    """The node that the answer makes, at the position of `at`."""
+    approval, created = resolution.approval, at.created
     return NodeSpec(
         session=approval.node.session,
-        node=child,
+        node=resolution.child,
         kind=kind,
         position=created.position,
+        step=interpret.step_at(resolution.workflow, created.position),
         depth=created.depth,
-        context=created.context,
+        context=approval.node.created.context,
         parent=approval.node.id,
         attempt=ids.first_attempt(approval.node.id),
     )

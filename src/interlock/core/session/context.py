@@ -8,6 +8,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
+from interlock.core.session.refusals import InputRefused
 from interlock.core.workflow import schemas
 from interlock.core.workflow.passthrough import RESERVED_NAME
 
@@ -15,13 +16,6 @@ BYTES_MAX = 256 * 1024
 _PATH_MAX = 8  # as deep as a path in a prompt may be
 
 Context = Mapping[str, Json]
-
-
-class ContextRefused(msgspec.Struct, frozen=True):
-    """The context cannot be taken as it was sent. Nothing was written."""
-
-    pointer: str
-    reason: str
 
 
 class MergedContext(msgspec.Struct, frozen=True):
@@ -39,76 +33,76 @@ class MergedContext(msgspec.Struct, frozen=True):
         return {self.ref: bytes(self.content)}
 
 
-def merge(base: Context, delta: Context) -> MergedContext | ContextRefused:
-    """Shallow: each key of `delta` replaces the one of `base`; null removes it."""
+def merge(base: Context, delta: Context) -> MergedContext | InputRefused:
+    """Merge one level deep: each key of `delta` replaces the one of `base`; null removes it."""
     for key in delta:
         if RESERVED_NAME.fullmatch(key):
-            return ContextRefused(
+            return InputRefused(
                 f"/context/{canonical.escape_pointer_part(key)}", "this key is reserved"
             )
-        if place := _unfilled_path(delta[key], key):
-            where = canonical.escape_pointer_part(place).replace(".", "/")
-            return ContextRefused(f"/context/{where}", f"it still says `<{place}>`")
+        if unfilled := _unfilled_path(delta[key], key):
+            pointer = canonical.escape_pointer_part(unfilled).replace(".", "/")
+            return InputRefused(f"/context/{pointer}", f"it still says `<{unfilled}>`")
     context = {**base, **delta}
     context = {key: value for key, value in context.items() if value is not None}
     try:
         content = canonical.encode(dict(context))
-    except NotCanonical as refused:
-        return ContextRefused(f"/context{refused.pointer}", refused.reason)
+    except NotCanonical as error:
+        return InputRefused(f"/context{error.pointer}", error.reason)
     if len(content) > BYTES_MAX:
-        return ContextRefused(
+        return InputRefused(
             "/context", f"it would have {len(content)} bytes; a run keeps {BYTES_MAX}"
         )
     changed = sorted(key for key in delta if base.get(key) != delta[key])
     return MergedContext(context, content, tuple(changed))
 
 
-def initial_context(goal: str, given: Context) -> MergedContext | ContextRefused:
-    merged = merge({}, given)
-    if isinstance(merged, ContextRefused):
+def initial_context(goal: str, initial: Context) -> MergedContext | InputRefused:
+    merged = merge({}, initial)
+    if isinstance(merged, InputRefused):
         return merged
     context = {**merged.context, "goal": goal}
     return MergedContext(context, canonical.encode(context), ("goal", *merged.changed))
 
 
 def example_context(current: Context, paths: tuple[str, ...]) -> dict[str, Json]:
-    """Context with something for each path to be filled in, beside what is known already."""
-    wanted: dict[str, Json] = {}
+    """Return context with a placeholder at each path, beside the values that are there already."""
+    example: dict[str, Json] = {}
     for path in paths:
-        first, *inner = path.split(".")
-        if not inner:
-            wanted[first] = f"<{path}>"
+        first, *inner_names = path.split(".")
+        if not inner_names:
+            example[first] = f"<{path}>"
             continue
-        before = wanted.get(first, current.get(first))
-        here: dict[str, Json] = dict(before) if isinstance(before, dict) else {}
-        wanted[first] = here
-        for name in inner[:-1]:
-            below = here.get(name)
-            here[name] = dict(below) if isinstance(below, dict) else {}
-            here = cast("dict[str, Json]", here[name])
-        here[inner[-1]] = f"<{path}>"
-    return wanted
+        existing = example.get(first, current.get(first))
+        inner_object: dict[str, Json] = dict(existing) if isinstance(existing, dict) else {}
+        example[first] = inner_object
+        for name in inner_names[:-1]:
+            child = inner_object.get(name)
+            inner_object[name] = dict(child) if isinstance(child, dict) else {}
+            inner_object = cast("dict[str, Json]", inner_object[name])
+        inner_object[inner_names[-1]] = f"<{path}>"
+    return example
 
 
 def _unfilled_path(value: Json, path: str) -> str:
-    """The path at which an example was handed in as it is; or nothing."""
+    """Return the path at which a placeholder was handed in unchanged, or nothing."""
     if value == f"<{path}>":
         return path
     items = value.items() if isinstance(value, dict) and path.count(".") < _PATH_MAX else ()
-    found = (_unfilled_path(item, f"{path}.{name}") for name, item in items)
-    return next((place for place in found if place), "")
+    unfilled_paths = (_unfilled_path(item, f"{path}.{name}") for name, item in items)
+    return next((unfilled for unfilled in unfilled_paths if unfilled), "")
 
 
-def schema_violation(context: Context, schema: str | None) -> ContextRefused | None:
-    """Where the context is not what the workflow says it is."""
+def schema_violation(context: Context, schema: str | None) -> InputRefused | None:
+    """Return the first place where the context violates the workflow's schema, if any."""
     if schema is None:
         return None
-    wanted = msgspec.json.decode(schema)
+    parsed_schema = msgspec.json.decode(schema)
     # The goal is always there; a schema need not know that.
-    spoken = "goal" in (wanted.get("properties") or {})
-    given = {key: value for key, value in context.items() if spoken or key != "goal"}
-    wrong = schemas.errors(wanted, given)
-    return ContextRefused(f"/context{wrong[0].pointer}", wrong[0].message) if wrong else None
+    mentions_goal = "goal" in (parsed_schema.get("properties") or {})
+    checked = {key: value for key, value in context.items() if mentions_goal or key != "goal"}
+    errors = schemas.errors(parsed_schema, checked)
+    return InputRefused(f"/context{errors[0].pointer}", errors[0].message) if errors else None
 
 
 def decode(content: bytes) -> Context:

@@ -1,19 +1,37 @@
-"""What handing in a step records, and what is answered. Values in, plan out."""
+"""The decision about a step that was handed in: the events to record and the answer to give.
+
+`advance` is a pure function. The caller has read the end of the stream, the node that the token
+names, its workflow, context and prompt; it gets back a plan with the answer (`PlannedReply`), or a
+refusal. Nothing is written here. The passes, in this order:
+
+1. A call that is wrong in itself is refused, and nothing is recorded: no step is pending, the run
+   waits, the notes or the context cannot be accepted.
+2. `judge` compares the output with what the step asks for: blockers, gaps and other facts.
+3. If nothing blocks, `next_step` finds where the run goes. If that cannot be decided, its blockers
+   become those of the judgement.
+4. `facts_of` turns the findings into events. Gaps and resolutions count only if the step was
+   accepted; what the agent observed counts either way.
+5. `_next_node` makes the one child of (node, attempt): a `step` or `approval` node at the
+   destination, or a `blocked` node that gives the same step with the same prompt again.
+6. `_drafts` puts all events in the order in which they are recorded, as one plan.
+
+What must hold: a blocked attempt is recorded like an accepted one, with its output and the context
+it brought. The id of the child and the key of the advance are derived from node and attempt, so two
+processes that handle the same attempt plan the same child, and only one of them can record it.
+"""
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import ApprovalId, AttemptId, BlobRef, GapId, NodeId, RunId
+from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
 from interlock.core.session import next_step
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
-from interlock.core.session.context import Context, ContextRefused, MergedContext
+from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -43,6 +61,15 @@ from interlock.core.session.nodes import (
     validation_key,
 )
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.session.refusals import (
+    ApprovalPending,
+    InputRefused,
+    NoPendingStep,
+    NotesNotWritten,
+    NotesTooLong,
+    RunRefusal,
+    RunWaitsForUser,
+)
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow import prompt as prompts
@@ -53,68 +80,14 @@ NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room f
 
 
 class PlannedReply(msgspec.Struct, frozen=True):
-    """What to record, and what to answer once it is recorded."""
+    """The plan to record, and the answer to give once it is recorded."""
 
     plan: Plan
     reply: RenderedAnswer
 
 
-class NoPendingStep(msgspec.Struct, frozen=True):
-    """The run is complete at this node: there is no step to hand in."""
-
-
-class RunWaitsForUser(msgspec.Struct, frozen=True):
-    """Too many attempts in a row were blocked; the user must let the run go on."""
-
-    run: RunId
-
-
-class NotesNotWritten(msgspec.Struct, frozen=True):
-    """The notes are still the words that stood for them in the example."""
-
-
-class NotesTooLong(msgspec.Struct, frozen=True):
-    size: int
-    size_max: int
-
-
-class ApprovalPending(msgspec.Struct, frozen=True):
-    """No step is pending: the run waits for an approval, or has gone on after one."""
-
-    approval: ApprovalId
-
-
-class RunCannotBegin(msgspec.Struct, frozen=True):
-    """Where the run should begin cannot be decided."""
-
-    pointer: str
-    """Where in the workflow it is asked."""
-    var: str
-    """The context that it is asked of; empty where the workflow itself is at fault."""
-    message: str
-
-
-class ContextUnset(msgspec.Struct, frozen=True):
-    """The first prompt speaks of context that was not given."""
-
-    keys: tuple[str, ...]
-
-
-RunRefusal: TypeAlias = (
-    NoPendingStep
-    | ApprovalPending
-    | RunWaitsForUser
-    | NotesNotWritten
-    | NotesTooLong
-    | RunCannotBegin
-    | ContextUnset
-    | ContextRefused
-    | ArtifactRefused
-)
-
-
 class Attempt(msgspec.Struct, frozen=True):
-    """One call of an agent: the attempt that it stands for, and what it brings."""
+    """One call by an agent: the attempt that it stands for, with its output and context."""
 
     id: AttemptId
     arguments: BlobRef
@@ -123,18 +96,18 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class AdvanceInputs(msgspec.Struct, frozen=True):
-    """What else is known when a step is handed in."""
+    """The other inputs to the decision about a step that was handed in."""
 
     context: Context
-    """As it is at the node."""
+    """The context at the node."""
     prompt: str
-    """As it was given at the node."""
+    """The prompt as it was given at the node."""
     open_gaps: Mapping[GapId, GapRecorded]
-    """Those that the output says it closes, as far as they are open."""
+    """The gaps that the output says it closes, as far as they are open."""
     other_branch: str
-    """In words, where the step was handed in before; or nothing."""
+    """The branch on which the step was handed in before, in words; empty if it was not."""
     observation: ObservationRecorded | None
-    """What has changed in the workspace since it was last looked at."""
+    """The state of the workspace, if it changed since it was last observed."""
     key: SigningKey
     at_ms: int
 
@@ -147,34 +120,44 @@ def advance(
     if refusal := call_refusal(node, run, attempt.output):
         return refusal
     merged = contexts.merge(inputs.context, attempt.context) if attempt.context else None
-    if isinstance(merged, ContextRefused):
+    if isinstance(merged, InputRefused):
         return merged
     context = merged.context if merged else inputs.context
-    if merged and (wrong := contexts.schema_violation(context, workflow.context_schema)):
-        return wrong
-    at = _current_step(workflow, node, context)
-    judged = judges.judge(at, attempt.output, run)
-    found = None
-    if not judged.blockers:
-        found = next_step.next_step(at, context, judged, run.preferences)
-        if isinstance(found, tuple):
-            judged, found = msgspec.structs.replace(judged, blockers=found), None
-    judged = _effective_findings(judged, found)
-    facts = facts_of(judged, run, node.id, attempt.id, open_gaps=inputs.open_gaps)
-    turn = _Advance(node, workflow, attempt, inputs, merged, judged, facts, found)
-    made = _next_node(turn)
+    if merged and (violation := contexts.schema_violation(context, workflow.context_schema)):
+        return violation
+    current = _current_step(workflow, node, context)
+    judgement = judges.judge(current, attempt.output, run)
+    upcoming = None
+    if not judgement.blockers:
+        upcoming = next_step.next_step(current, context, judgement, run.preferences)
+        if isinstance(upcoming, tuple):
+            judgement, upcoming = msgspec.structs.replace(judgement, blockers=upcoming), None
+    judgement = _effective_findings(judgement, upcoming)
+    facts = facts_of(judgement, run, node.id, attempt.id, open_gaps=inputs.open_gaps)
+    details = _Advance(
+        node,
+        current,
+        attempt,
+        inputs,
+        merged,
+        judgement,
+        facts,
+        upcoming,
+        _request_approval(node, attempt, upcoming, at_ms=inputs.at_ms),
+    )
+    new_node = _next_node(details)
     blobs = {
-        **made.blobs,
+        **new_node.blobs,
         **(merged.blobs if merged else {}),
-        **{stored.ref: bytes(stored.content) for stored in attempt.output.artifacts},
+        **{artifact.ref: bytes(artifact.content) for artifact in attempt.output.artifacts},
     }
     return PlannedReply(
-        plan(stream, _drafts(turn, made), blobs=blobs, at_ms=inputs.at_ms), made.reply
+        plan(stream, _drafts(details, new_node), blobs=blobs, at_ms=inputs.at_ms), new_node.reply
     )
 
 
 def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | None:
-    """What is wrong with the call itself, whatever the step asks for."""
+    """Return what is wrong with the call itself, whatever the step asks for."""
     if node.created.node_kind == "approval":
         return ApprovalPending(ids.approval_id(node.id))
     if node.created.step_id is None:
@@ -193,13 +176,14 @@ def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
 
 
 def run_of(stream: Stream, node: Node) -> RunHead:
-    assert stream.head is not None, "a node lies in a session"
+    assert stream.head is not None, "a node is in a session"
     return stream.head.run(node.run)
 
 
 def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
     stored = tuple(
-        StoredArtifact(found.kind, found.ref, len(found.content)) for found in output.artifacts
+        StoredArtifact(artifact.kind, artifact.ref, len(artifact.content))
+        for artifact in output.artifacts
     )
     return OutputAppended(attempt, output.notes, stored)
 
@@ -212,34 +196,15 @@ class _Advance(msgspec.Struct, frozen=True):
     """Everything that is known about a step that was handed in, accepted or not."""
 
     node: Node
-    workflow: CompiledWorkflow
+    current: CurrentStep
     attempt: Attempt
     inputs: AdvanceInputs
     merged_context: MergedContext | None
     judgement: Judgement
     facts: Facts
     next_step: NextStep | None
-    """What comes next; nothing where the step was not accepted."""
-
-    @property
-    def child(self) -> NodeId:
-        return ids.child_node(self.node.id, self.attempt.id)
-
-    @property
-    def requested_approval(self) -> ApprovalRequested | None:
-        wanted = self.next_step.approval if self.next_step else None
-        if wanted is None:
-            return None
-        created, timeout_ms = self.node.created, wanted.timeout_ms
-        assert created.step_id is not None, "a step was handed in"
-        return ApprovalRequested(
-            ids.approval_id(self.child),
-            wanted.kind,
-            created.step_id,
-            wanted.question,
-            wanted.on_timeout,
-            self.inputs.at_ms + timeout_ms if timeout_ms else None,
-        )
+    """The destination of the run; None if the step was not accepted."""
+    requested_approval: ApprovalRequested | None
 
 
 def _current_step(workflow: CompiledWorkflow, node: Node, context: Context) -> CurrentStep:
@@ -250,7 +215,10 @@ def _current_step(workflow: CompiledWorkflow, node: Node, context: Context) -> C
 
 
 def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Judgement:
-    """Gaps and resolutions are those of an accepted step; what was seen counts either way."""
+    """Add what `next_step` found; without one, drop gaps, resolutions and warnings.
+
+    What the agent observed counts either way.
+    """
     if next_step:
         return msgspec.structs.replace(
             judgement,
@@ -260,54 +228,73 @@ def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Jud
     return msgspec.structs.replace(judgement, gaps=(), resolutions=(), warnings=())
 
 
+def _request_approval(
+    node: Node, attempt: Attempt, next_step: NextStep | None, *, at_ms: int
+) -> ApprovalRequested | None:
+    """The approval that must be answered before the run goes on, as it is asked for now."""
+    approval = next_step.approval if next_step else None
+    if approval is None:
+        return None
+    assert node.created.step_id is not None, "a step was handed in"
+    return ApprovalRequested(
+        ids.approval_id(ids.child_node(node.id, attempt.id)),
+        approval.kind,
+        node.created.step_id,
+        approval.question,
+        approval.on_timeout,
+        at_ms + approval.timeout_ms if approval.timeout_ms else None,
+    )
+
+
 def _next_node(advance: _Advance) -> NewNode:
-    node, found, handed = advance.node, advance.next_step, advance.attempt
-    kind = "blocked" if found is None else "approval" if found.approval else "step"
-    place = NodeSpec(
+    node, upcoming, attempt = advance.node, advance.next_step, advance.attempt
+    kind = "blocked" if upcoming is None else "approval" if upcoming.approval else "step"
+    spec = NodeSpec(
         session=node.session,
-        node=advance.child,
+        node=ids.child_node(node.id, attempt.id),
         kind=kind,
-        position=found.destination.position if found else node.created.position,
-        depth=node.created.depth + (1 if found else 0),
+        position=upcoming.destination.position if upcoming else node.created.position,
+        step=upcoming.destination.step if upcoming else advance.current.step,
+        depth=node.created.depth + (1 if upcoming else 0),
         context=advance.merged_context.ref if advance.merged_context else node.created.context,
         parent=node.id,
-        attempt=handed.id,
+        attempt=attempt.id,
     )
     warnings = (*_branch_warning(advance.inputs.other_branch), *advance.facts.warnings)
     return make_node(
-        place,
+        spec,
         with_blocked_count(advance.facts.run, kind),
-        advance.workflow,
-        prompt=found.prompt if found else advance.inputs.prompt,
+        advance.current.workflow,
+        prompt=upcoming.prompt if upcoming else advance.inputs.prompt,
         key=advance.inputs.key,
         blockers=advance.judgement.blockers,
         warnings=(*warnings, *advance.judgement.warnings),
-        confirms=found.confirms if found else _needs_confirmation(advance),
+        confirms=upcoming.confirms if upcoming else _needs_confirmation(advance),
         example_context=_missing_context_example(advance),
         approval=advance.requested_approval,
     )
 
 
 def _needs_confirmation(advance: _Advance) -> bool:
-    """Whether the step that was not accepted wants the user's yes, as it did before."""
-    preferences = advance.facts.run.preferences
-    position = advance.node.created.position
-    return prompts.confirms_at(advance.workflow, position, advance.inputs.context, preferences)
+    """Whether the step that was not accepted needs the user's confirmation, as it did before."""
+    current, context = advance.current, advance.inputs.context
+    scope = interpret.scope(current.workflow, current.position, context)
+    return prompts.asks_to_confirm(current.step, scope, advance.facts.run.preferences) is True
 
 
 def _missing_context_example(advance: _Advance) -> Context:
-    """The context that blockers ask for, as it could be sent."""
-    known = advance.merged_context.context if advance.merged_context else advance.inputs.context
-    return contexts.example_context(known, missing_context(advance.judgement.blockers))
+    """The context that the blockers ask for, as it could be sent."""
+    context = advance.merged_context.context if advance.merged_context else advance.inputs.context
+    return contexts.example_context(context, missing_context(advance.judgement.blockers))
 
 
 def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
-    node, handed, judged = advance.node, advance.attempt, advance.judgement
-    recorded = AdvanceRecorded(handed.id, handed.arguments, new_node.node)
-    output = output_event(handed.id, handed.output)
+    node, attempt, judgement = advance.node, advance.attempt, advance.judgement
+    advance_recorded = AdvanceRecorded(attempt.id, attempt.arguments, new_node.node)
+    output = output_event(attempt.id, attempt.output)
     drafts = [
-        EventDraft(advance_key(node.id, handed.id), recorded, node.run, node.id),
-        EventDraft(output_key(node.id, handed.id), output, node.run, node.id),
+        EventDraft(advance_key(node.id, attempt.id), advance_recorded, node.run, node.id),
+        EventDraft(output_key(node.id, attempt.id), output, node.run, node.id),
     ]
 
     def add(key: str, event: SessionEvent) -> None:
@@ -318,9 +305,11 @@ def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
     if advance.merged_context and advance.merged_context.changed:
         add("context", ContextSet(advance.merged_context.changed, advance.merged_context.ref))
     drafts += [*advance.facts.drafts, new_node.draft]
-    if judged.blockers:
-        validated = ValidationPerformed(handed.id, judged.blockers)
-        drafts.append(EventDraft(validation_key(new_node.node), validated, node.run, new_node.node))
+    if judgement.blockers:
+        validation = ValidationPerformed(attempt.id, judgement.blockers)
+        drafts.append(
+            EventDraft(validation_key(new_node.node), validation, node.run, new_node.node)
+        )
     if approval := advance.requested_approval:
         drafts.append(
             EventDraft(approval_key(approval.approval), approval, node.run, new_node.node)
@@ -333,25 +322,32 @@ def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
 
 
 def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
-    """Why the run went where it went, where that is more than the next step in order."""
-    found, other, preferences = (
+    """The decisions that led the run here, unless it is just the next step in order."""
+    upcoming, other_branch, preferences = (
         advance.next_step,
         advance.inputs.other_branch,
         advance.facts.run.preferences,
     )
     policy = f"{preferences.autonomy} and {preferences.risk_policy}"
-    moved = found.destination.trace if found and not is_plain_trace(found.destination.trace) else ()
+    routing = (
+        upcoming.destination.trace
+        if upcoming and not is_plain_trace(upcoming.destination.trace)
+        else ()
+    )
     approval = advance.requested_approval
     return (
-        *((Entry("branched", advance.node.id, other),) if other else ()),
-        *(Entry("blocked", found.code, found.pointer) for found in advance.judgement.blockers),
+        *((Entry("branched", advance.node.id, other_branch),) if other_branch else ()),
+        *(
+            Entry("blocked", blocker.code, blocker.pointer)
+            for blocker in advance.judgement.blockers
+        ),
         *(
             Entry("passed", draft.event.gap, f"as {policy} say: {draft.event.summary}")
             for draft in advance.facts.drafts
             if isinstance(draft.event, GapRecorded) and draft.event.category != "reported"
         ),
-        *moved,
-        *(found.trace if found else ()),
+        *routing,
+        *(upcoming.trace if upcoming else ()),
         *((Entry("approval", approval.approval, approval.question),) if approval else ()),
     )
 

@@ -88,7 +88,12 @@ def prepare_step(
     if isinstance(destination, Impasse) or destination.step is None:
         return destination if isinstance(destination, Impasse) else NextStep(destination)
     rendered = prompts.render(
-        workflow, destination.position, context=context, preferences=preferences, opening=opening
+        workflow,
+        destination.step,
+        destination.position,
+        context=context,
+        preferences=preferences,
+        opening=opening,
     )
     if isinstance(rendered, MissingContextKeys | Impasse):
         return rendered

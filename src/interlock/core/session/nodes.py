@@ -46,6 +46,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
     node: NodeId
     kind: NodeKind
     position: Position
+    step: CompiledStep | None
+    """The step at that position; None at the end of the workflow."""
     depth: int
     context: BlobRef
     parent: NodeId | None = None
@@ -120,7 +122,7 @@ def make_node(
         approval=approval,
         example_context=example_context or {},
     )
-    step = interpret.step_at(workflow, spec.position)
+    step = spec.step
     number = step.number if step else workflow.step_count + 1
     title = step.title if step else None
     if approval:
@@ -182,7 +184,7 @@ def situation(
     `confirms`: the user is asked before the step ends. `example_context`: the context that the
     blockers ask for.
     """
-    step = None if approval else interpret.step_at(workflow, spec.position)
+    step = None if approval else spec.step
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
@@ -237,13 +239,14 @@ def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
     return AnswerApproval(name, request.question, how_to_answer, timeout)
 
 
-def node_spec_of(node: Node) -> NodeSpec:
+def node_spec_of(node: Node, workflow: CompiledWorkflow) -> NodeSpec:
     created = node.created
     return NodeSpec(
         node.session,
         node.id,
         created.node_kind,
         created.position,
+        interpret.step_at(workflow, created.position),
         created.depth,
         created.context,
         created.parent,

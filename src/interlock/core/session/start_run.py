@@ -1,4 +1,4 @@
-"""What starting a run records, and what is answered. Values in, plan out."""
+"""The start of a run: the events to record and the first answer, as a plan."""
 
 import msgspec
 
@@ -6,14 +6,8 @@ from interlock.core import ids
 from interlock.core.ids import BlobRef, NodeId, RunId
 from interlock.core.preferences import Preferences, leniency_warnings
 from interlock.core.session import context as contexts
-from interlock.core.session.context import Context, ContextRefused, MergedContext
-from interlock.core.session.decide import (
-    ContextUnset,
-    PlannedReply,
-    RunCannotBegin,
-    RunRefusal,
-    trace_draft,
-)
+from interlock.core.session.context import Context, MergedContext
+from interlock.core.session.decide import PlannedReply, trace_draft
 from interlock.core.session.events import (
     ContextSet,
     ObservationRecorded,
@@ -28,6 +22,7 @@ from interlock.core.session.judge import Judgement
 from interlock.core.session.next_step import NextStep, bounded_loop_gaps, prepare_step
 from interlock.core.session.nodes import NodeSpec, make_node
 from interlock.core.session.plan import EventDraft, Stream, plan
+from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
@@ -52,7 +47,7 @@ class NewRun(msgspec.Struct, frozen=True):
 def start(
     new_run: NewRun, pinned: PinnedWorkflow, *, key: SigningKey, at_ms: int
 ) -> PlannedReply | RunRefusal:
-    """A run of `pinned`, at its first step."""
+    """Plan a run of `pinned`, at its first step."""
     workflow = pinned.workflow
     context = _first_context(new_run, workflow)
     if not isinstance(context, MergedContext):
@@ -66,71 +61,79 @@ def start(
         new_run.goal,
         new_run.preferences,
     )
-    moved = interpret.begin(workflow, context.context)
-    found = prepare_step(
-        workflow, moved, context.context, run.preferences, opening=new_run.references
+    destination = interpret.begin(workflow, context.context)
+    first_step = prepare_step(
+        workflow, destination, context.context, run.preferences, opening=new_run.references
     )
-    if isinstance(found, MissingContextKeys):
-        return ContextUnset(found.keys)
-    if isinstance(found, Impasse):
-        return RunCannotBegin(found.pointer, found.var, found.message)
+    if isinstance(first_step, MissingContextKeys):
+        return ContextUnset(first_step.keys)
+    if isinstance(first_step, Impasse):
+        return RunCannotBegin(first_step.pointer, first_step.var, first_step.message)
     attempt = ids.first_attempt(new_run.root)
-    bounds = Judgement(gaps=tuple(bounded_loop_gaps(found.destination)))
-    facts = facts_of(bounds, run, new_run.root, attempt, open_gaps={})
-    made = make_node(
+    judgement = Judgement(gaps=tuple(bounded_loop_gaps(first_step.destination)))
+    facts = facts_of(judgement, run, new_run.root, attempt, open_gaps={})
+    new_node = make_node(
         NodeSpec(
-            new_run.stream.session, new_run.root, "step", found.destination.position, 0, context.ref
+            new_run.stream.session,
+            new_run.root,
+            "step",
+            first_step.destination.position,
+            first_step.destination.step,
+            0,
+            context.ref,
         ),
         facts.run,
         workflow,
-        prompt=found.prompt,
+        prompt=first_step.prompt,
         key=key,
-        confirms=found.confirms,
+        confirms=first_step.confirms,
         warnings=(
             *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
-            *found.warnings,
+            *first_step.warnings,
             *facts.warnings,
         ),
     )
     drafts = [
         *_opening_drafts(new_run, run, context),
-        made.draft,
+        new_node.draft,
         *facts.drafts,
-        *_trace_drafts(found, run, made.node),
+        *_trace_drafts(first_step, run, new_node.node),
     ]
-    if found.destination.step is None:
-        drafts.append(EventDraft(f"complete:{made.node}", RunCompleted(), run.run, made.node))
-    blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **made.blobs}
-    return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), made.reply)
+    if first_step.destination.step is None:
+        drafts.append(
+            EventDraft(f"complete:{new_node.node}", RunCompleted(), run.run, new_node.node)
+        )
+    blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **new_node.blobs}
+    return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), new_node.reply)
 
 
 def _first_context(
     new_run: NewRun, workflow: CompiledWorkflow
-) -> MergedContext | ContextRefused | ContextUnset:
-    """What was given, with the workflow's own defaults for what was not."""
+) -> MergedContext | InputRefused | ContextUnset:
+    """Return the context that was given, with the workflow's defaults for what was not."""
     defaults = {
-        wanted.name: msgspec.json.decode(wanted.default)
-        for wanted in workflow.inputs
-        if wanted.default is not None
+        declared_input.name: msgspec.json.decode(declared_input.default)
+        for declared_input in workflow.inputs
+        if declared_input.default is not None
     }
     missing = tuple(
-        wanted.name
-        for wanted in workflow.inputs
-        if wanted.is_required
-        and wanted.default is None
-        and new_run.context.get(wanted.name) is None
+        declared_input.name
+        for declared_input in workflow.inputs
+        if declared_input.is_required
+        and declared_input.default is None
+        and new_run.context.get(declared_input.name) is None
     )
     if missing:
         return ContextUnset(missing)
     context = contexts.initial_context(new_run.goal, {**defaults, **new_run.context})
-    if isinstance(context, ContextRefused):
+    if isinstance(context, InputRefused):
         return context
     return contexts.schema_violation(context.context, workflow.context_schema) or context
 
 
 def _trace_drafts(next_step: NextStep, run: RunHead, node: NodeId) -> list[EventDraft]:
-    moved = next_step.destination.trace if not is_plain_trace(next_step.destination.trace) else ()
-    entries = (*moved, *next_step.trace)
+    routing = next_step.destination.trace if not is_plain_trace(next_step.destination.trace) else ()
+    entries = (*routing, *next_step.trace)
     return [trace_draft(entries, run.run, node)] if entries else []
 
 

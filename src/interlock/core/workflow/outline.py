@@ -70,6 +70,7 @@ def preview(
     for step, loops, position in _steps_with_positions(workflow.steps):
         rendered = prompts.render(
             showing_unset,
+            step,
             position,
             context=context,
             preferences=preferences,

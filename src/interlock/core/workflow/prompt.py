@@ -58,15 +58,14 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
 
 def render(
     workflow: CompiledWorkflow,
+    step: CompiledStep,
     position: Position,
     *,
     context: Mapping[str, Json],
     preferences: Preferences,
     opening: tuple[Resolved, ...] | None = None,
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
-    """Return the prompt of the step at `position`. `opening` is given if the run begins there."""
-    step = interpret.step_at(workflow, position)
-    assert step is not None, "a prompt is for a step"
+    """Return the prompt of `step`, at `position`. `opening` is given if the run begins there."""
     loops = interpret.enclosing_loops(workflow, position)
     scope = interpret.scope(workflow, position, context)
     selection = _chosen_fragments(step, scope)

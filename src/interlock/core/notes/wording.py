@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.notes.operations import ArgumentName
 
 
@@ -61,3 +62,10 @@ COMMAND_WORDING = Wording(
     },
 )
 WRITE_COMMAND_WORDING = COMMAND_WORDING._replace(again="do it again with --overwrite {}")
+
+
+class WordedRefusal(Refusal, frozen=True):
+    """A refusal that is explained in the words of the surface on which it is shown."""
+
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        raise NotImplementedError
