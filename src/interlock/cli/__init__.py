@@ -1,1 +1,1 @@
-"""The command line: one module for each command. What a command does is in `app`."""
+"""The command line: one module for each command. The work behind a command is done by `app`."""

@@ -1,4 +1,4 @@
-"""`interlock approvals`: what runs wait for, and answering it."""
+"""`interlock approvals`: see what runs wait for, and answer it."""
 
 import time
 from textwrap import indent
@@ -7,7 +7,6 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
 from interlock.cli.session_state import require_user
@@ -25,25 +24,26 @@ def approvals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, as_json: bool) -> None:
     """List the approvals that wait for an answer"""
-    found = use.list_pending(open_app(data_home()))
+    pending = use.list_pending(open_app(data_home()))
     if as_json:
-        print_json(found)
+        print_json(pending)
         return
-    if not found:
+    if not pending:
         print("Nothing waits for an approval.")
-    now = time.time_ns() // 1_000_000
-    for one in found:
-        print(f"{one.approval}  {one.workflow}, {one.step}, asked {time_ago(one.asked_ms, now)}")
-        print(f"  goal: {one.goal}")
-        print(f"  {one.question}")
-        if one.is_left:
+    now_ms = time.time_ns() // 1_000_000
+    for approval in pending:
+        age = time_ago(approval.asked_ms, now_ms)
+        print(f"{approval.approval}  {approval.workflow}, {approval.step}, asked {age}")
+        print(f"  goal: {approval.goal}")
+        print(f"  {approval.question}")
+        if approval.is_left:
             print("  the run has gone on elsewhere; an answer only opens this branch again")
-        if one.deadline_ms is not None:
-            minutes = max(0, one.deadline_ms - now) // 60_000
-            verdict = {"deny": "denied", "grant": "granted"}[one.on_timeout]
+        if approval.deadline_ms is not None:
+            minutes = max(0, approval.deadline_ms - now_ms) // 60_000
+            verdict = {"deny": "denied", "grant": "granted"}[approval.on_timeout]
             print(f"  counts as {verdict} in {minutes} min")
-        if one.notes.strip():
-            print(indent(one.notes.strip(), "  | "))
+        if approval.notes.strip():
+            print(indent(approval.notes.strip(), "  | "))
 
 
 @approvals.command()
@@ -66,12 +66,12 @@ def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
 
 def _answer_approval(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
     require_user("Answering an approval")
-    done = use.answer(open_app(data_home()), approval_id, verdict)
-    if isinstance(done, NoSuchApproval | ApprovalAnswered):
-        refuse(explain(done), as_json=as_json)
+    outcome = use.answer(open_app(data_home()), approval_id, verdict)
+    if isinstance(outcome, NoSuchApproval | ApprovalAnswered):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json(done)
+        print_json(outcome)
         return
-    where = f"goes on at `{done.goes_on_at}`" if done.goes_on_at else "is complete"
-    print(f"{done.verdict.capitalize()}: run {done.run} {where}.")
+    position = f"goes on at `{outcome.goes_on_at}`" if outcome.goes_on_at else "is complete"
+    print(f"{outcome.verdict.capitalize()}: run {outcome.run} {position}.")
     print("The agent is shown it when it continues with the token that it holds.")

@@ -1,4 +1,4 @@
-"""`interlock builtins`: what a workflow may use without defining it."""
+"""`interlock builtins`: show what a workflow may use without defining it."""
 
 import click
 import msgspec
@@ -14,7 +14,7 @@ from interlock.core.workflow.file_schema import published_schema
 @click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of workflow files")
 def builtins(*, as_json: bool, as_schema: bool) -> None:
     """Show what a workflow may use: contracts, features, passages, conditions"""
-    contracts = [found for name in packs.names() if (found := packs.pack(name))]
+    contracts = [pack for name in packs.names() if (pack := packs.pack(name))]
     if as_schema:
         print(published_schema().decode(), end="")
         return

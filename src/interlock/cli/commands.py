@@ -9,7 +9,6 @@ import click
 
 from interlock import __version__
 from interlock.app.data_home import data_home
-from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.cli.terminal import (
     EXIT_BUG,
@@ -20,6 +19,7 @@ from interlock.cli.terminal import (
     Stop,
     print_refusal,
 )
+from interlock.core.explanation import Explanation
 
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
@@ -73,8 +73,8 @@ def run_cli(arguments: list[str]) -> int:
         # Not `main`, which would turn a closed pipe into exit code 1.
         with interlock.make_context("interlock", list(arguments), obj=arguments) as context:
             code = interlock.invoke(context)
-    except click.exceptions.Exit as ended:  # after --help and --version
-        return ended.exit_code
+    except click.exceptions.Exit as exit_request:  # after --help and --version
+        return exit_request.exit_code
     except Stop as stop:
         return stop.code
     except click.exceptions.NoArgsIsHelpError as error:
@@ -101,26 +101,26 @@ def run_cli(arguments: list[str]) -> int:
         # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
-    except Exception as error:  # noqa: BLE001 (the one place where a bug becomes words)
-        if isinstance(error, FileNotFoundError) and (gone := _missing_directory()):
-            _print_refusal(arguments, gone)
+    except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a message)
+        if isinstance(error, FileNotFoundError) and (refusal := _missing_directory()):
+            _print_refusal(arguments, refusal)
             return EXIT_REFUSED
         return _report_bug(error)
     return code if isinstance(code, int) else EXIT_DONE
 
 
 def _print_refusal(arguments: list[str], explanation: Explanation) -> None:
-    """In the form that was asked for, though the command did not come to hear of that."""
+    """Print a refusal, as JSON if `--json` was typed: the command has not read its options."""
     print_refusal(explanation, as_json="--json" in arguments)
 
 
 def _missing_directory() -> Explanation | None:
-    """The directory in which we are was removed under us; most commands ask where they are."""
+    """The refusal if the working directory was removed, which most commands ask for; else None."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        here = os.environ.get("PWD", ".")
-        error = f"The directory `{here}` does not exist any more"
+        directory = os.environ.get("PWD", ".")
+        error = f"The directory `{directory}` does not exist any more"
         return Explanation("invalid_arguments", error, "Go to one that does, and try again.")
     return None
 

@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 def demo(*, as_json: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
     say: Say = _print_nothing if as_json else print
-    # Its store goes with its directory, wherever the user keeps theirs.
+    # The demo's store is in its own directory, wherever the user's store is.
     os.environ.pop("INTERLOCK_STORE", None)
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
@@ -89,11 +89,12 @@ def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
     branch = _hand_in(server, second, OTHER_IDEA_NOTES)
     say(f"{_step_line(branch)}, on a new branch; the first one is kept")
     say("user:   starts a new conversation: where were we? The agent calls resume_session")
-    found = _structured_answer(server.call("resume_session", query="small improvement"))[
+    candidate = _structured_answer(server.call("resume_session", query="small improvement"))[
         "candidates"
     ][0]
-    say(f"server: {found['title']}: {found['stepsDone']} of {found['stepCount']} steps done")
-    call = found["nextCall"]
+    progress = f"{candidate['stepsDone']} of {candidate['stepCount']} steps done"
+    say(f"server: {candidate['title']}: {progress}")
+    call = candidate["nextCall"]
     resumed = _structured_answer(server.call(call["tool"], **call["params"]))
     assert resumed["pending"] == branch["pending"], "the run goes on where it was left"
     assert OTHER_IDEA_NOTES in resumed["recap"], "the newest notes are in the recap"
@@ -116,13 +117,13 @@ def _structured_answer(result: dict[str, Any]) -> dict[str, Any]:
     return result["structuredContent"]
 
 
-def _continue_arguments(before: dict[str, Any], notes: str) -> dict[str, Any]:
-    return {"continueToken": before["continueToken"], "output": {"notesMarkdown": notes}}
+def _continue_arguments(previous_answer: dict[str, Any], notes: str) -> dict[str, Any]:
+    return {"continueToken": previous_answer["continueToken"], "output": {"notesMarkdown": notes}}
 
 
-def _hand_in(server: StdioClient, before: dict[str, Any], notes: str) -> dict[str, Any]:
+def _hand_in(server: StdioClient, previous_answer: dict[str, Any], notes: str) -> dict[str, Any]:
     return _structured_answer(
-        server.call("continue_workflow", **_continue_arguments(before, notes))
+        server.call("continue_workflow", **_continue_arguments(previous_answer, notes))
     )
 
 

@@ -1,10 +1,9 @@
-"""`interlock gaps`: what was knowingly left undone."""
+"""`interlock gaps`: list what was knowingly left undone, and close it."""
 
 import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions
@@ -31,14 +30,17 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
         if session_id
         else _newest_sessions(app)
     )
-    found = [gap for session in sessions for gap in user_actions.open_gaps(app, session)]
+    open_gaps = [gap for session in sessions for gap in user_actions.open_gaps(app, session)]
     if as_json:
-        print_json(found)
+        print_json(open_gaps)
         return
-    if not found:
+    if not open_gaps:
         print("No open gaps.")
     print_table(
-        [(row.gap.gap, row.gap.severity, row.session, row.run, row.gap.summary) for row in found]
+        [
+            (row.gap.gap, row.gap.severity, row.session, row.run, row.gap.summary)
+            for row in open_gaps
+        ]
     )
 
 
@@ -54,7 +56,7 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     session = _require_session(app, session_id, as_json=as_json)
     closed = user_actions.resolve_gap(app, session, GapId(gap_id), how)
     if isinstance(closed, NoSuchGap):
-        refuse(explain(closed), as_json=as_json)
+        refuse(closed.explain(), as_json=as_json)
     if as_json:
         print_json({"session": session, "closed": closed.gap})
     else:
@@ -62,10 +64,10 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
 
 
 def _require_session(app: App, session_id: str, *, as_json: bool) -> SessionId:
-    found = find_session(app.reader, session_id)
-    if isinstance(found, NoSuchSession):
-        refuse(explain(found), as_json=as_json)
-    return found
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        refuse(session.explain(), as_json=as_json)
+    return session
 
 
 def _newest_sessions(app: App) -> list[SessionId]:

@@ -1,4 +1,4 @@
-"""`interlock gate`: why something was denied, and what would be."""
+"""`interlock gate`: show why something was denied, and try what would be."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from interlock.agents.hosts.claude_code_hooks import HookPayload
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
 from interlock.app.gate.opt_in import root_of
@@ -31,17 +31,17 @@ gate.add_command(bypass)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def log_command(limit: int, *, as_json: bool) -> None:
     """List what was denied, asked about or let through, newest last"""
-    found = [line for line in use.journal_lines(data_home()) if line.event == "pre-tool"][-limit:]
+    lines = [line for line in use.journal_lines(data_home()) if line.event == "pre-tool"][-limit:]
     if as_json:
-        print_json(found)
+        print_json(lines)
         return
-    if not found:
+    if not lines:
         print("Nothing was denied.")
     rows: list[tuple[str, ...]] = []
-    for x in found:
-        rows.append((x.id, x.answer, x.rule, x.mode, x.tool, x.detail[:60]))
-        rows += [("", "", "", "", "", f"-> let through by {x.opened}")] if x.opened else []
-        rows += [("", "", "", "", "", f"-> notice: {x.notice}")] if x.notice else []
+    for line in lines:
+        rows.append((line.id, line.answer, line.rule, line.mode, line.tool, line.detail[:60]))
+        rows += [("", "", "", "", "", f"-> let through by {line.opened}")] if line.opened else []
+        rows += [("", "", "", "", "", f"-> notice: {line.notice}")] if line.notice else []
     print_table(rows)
 
 
@@ -50,13 +50,15 @@ def log_command(limit: int, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def explain(gate_id: str, *, as_json: bool) -> None:
     """Say why a call was denied or let through; GATE_ID stands in the denial and in the log"""
-    found = [line for line in use.journal_lines(data_home()) if line.id.startswith(gate_id)]
-    if not found:
+    matching_lines = [
+        line for line in use.journal_lines(data_home()) if line.id.startswith(gate_id)
+    ]
+    if not matching_lines:
         print_error(
             f"No decision `{gate_id}` was kept", "`interlock gate log` shows those that were."
         )
         raise Stop(EXIT_REFUSED)
-    line = found[-1]
+    line = matching_lines[-1]
     if as_json:
         print_json(line)
         return
@@ -77,24 +79,24 @@ def explain(gate_id: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
-    known = HOSTS[[str(name) for name in HOSTS].index(host)]
+    checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
     payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
     root = root_of(Path(payload.cwd or "."))
     if root is None:
         print("allow: the project has not opted in")
         return
-    call = parse_tool_call(known, payload.tool_name, payload.tool_input, payload.cwd)
-    judged = use.judge(data_home(), root, call, payload.session_id, call_id="test")
-    said = policy_remarks(data_home(), root, at_ms=SystemClock().now_ms())
+    call = parse_tool_call(checked_host, payload.tool_name, payload.tool_input, payload.cwd)
+    verdict = use.judge(data_home(), root, call, payload.session_id, call_id="test")
+    remarks = policy_remarks(data_home(), root, at_ms=SystemClock().now_ms())
     if as_json:
-        found = {"class": call.kind, "decision": judged.decision, "state": judged.state}
-        print_json({**found, "remarks": said})
+        answer = {"class": call.kind, "decision": verdict.decision, "state": verdict.state}
+        print_json({**answer, "remarks": remarks})
         return
-    decision = judged.decision
+    decision = verdict.decision
     print(f"{decision.answer}: {decision.rule} ({call.tool} is of class {call.kind})")
     if decision.reason:
         print(f"{decision.reason}. {decision.remedy}")
     if decision.opened:
         print(f"let through by: {decision.opened}")
-    for remark in said:
+    for remark in remarks:
         print(f"note: {remark}")

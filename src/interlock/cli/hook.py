@@ -1,4 +1,4 @@
-"""`interlock hook`: what agent clients run before, between and after their tools."""
+"""`interlock hook`: the command that agent clients run before, between and after their tools."""
 
 import sys
 from pathlib import Path
@@ -17,9 +17,9 @@ from interlock.hooks.full_hook import EVENTS, HookEvent, run_hook
 @click.option("--home", type=click.Path(path_type=Path), help="Interlock's data home")
 def hook(host: str, event: str, home: Path | None) -> None:
     """Answer a hook of an agent client (it sends JSON on stdin)"""
-    known = HOSTS[[str(name) for name in HOSTS].index(host)]
-    happened: HookEvent = next(name for name in EVENTS if name == event)
-    outcome = run_hook(known, happened, home or data_home(), sys.stdin.buffer.read())
+    checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
+    checked_event: HookEvent = next(name for name in EVENTS if name == event)
+    outcome = run_hook(checked_host, checked_event, home or data_home(), sys.stdin.buffer.read())
     sys.stdout.buffer.write(outcome.out)
     sys.stdout.flush()
     if outcome.err:

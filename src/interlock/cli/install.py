@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
@@ -54,13 +54,13 @@ def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_j
     program, note = use.find_program(data_home())
     with _stop_on_install_failure(as_json=as_json):
         if plugin is not None:
-            done = use.write_plugin(plugin.absolute(), program, is_dry=dry_run)
+            outcome = use.write_plugin(plugin.absolute(), program, is_dry=dry_run)
         else:
             root = use.root_for(scope, Path.cwd())
             at_ms = SystemClock().now_ms()
-            done = use.install(data_home(), scope, root, program, at_ms=at_ms, is_dry=dry_run)
-    done = _print_changes(done, note, is_dry=dry_run, as_json=as_json)
-    if done is None:
+            outcome = use.install(data_home(), scope, root, program, at_ms=at_ms, is_dry=dry_run)
+    report = _print_changes(outcome, note, is_dry=dry_run, as_json=as_json)
+    if report is None:
         return
     if plugin is not None:
         print(f"\nNext: claude --plugin-dir {plugin}. To undo, remove the directory.")
@@ -83,11 +83,16 @@ def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
     require_user("Uninstalling")
     with _stop_on_install_failure(as_json=as_json):
         root = use.root_for(scope, Path.cwd())
-        done = use.uninstall(data_home(), scope, root, is_dry=dry_run)
-    if isinstance(done, InstallReport) and not done.changes and not done.notes and not as_json:
+        outcome = use.uninstall(data_home(), scope, root, is_dry=dry_run)
+    if (
+        isinstance(outcome, InstallReport)
+        and not outcome.changes
+        and not outcome.notes
+        and not as_json
+    ):
         print(f"Nothing of Interlock is in {host}'s files of {root}.")
         return
-    _print_changes(done, "", is_dry=dry_run, as_json=as_json)
+    _print_changes(outcome, "", is_dry=dry_run, as_json=as_json)
 
 
 @click.command()
@@ -101,8 +106,11 @@ def doctor(host: str, *, as_json: bool) -> None:
     checks = examining.examine(data_home(), Path.cwd(), os.environ, SystemClock())
     is_ok = all(check.is_ok for check in checks)
     if as_json:
-        shown = [{"name": x.name, "isOk": x.is_ok, "what": x.what, "hint": x.hint} for x in checks]
-        print_json({"host": host, "isOk": is_ok, "checks": shown})
+        entries = [
+            {"name": check.name, "isOk": check.is_ok, "what": check.what, "hint": check.hint}
+            for check in checks
+        ]
+        print_json({"host": host, "isOk": is_ok, "checks": entries})
     else:
         rows: list[tuple[str, ...]] = []
         for check in checks:
@@ -114,42 +122,46 @@ def doctor(host: str, *, as_json: bool) -> None:
 
 
 def _print_changes(
-    done: InstallReport | InstallRefusal, note: str, *, is_dry: bool, as_json: bool
+    outcome: InstallReport | InstallRefusal, note: str, *, is_dry: bool, as_json: bool
 ) -> InstallReport | None:
-    """Say what was done; gives it if something was and more can be said."""
-    if isinstance(done, InstallRefusal):
-        _stop_with_error(done.what, done.hint, as_json=as_json)
-    notes = [*done.notes, *([note] if note and done.changes else [])]
+    """Print what was changed; return the report if something was and the caller may print more."""
+    if isinstance(outcome, InstallRefusal):
+        _stop_with_error(outcome.what, outcome.hint, as_json=as_json)
+    notes = [*outcome.notes, *([note] if note and outcome.changes else [])]
     if as_json:
         changes = [
-            {"path": str(x.path), "what": x.what, "diff": _diff(x) if is_dry else None}
-            for x in done.changes
+            {
+                "path": str(change.path),
+                "what": change.what,
+                "diff": _diff(change) if is_dry else None,
+            }
+            for change in outcome.changes
         ]
         print_json(
             {
-                "root": str(done.root),
+                "root": str(outcome.root),
                 "isDryRun": is_dry,
-                "optsIn": done.opts_in,
+                "optsIn": outcome.opts_in,
                 "changes": changes,
                 "notes": notes,
             }
         )
         return None
     if is_dry:
-        print("".join(_diff(change) for change in done.changes), end="")
+        print("".join(_diff(change) for change in outcome.changes), end="")
     else:
         print_table(
-            [(_display_path(change.path, done.root), change.what) for change in done.changes]
+            [(_display_path(change.path, outcome.root), change.what) for change in outcome.changes]
         )
-    if done.opts_in:
-        would = "The project would be opted in" if is_dry else "The project was opted in"
-        print(f"{would} (.interlock/config.toml), as by `interlock init`.")
+    if outcome.opts_in:
+        opted_in = "The project would be opted in" if is_dry else "The project was opted in"
+        print(f"{opted_in} (.interlock/config.toml), as by `interlock init`.")
     for line in notes:
         print(f"note: {line}")
-    if not done.changes and not done.opts_in:
+    if not outcome.changes and not outcome.opts_in:
         print("Nothing to change.")
         return None
-    return None if is_dry else done
+    return None if is_dry else outcome
 
 
 def _display_path(path: Path, root: Path) -> str:
@@ -157,19 +169,19 @@ def _display_path(path: Path, root: Path) -> str:
 
 
 def _diff(change: FileChange) -> str:
-    before, after = _split_lines(change.before), _split_lines(change.after)
-    old = "/dev/null" if change.before is None else str(change.path)
-    new = "/dev/null" if change.after is None else str(change.path)
-    lines = difflib.unified_diff(before, after, old, new)
+    old_lines, new_lines = _split_lines(change.before), _split_lines(change.after)
+    old_name = "/dev/null" if change.before is None else str(change.path)
+    new_name = "/dev/null" if change.after is None else str(change.path)
+    lines = difflib.unified_diff(old_lines, new_lines, old_name, new_name)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
 
 
 def _split_lines(content: bytes | None) -> list[str]:
-    """Lines as an editor shows them; `splitlines` would also end some at rarer characters."""
-    *whole, last = (content or b"").decode("utf-8", "replace").split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
+    """The lines as an editor shows them; `splitlines` would also split at rarer characters."""
+    *complete, last = (content or b"").decode("utf-8", "replace").split("\n")
+    return [f"{line}\n" for line in complete] + ([last] if last else [])
 
 
 @contextmanager

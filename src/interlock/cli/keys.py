@@ -1,4 +1,4 @@
-"""`interlock keys`: the keys that sign tokens."""
+"""`interlock keys`: list, rotate and revoke the keys that sign tokens."""
 
 import click
 
@@ -17,11 +17,11 @@ def keys() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, as_json: bool) -> None:
     """List the keys; never their secrets"""
-    found = open_app(data_home()).keyring.keys().values()
+    signing_keys = open_app(data_home()).keyring.keys().values()
     if as_json:
-        print_json([{"id": key.id, "state": key.state} for key in found])
+        print_json([{"id": key.id, "state": key.state} for key in signing_keys])
     else:
-        print_table([(str(key.id), key.state) for key in found])
+        print_table([(str(key.id), key.state) for key in signing_keys])
 
 
 @keys.command()
@@ -29,11 +29,11 @@ def list_command(*, as_json: bool) -> None:
 def rotate(*, as_json: bool) -> None:
     """Sign with a new key from now on; tokens of the old one keep working"""
     require_user("Changing keys")
-    fresh = open_app(data_home()).keyring.rotate()
+    new_key = open_app(data_home()).keyring.rotate()
     if as_json:
-        print_json({"current": fresh.id})
+        print_json({"current": new_key.id})
     else:
-        print(f"Key {fresh.id} signs from now on. `interlock keys revoke ID` ends an old one.")
+        print(f"Key {new_key.id} signs from now on. `interlock keys revoke ID` ends an old one.")
 
 
 @keys.command()

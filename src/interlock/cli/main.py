@@ -1,11 +1,11 @@
-"""Entry point: dispatch, turn what went wrong into words, and the exit codes."""
+"""The entry point: runs the MCP server, or the command that was typed."""
 
 import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
-    # What agents start, and wait for: it must not pay for the rest of the command line.
+    # Agents start this and wait for it: it must not pay for the rest of the command line.
     if sys.argv[1:] == ["mcp"] or (sys.argv[1:3] == ["mcp", "--toolsets"] and sys.argv[4:] == []):
         from interlock.cli.mcp import serve  # noqa: PLC0415
 

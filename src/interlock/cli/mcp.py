@@ -13,12 +13,12 @@ from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
 
 
 def serve(toolsets: str | None = None) -> int:
-    """Serve until the client closes its end. A client shows stderr when this fails.
+    """Serve until the client closes its end. Clients show stderr when this fails.
 
     `toolsets`: their names with commas between; None for those of the settings, or all.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)  # die at once: an append is whole or not at all
+        signal.signal(number, signal.SIG_DFL)  # end at once: an append happens whole or not at all
     home = data_home()
     try:
         tools = resolve_tools(
@@ -43,11 +43,11 @@ def split_toolsets(toolsets: str) -> list[str]:
 
 
 def resolve_tools(names: Sequence[str] | None) -> Tools | None:
-    """The tools of these toolsets, or of all; None where one does not exist, and it was said so."""
+    """The tools of these toolsets, or of all; None, and an error printed, if one does not exist."""
     tools = tools_of(tuple(TOOLSETS) if names is None else names)
     if not isinstance(tools, NoSuchToolset):
         return tools
-    known = ", ".join(TOOLSETS)
-    hint = f"There are: {known}. Write commas between them; without any, all are served."
+    available = ", ".join(TOOLSETS)
+    hint = f"There are: {available}. Write commas between them; without any, all are served."
     print_error(f"There is no toolset `{tools.name}`", hint)
     return None

@@ -52,12 +52,12 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
 
 def _print_http_config(host: Host, *, as_json: bool) -> None:
     home = data_home()
-    found = find_server(home)
-    if not isinstance(found, RunningServer):
+    server = find_server(home)
+    if not isinstance(server, RunningServer):
         print_error("No server runs, so there is none to connect to", "`interlock up` starts one.")
         raise Stop(EXIT_REFUSED)
-    config = mcp_config.http_config(host, found.url, agent_secret_file(home))
+    config = mcp_config.http_config(host, server.url, agent_secret_file(home))
     if as_json:
-        print_json({"host": host, "url": f"{found.url}/mcp", "config": config})
+        print_json({"host": host, "url": f"{server.url}/mcp", "config": config})
     else:
         print(config)

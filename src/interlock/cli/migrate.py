@@ -1,12 +1,11 @@
-"""`interlock migrate`: take over what a project kept before it had notes."""
+"""`interlock migrate`: turn what a project kept in other files into notes."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from interlock.app.handoff.migrate import MigrationReport
-from interlock.app.handoff.migrate import migrate_handoff as take_over
+from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
 from interlock.cli.note import as_json_option, open_project_notes, result_or_stop
 from interlock.cli.terminal import print_json
 
@@ -29,21 +28,21 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
     The file is not changed. Doing it again writes nothing twice.
     """
     app, notes = open_project_notes(as_json=as_json)
-    done = result_or_stop(take_over(app, notes, path, is_dry_run=dry_run), as_json=as_json)
+    report = result_or_stop(migrate_handoff(app, notes, path, is_dry_run=dry_run), as_json=as_json)
     if as_json:
-        print_json(done)
+        print_json(report)
     else:
-        _print_report(done)
+        _print_report(report)
 
 
-def _print_report(done: MigrationReport) -> None:
-    words = _DRY_RUN_WORDS if done.is_dry_run else _RESULT_WORDS
-    for one in done.notes:
-        print(f"{words[one.result]}: {one.path}")
-    if not done.notes:
-        print(f"{done.source} says nothing that could be a note.")
-    if any(one.result == "kept" for one in done.notes):
+def _print_report(report: MigrationReport) -> None:
+    words = _DRY_RUN_WORDS if report.is_dry_run else _RESULT_WORDS
+    for note in report.notes:
+        print(f"{words[note.result]}: {note.path}")
+    if not report.notes:
+        print(f"{report.source} says nothing that could be a note.")
+    if any(note.result == "kept" for note in report.notes):
         print("hint: what was kept says something else by now; compare it.", file=sys.stderr)
-    if done.session:
-        print(f"session: {done.session}")
-    print(done.remark, file=sys.stderr)
+    if report.session:
+        print(f"session: {report.session}")
+    print(report.remark, file=sys.stderr)

@@ -10,22 +10,21 @@ from msgspec import structs
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explanation import Explanation
 from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read_note_text
-from interlock.app.notes.refusals import NoteRefusal
 from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import NoteChangeResult
-from interlock.app.notes.wording import COMMAND_WORDING
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.cli.note_refusals import stop_with_refusal, typed_command
 from interlock.cli.terminal import EXIT_MISUSE, print_json, refuse
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
+from interlock.core.notes.wording import COMMAND_WORDING
 
 Outcome = TypeVar("Outcome")
-PROGRESS_FILES_MIN = 500  # fewer files are read before anybody could read that
+PROGRESS_FILES_MIN = 500  # fewer are read before anybody could read the message
 
 _OPERATIONS: Final[dict[str, EditOperation]] = {
     COMMAND_WORDING.operation(name): name for name in OPERATION_ARGUMENTS
@@ -74,18 +73,18 @@ def read_command(name: str, *, as_json: bool) -> None:
     """Print a note, by its path, permalink or title"""
     app, notes = open_project_notes(as_json=as_json)
     name = resolve_note_name(notes, name)
-    found = result_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
+    result = result_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    linked = f", linked from {', '.join(found.linked_from)}" if found.linked_from else ""
+    linked = f", linked from {', '.join(result.linked_from)}" if result.linked_from else ""
     print(
-        f"{found.path}, version {found.version}{linked}",
-        *found.hints,
+        f"{result.path}, version {result.version}{linked}",
+        *result.hints,
         sep="\nhint: ",
         file=sys.stderr,
     )
-    sys.stdout.buffer.write(found.text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.write(result.text.encode("utf-8", "surrogateescape"))
 
 
 @note.command("edit")
@@ -104,7 +103,7 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
     """Change a part of a note, or its frontmatter"""
     app, notes = open_project_notes(as_json=as_json)
     metadata = {**_parse_values(options["values"]), **dict.fromkeys(options["keys"])}
-    asked = EditRequest(
+    request = EditRequest(
         _OPERATIONS[operation] if operation else None,
         options["content"] or "",
         options["section"],
@@ -112,12 +111,12 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
         options["expected"],
         options["subsections"],
     )
-    wanted = result_or_stop(resolve_edit(asked), as_json=as_json)
+    edit = result_or_stop(resolve_edit(request), as_json=as_json)
     if operation and options["content"] is None:
-        # Only now: nobody types a text for what is refused anyhow.
-        asked = structs.replace(asked, content=_content_or_stdin(None))
-        wanted = result_or_stop(resolve_edit(asked), as_json=as_json)
-    change = NoteChange(wanted, metadata, options["version"])
+        # Only now: nobody should type a text for an edit that is refused anyway.
+        request = structs.replace(request, content=_content_or_stdin(None))
+        edit = result_or_stop(resolve_edit(request), as_json=as_json)
+    change = NoteChange(edit, metadata, options["version"])
     _print_change(
         result_or_stop(
             apply_note_edit(app, notes, resolve_note_name(notes, name), change), as_json=as_json
@@ -150,19 +149,21 @@ def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
     app, notes = open_project_notes(as_json=as_json)
     name = resolve_note_name(notes, name)
     if version is None:
-        found = result_or_stop(read_note_text(app, notes, name), as_json=as_json)
+        current = result_or_stop(read_note_text(app, notes, name), as_json=as_json)
         if as_json or not sys.stdin.isatty():
-            hint = f"--version {found.version} deletes it."
-            why = Explanation("invalid_arguments", "Deleting needs the version", hint)
-            again = typed_command("--version", found.version)
-            refuse(why, as_json=as_json, commands=[again], code=EXIT_MISUSE)
-        click.confirm(f"Delete {found.path} ({len(found.text)} characters)?", abort=True, err=True)
-        version = found.version
+            hint = f"--version {current.version} deletes it."
+            explanation = Explanation("invalid_arguments", "Deleting needs the version", hint)
+            retry = typed_command("--version", current.version)
+            refuse(explanation, as_json=as_json, commands=[retry], code=EXIT_MISUSE)
+        click.confirm(
+            f"Delete {current.path} ({len(current.text)} characters)?", abort=True, err=True
+        )
+        version = current.version
     _print_change(result_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
 
 
 def open_project_notes(*, as_json: bool) -> tuple[App, OpenedNotes]:
-    """The notes of the project here, read to the end, however long that takes."""
+    """Open the notes of the project here and index all of them, however long that takes."""
     app = open_app(data_home())
     notes = open_notes(app, Path.cwd())
     if not isinstance(notes, OpenedNotes):
@@ -171,38 +172,38 @@ def open_project_notes(*, as_json: bool) -> tuple[App, OpenedNotes]:
     return app, notes
 
 
-def result_or_stop(outcome: Outcome | NoteRefusal, *, as_json: bool) -> Outcome:
-    if isinstance(outcome, NoteRefusal):
+def result_or_stop(outcome: Outcome | Refusal, *, as_json: bool) -> Outcome:
+    if isinstance(outcome, Refusal):
         stop_with_refusal(outcome, as_json=as_json)
     return outcome
 
 
 def resolve_note_name(notes: OpenedNotes, name: str) -> str:
-    """A path as a shell completes it, from the notes folder on; any other name as it is."""
+    """A path as a shell completes it, relative to the notes folder; any other name unchanged."""
     if not name.endswith(".md") or "\0" in name or notes.index.by_path(name):
         return name
     folder = os.path.realpath(notes.folder.root)
     for start in (Path.cwd(), notes.root):
-        place, last = os.path.split(start / name)
-        file = Path(os.path.realpath(place), last)
+        directory, file_name = os.path.split(start / name)
+        file = Path(os.path.realpath(directory), file_name)
         if file.is_relative_to(folder) and os.path.lexists(file):
             return file.relative_to(folder).as_posix()
     return name
 
 
-def _print_change(done: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (said last, and only here)
+def _print_change(change: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT001 (always passed last, and only in this file)
     if as_json:
-        print_json(done)
+        print_json(change)
         return
-    version = f", version {done.version}" if done.version else ""
-    print(f"{done.result}: {done.path}{version}")
-    for hint in done.hints:
+    version = f", version {change.version}" if change.version else ""
+    print(f"{change.result}: {change.path}{version}")
+    for hint in change.hints:
         print(f"hint: {hint}", file=sys.stderr)
 
 
-def _content_or_stdin(given: str | None) -> str:
-    if given is not None:
-        return given
+def _content_or_stdin(content: str | None) -> str:
+    if content is not None:
+        return content
     if sys.stdin.isatty():
         print("Type the text, then Ctrl-D:", file=sys.stderr)
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
@@ -216,7 +217,7 @@ def _parse_values(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _print_progress(done: int, total: int) -> None:
-    """One line that is written over, where somebody looks and it takes a while."""
+    """Show the progress in one line that is written over, if there are many files."""
     if total >= PROGRESS_FILES_MIN:
         end = "\r\033[K" if done == total else ""
         print(f"\rReading notes: {done} of {total}{end}", end="", file=sys.stderr, flush=True)

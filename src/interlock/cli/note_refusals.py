@@ -1,4 +1,4 @@
-"""What `interlock note` refuses, with the commands that get further."""
+"""The refusals of `interlock note`, with the commands that get further."""
 
 import shlex
 from collections.abc import Sequence
@@ -6,35 +6,34 @@ from typing import NoReturn
 
 import click
 
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.refusals import (
     NoSuchNote,
     NoteChanged,
     NoteExists,
-    NoteRefusal,
     SeveralNotes,
     SimilarNoteExists,
     VersionRequired,
 )
-from interlock.app.notes.wording import COMMAND_WORDING, WRITE_COMMAND_WORDING
 from interlock.cli.terminal import refuse
-from interlock.core.notes.edits import NoSuchSection
+from interlock.core.explanation import Refusal
+from interlock.core.notes.edit_refusals import NoSuchSection
+from interlock.core.notes.wording import COMMAND_WORDING, WRITE_COMMAND_WORDING, WordedRefusal
 
 
-def stop_with_refusal(refusal: NoteRefusal, *, as_json: bool) -> NoReturn:
+def stop_with_refusal(refusal: Refusal, *, as_json: bool) -> NoReturn:
     is_write = click.get_current_context().info_name == "write"
-    explanation = explain_note_refusal(
-        refusal, WRITE_COMMAND_WORDING if is_write else COMMAND_WORDING
-    )
+    wording = WRITE_COMMAND_WORDING if is_write else COMMAND_WORDING
+    is_worded = isinstance(refusal, WordedRefusal)
+    explanation = refusal.explain(wording) if is_worded else refusal.explain()
     refuse(explanation, as_json=as_json, commands=_suggested_commands(refusal))
 
 
 def typed_command(*more: str) -> str:
-    """The command as it was typed, and more."""
+    """The command as it was typed, followed by more arguments."""
     return _shell_command(*click.get_current_context().obj, *more)
 
 
-def _suggested_commands(refusal: NoteRefusal) -> list[str]:
+def _suggested_commands(refusal: Refusal) -> list[str]:
     match refusal:
         case SeveralNotes():
             return [_command_for_path(refusal.identifier, path) for path in refusal.paths]
@@ -44,8 +43,8 @@ def _suggested_commands(refusal: NoteRefusal) -> list[str]:
                 if refusal.identifier.startswith("-")
                 else (refusal.identifier,)
             )
-            close = [_command_for_path(refusal.identifier, path) for path in refusal.similar]
-            return [*close, _shell_command("note", "search", *words)]
+            similar = [_command_for_path(refusal.identifier, path) for path in refusal.similar]
+            return [*similar, _shell_command("note", "search", *words)]
         case NoSuchSection(section, _, closest):
             arguments = click.get_current_context().obj
             return (
@@ -60,7 +59,7 @@ def _suggested_commands(refusal: NoteRefusal) -> list[str]:
 
 
 def _command_for_path(identifier: str, path: str) -> str:
-    """The same for the note at this path. A version that was given is of no other note."""
+    """The typed command for the note at this path, without the version, which another note has."""
     arguments: list[str] = click.get_current_context().obj
     if identifier not in arguments:
         return _shell_command("note", "read", path)
@@ -68,21 +67,21 @@ def _command_for_path(identifier: str, path: str) -> str:
 
 
 def _without_version(arguments: Sequence[str]) -> list[str]:
-    left = [argument for argument in arguments if not argument.startswith("--version=")]
-    if "--version" in left:
-        at = left.index("--version")
-        del left[at : at + 2]
-    return left
+    remaining = [argument for argument in arguments if not argument.startswith("--version=")]
+    if "--version" in remaining:
+        position = remaining.index("--version")
+        del remaining[position : position + 2]
+    return remaining
 
 
-def _replace_argument(arguments: Sequence[str], before: str, after: str) -> list[str]:
-    """The first of them that is so, on its own or after an option's name."""
-    for at, argument in enumerate(arguments):
+def _replace_argument(arguments: Sequence[str], old: str, new: str) -> list[str]:
+    """The arguments with the first `old` replaced, on its own or as the value of an option."""
+    for position, argument in enumerate(arguments):
         option, is_option, value = argument.partition("=")
-        if argument == before:
-            return [*arguments[:at], after, *arguments[at + 1 :]]
-        if is_option and option.startswith("--") and value == before:
-            return [*arguments[:at], f"{option}={after}", *arguments[at + 1 :]]
+        if argument == old:
+            return [*arguments[:position], new, *arguments[position + 1 :]]
+        if is_option and option.startswith("--") and value == old:
+            return [*arguments[:position], f"{option}={new}", *arguments[position + 1 :]]
     return list(arguments)
 
 

@@ -53,31 +53,31 @@ depth_option = click.option(
 @click.option("--explain", is_flag=True, help="Say why each is where it is")
 @as_json_option
 def search_command(
-    words: tuple[str, ...], *, limit: int, explain: bool, as_json: bool, **narrowed: Any
+    words: tuple[str, ...], *, limit: int, explain: bool, as_json: bool, **filters: Any
 ) -> None:
     """Search the notes"""
     app, notes = open_project_notes(as_json=as_json)
-    folder, since = narrowed.pop("folder").strip("/"), narrowed.pop("since")
+    folder, since = filters.pop("folder").strip("/"), filters.pop("since")
     prefix = f"{folder}/" if folder else ""
-    wanted = NoteFilter(**narrowed, since_ms=_since_ms(app, since), prefix=prefix)
-    query = NoteQuery(" ".join(words), wanted, limit, is_explained=explain)
-    found = result_or_stop(search(app, notes, query), as_json=as_json)
+    note_filter = NoteFilter(**filters, since_ms=_since_ms(app, since), prefix=prefix)
+    query = NoteQuery(" ".join(words), note_filter, limit, is_explained=explain)
+    result = result_or_stop(search(app, notes, query), as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    if found.is_wordless:
+    if result.is_wordless:
         print("Nothing was found: only letters and digits can be searched for.")
-    elif not found.hits:
+    elif not result.hits:
         print("Nothing was found.")
-    elif found.is_loose:
+    elif result.is_loose:
         print("No note has all the words; these have some of them.\n")
-    for hit in found.hits:
+    for hit in result.hits:
         print(f"{hit.note.path}  {hit.note.title}")
         if hit.excerpt:
             print(f"    {hit.excerpt}")
         if hit.why:
             print(f"    {hit.score:.2f}: {hit.why.words}")
-    if found.has_more:
+    if result.has_more:
         print(f"More than {limit}; {_how_to_see_more(limit)}.", file=sys.stderr)
 
 
@@ -92,24 +92,24 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
     app, notes = open_project_notes(as_json=as_json)
     from_ms = _since_ms(app, since)
     name = resolve_note_name(notes, name)
-    around = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
-    found = result_or_stop(around, as_json=as_json)
+    outcome = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
+    context = result_or_stop(outcome, as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(context)
         return
-    for one in found.notes:
-        via = f"  ({one.distance} away, by {one.via})" if one.distance else ""
-        print(f"{one.note.path}  {one.note.title}{via}")
-        for said in one.observations:
-            print(f"    {said}")
-        for link in one.links:
+    for entry in context.notes:
+        via = f"  ({entry.distance} away, by {entry.via})" if entry.distance else ""
+        print(f"{entry.note.path}  {entry.note.title}{via}")
+        for observation in entry.observations:
+            print(f"    {observation}")
+        for link in entry.links:
             arrow = "<-" if link.is_backward else "->"
             print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
-        if one.links_left_out:
-            more = pluralise(one.links_left_out, "more link")
+        if entry.links_left_out:
+            more = pluralise(entry.links_left_out, "more link")
             print(f"    {more}; `interlock note read` shows them")
-    if found.left_out:
-        print(f"{found.left_out} more; {_how_to_see_more(limit)}.", file=sys.stderr)
+    if context.left_out:
+        print(f"{context.left_out} more; {_how_to_see_more(limit)}.", file=sys.stderr)
 
 
 @note.command("recent")
@@ -120,16 +120,16 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
 def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: bool) -> None:
     """List the notes that were changed last"""
     app, notes = open_project_notes(as_json=as_json)
-    wanted = NoteFilter(types=types, since_ms=_since_ms(app, since))
-    found = result_or_stop(recent_notes(app, notes, wanted, limit=limit), as_json=as_json)
+    note_filter = NoteFilter(types=types, since_ms=_since_ms(app, since))
+    recent = result_or_stop(recent_notes(app, notes, note_filter, limit=limit), as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(recent)
         return
-    if not found.notes and not _report_if_empty(notes):
-        narrowed = f"was changed in that time ({since}); --since looks further back"
-        print(f"No note {narrowed if since else 'fits'}.")
+    if not recent.notes and not _report_if_empty(notes):
+        not_changed = f"was changed in that time ({since}); --since looks further back"
+        print(f"No note {not_changed if since else 'fits'}.")
     now_ms = app.clock.now_ms()
-    print_table([(time_ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in found.notes])
+    print_table([(time_ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in recent.notes])
 
 
 @note.command("graph")
@@ -140,28 +140,28 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
 def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
     """Draw how notes are linked: around one of them, or the newest"""
     app, notes = open_project_notes(as_json=as_json)
-    found = result_or_stop(
+    graph = result_or_stop(
         note_graph(app, notes, resolve_note_name(notes, name), depth=depth), as_json=as_json
     )
     if as_json:
-        print_json(found)
+        print_json(graph)
         return
     if as_mermaid:
-        print("\n".join(_mermaid_lines(found)))
-    elif not found.edges:
+        print("\n".join(_mermaid_lines(graph)))
+    elif not graph.edges:
         if not _report_if_empty(notes):
             print("No note links to another.")
     else:
-        print_table([(edge.source, edge.kind, edge.target) for edge in found.edges])
-        for target in found.unwritten:
+        print_table([(edge.source, edge.kind, edge.target) for edge in graph.edges])
+        for target in graph.unwritten:
             print(f"not written: {target}")
-    for count, what in (
-        (found.left_out, "notes"),
-        (found.edges_left_out, "links"),
-        (found.unwritten_left_out, "notes that are not written"),
+    for count, items in (
+        (graph.left_out, "notes"),
+        (graph.edges_left_out, "links"),
+        (graph.unwritten_left_out, "notes that are not written"),
     ):
         if count:
-            print(f"{count} more {what} are left out", file=sys.stderr)
+            print(f"{count} more {items} are left out", file=sys.stderr)
 
 
 @note.command("check")
@@ -170,28 +170,34 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
 def check_command(*, shows_all: bool, as_json: bool) -> None:
     """Check names, numbers, statuses, links and frontmatter of all notes"""
     app, notes = open_project_notes(as_json=as_json)
-    found = result_or_stop(check_notes(app, notes), as_json=as_json)
-    grave = [finding for finding in found.findings if finding.severity != "hint"]
+    report = result_or_stop(check_notes(app, notes), as_json=as_json)
+    serious = [finding for finding in report.findings if finding.severity != "hint"]
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        shown = [one for one in found.findings if shows_all or not one.is_about_quality]
-        for finding in shown:
-            place = f"{finding.path}:{finding.line}" if finding.line else finding.path
-            print(f"{place}: {finding.severity}: {finding.what}; {finding.instead}")
-        for path in found.unreadable:
+        listed = [
+            finding for finding in report.findings if shows_all or not finding.is_about_quality
+        ]
+        for finding in listed:
+            location = f"{finding.path}:{finding.line}" if finding.line else finding.path
+            print(f"{location}: {finding.severity}: {finding.what}; {finding.instead}")
+        for path in report.unreadable:
             print(f"{path or notes.folder.root}: error: cannot be looked at")
-        for line in _quality_summary([] if shows_all else found.findings):
+        for line in _quality_summary([] if shows_all else report.findings):
             print(line)
-        hints = len(found.findings) - len(grave)
-        said = (pluralise(found.notes, "note"), f"{len(grave)} to mend", pluralise(hints, "hint"))
-        print(", ".join(said), file=sys.stderr)
-    if grave or found.unreadable:
+        hints = len(report.findings) - len(serious)
+        totals = (
+            pluralise(report.notes, "note"),
+            f"{len(serious)} to mend",
+            pluralise(hints, "hint"),
+        )
+        print(", ".join(totals), file=sys.stderr)
+    if serious or report.unreadable:
         raise Stop(EXIT_REFUSED)
 
 
 def _report_if_empty(notes: OpenedNotes) -> bool:
-    """Whether there is no note at all; then that is said."""
+    """Whether there is no note at all; if so, print that."""
     is_empty = not notes.index.counts().notes
     if is_empty:
         print("There are no notes yet; `interlock note write` makes one.")
@@ -203,8 +209,8 @@ def _how_to_see_more(limit: int) -> str:
 
 
 def _quality_summary(findings: Sequence[NoteFinding]) -> Iterator[str]:
-    """One line instead of three for nearly every note, in which a dead link would not be seen."""
-    counts = Counter(one.rule for one in findings if one.is_about_quality)
+    """One line for all hints on quality: three for nearly every note would hide a dead link."""
+    counts = Counter(finding.rule for finding in findings if finding.is_about_quality)
     if counts:
         kinds = ", ".join(f"{rule} in {count}" for rule, count in sorted(counts.items()))
         yield f"hint: too few or too many {kinds} notes; --all lists them"
@@ -213,24 +219,24 @@ def _quality_summary(findings: Sequence[NoteFinding]) -> Iterator[str]:
 def _since_ms(app: App, text: str) -> int:
     if not text:
         return 0
-    found = parse_since(text, app.clock.now_ms())
-    if found is None:
+    since_ms = parse_since(text, app.clock.now_ms())
+    if since_ms is None:
         raise click.BadParameter(f"`{text}` is no span of time; write 7d, 24h, 2 weeks or a date")
-    return found
+    return since_ms
 
 
-# Within quotes brackets are text; quotes would end them, and a pipe the word at an arrow.
+# Within quotes, brackets are text. A quote would end a label, and a pipe the label of an arrow.
 _UNQUOTED = str.maketrans({'"': "'", "|": "/"})
 
 
-def _mermaid_lines(found: NoteGraph) -> Iterator[str]:
-    names = [*(one.path for one in found.notes), *found.unwritten]
+def _mermaid_lines(graph: NoteGraph) -> Iterator[str]:
+    names = [*(summary.path for summary in graph.notes), *graph.unwritten]
     numbers = {name: f"n{number}" for number, name in enumerate(names)}
-    titles = {one.path: one.title for one in found.notes}
+    titles = {summary.path: summary.title for summary in graph.notes}
     yield "graph LR"
     for name, number in numbers.items():
         label = titles.get(name, name).translate(_UNQUOTED)
         yield f'  {number}["{label}"]' if name in titles else f'  {number}("{label}")'
-    for edge in found.edges:
+    for edge in graph.edges:
         kind = edge.kind.translate(_UNQUOTED)
         yield f'  {numbers[edge.source]} -->|"{kind}"| {numbers[edge.target]}'

@@ -1,4 +1,4 @@
-"""`interlock preferences`: how much agents may do by themselves."""
+"""`interlock preferences`: see and set how much agents may do by themselves."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
@@ -25,13 +24,13 @@ def preferences() -> None:
 def show(*, as_json: bool) -> None:
     """Show what runs that start here begin with, and where that is set"""
     app = open_app(data_home())
-    found = default_preferences(app, Path.cwd())
+    defaults = default_preferences(app, Path.cwd())
     if as_json:
-        print_json(found)
+        print_json(defaults)
         return
-    print(f"autonomy    {found.autonomy}\nrisk policy {found.risk_policy}")
+    print(f"autonomy    {defaults.autonomy}\nrisk policy {defaults.risk_policy}")
     print(f"\nSet them in {app.home / 'config.toml'}:\n\n[preferences]")
-    print(f'autonomy = "{found.autonomy}"\nriskPolicy = "{found.risk_policy}"')
+    print(f'autonomy = "{defaults.autonomy}"\nriskPolicy = "{defaults.risk_policy}"')
     print("\nA project's .interlock/config.toml can make them stricter.")
 
 
@@ -45,10 +44,12 @@ def set_command(
 ) -> None:
     """Change a run's preferences, from its next step on"""
     require_user("Changing preferences")
-    done = user_actions.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy))
-    if isinstance(done, NoSuchRun):
-        refuse(explain(done), as_json=as_json)
+    outcome = user_actions.set_preferences(
+        open_app(data_home()), run_id, Wish(autonomy, risk_policy)
+    )
+    if isinstance(outcome, NoSuchRun):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json(done)
+        print_json(outcome)
     else:
-        print(f"From the next step on: {done.autonomy}, {done.risk_policy}")
+        print(f"From the next step on: {outcome.autonomy}, {outcome.risk_policy}")

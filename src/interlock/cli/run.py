@@ -4,7 +4,6 @@ import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import load_run_graph
@@ -34,33 +33,33 @@ def show(run_id: str, *, as_json: bool) -> None:
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
     require_user("Letting a run go on")
-    done = user_actions.unblock(open_app(data_home()), run_id)
-    if isinstance(done, NoSuchRun | NothingToUnblock):
-        refuse(explain(done), as_json=as_json)
+    outcome = user_actions.unblock(open_app(data_home()), run_id)
+    if isinstance(outcome, NoSuchRun | NothingToUnblock):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json({"run": done.run, "unblocked": True})
+        print_json({"run": outcome.run, "unblocked": True})
     else:
-        print(f"Run {done.run} goes on at `{done.pending_title}`.")
+        print(f"Run {outcome.run} goes on at `{outcome.pending_title}`.")
 
 
-def print_run(app: App, found: RunHead, *, as_json: bool) -> None:
-    graph = load_run_graph(app, found.run)
+def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
+    graph = load_run_graph(app, head.run)
     if as_json:
-        print_json({"head": found, "graph": graph})
+        print_json({"head": head, "graph": graph})
         return
-    print(f"{found.run}  {found.workflow_id} {found.workflow_version}  {found.goal}")
-    preferences = found.preferences
+    print(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
+    preferences = head.preferences
     print(
-        f"{found.steps_done} of {found.step_count} steps done, {found.status},"
+        f"{head.steps_done} of {head.step_count} steps done, {head.status},"
         f" {preferences.autonomy}, {preferences.risk_policy},"
-        f" {found.gaps_open} gaps open ({found.gaps_critical} critical)\n"
+        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)\n"
     )
     for line in draw_tree(graph):
         print(line)
 
 
 def _require_run(app: App, run_id: str, *, as_json: bool) -> RunHead:
-    found = user_actions.find_run(app.reader, run_id)
-    if isinstance(found, NoSuchRun):
-        refuse(explain(found), as_json=as_json)
-    return found[0]
+    outcome = user_actions.find_run(app.reader, run_id)
+    if isinstance(outcome, NoSuchRun):
+        refuse(outcome.explain(), as_json=as_json)
+    return outcome[0]

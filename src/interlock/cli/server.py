@@ -1,4 +1,4 @@
-"""`interlock up`, `status`, `stop` and `console`: the server, and looking at it."""
+"""`interlock up`, `status`, `stop` and `console`: start, find, end and open the server."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from interlock.app.admin.server_process import (
     StartingServer,
     find_server,
 )
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import require_user
 from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json
@@ -60,7 +60,7 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
 
 
 def _refuse_second_server(other: RunningServer | StartingServer) -> NoReturn:
-    """There is one server for a home."""
+    """Stop with an error: a home has only one server."""
     if isinstance(other, RunningServer):
         print_error(
             f"A server runs already at {other.url} (process {other.pid})",
@@ -75,17 +75,17 @@ def _refuse_second_server(other: RunningServer | StartingServer) -> NoReturn:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def status(*, as_json: bool) -> None:
     """Say whether the server runs, and where"""
-    found = find_server(data_home())
+    server = find_server(data_home())
     if as_json:
-        print_json(found if isinstance(found, RunningServer) else None)
-    elif isinstance(found, RunningServer):
-        since = time_ago(found.started_ms, SystemClock().now_ms())
-        print(f"Interlock {found.version} runs at {found.url} (process {found.pid}, {since})")
-    elif found is None:
+        print_json(server if isinstance(server, RunningServer) else None)
+    elif isinstance(server, RunningServer):
+        since = time_ago(server.started_ms, SystemClock().now_ms())
+        print(f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})")
+    elif server is None:
         print("No server runs. The agents do not need one; the console does: `interlock up`.")
     else:
         print("A server is just starting.")
-    if not isinstance(found, RunningServer):
+    if not isinstance(server, RunningServer):
         raise Stop(EXIT_REFUSED)
 
 
@@ -93,23 +93,23 @@ def status(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def stop(*, as_json: bool) -> None:
     """End the server. What was recorded stays; agents over stdio go on"""
-    found = find_server(data_home())
-    if not isinstance(found, RunningServer):
+    server = find_server(data_home())
+    if not isinstance(server, RunningServer):
         print_error("No server runs", _START_HINT)
         raise Stop(EXIT_REFUSED)
-    os.kill(found.pid, signal.SIGTERM)
+    os.kill(server.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
     while find_server(data_home()) is not None:
         if time.monotonic() > deadline:
             print_error(
-                f"Process {found.pid} does not end", f"`kill -9 {found.pid}` loses nothing."
+                f"Process {server.pid} does not end", f"`kill -9 {server.pid}` loses nothing."
             )
             raise Stop(EXIT_REFUSED)
         time.sleep(0.05)
     if as_json:
-        print_json({"stopped": found.pid})
+        print_json({"stopped": server.pid})
     else:
-        print(f"Stopped (process {found.pid})")
+        print(f"Stopped (process {server.pid})")
 
 
 @click.command()
@@ -119,14 +119,14 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     """Open the console in the browser, signed in"""
     require_user("Signing in to the console")
     home = data_home()
-    found = find_server(home)
-    if found is None:
-        found = _start_in_background(home, DEFAULT_PORT)
-    elif not isinstance(found, RunningServer):
-        found = _wait_until_ready(home)
+    server = find_server(home)
+    if server is None:
+        server = _start_in_background(home, DEFAULT_PORT)
+    elif not isinstance(server, RunningServer):
+        server = _wait_until_ready(home)
     # The code is in the fragment, which no browser sends and no log has.
     code = load_secret(home).login_code(now_ms=SystemClock().now_ms())
-    address = f"{found.url}/auth#code={code}"
+    address = f"{server.url}/auth#code={code}"
     if as_json:
         print_json({"address": address})
     elif is_printed or not webbrowser.open(address):
@@ -135,26 +135,26 @@ def console(*, is_printed: bool, as_json: bool) -> None:
 
 def _start_in_background(home: Path, port: int) -> RunningServer:
     logs = home / "logs"
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # parents of `logs` would be for everybody
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # `parents` below would make it public
     logs.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "interlock", "up", "--port", str(port)]
     with (logs / "server.log").open("ab") as log:
-        started = subprocess.Popen(
+        process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    return _wait_until_ready(home, started)
+    return _wait_until_ready(home, process)
 
 
 def _wait_until_ready(
-    home: Path, started: "subprocess.Popen[bytes] | None" = None
+    home: Path, process: "subprocess.Popen[bytes] | None" = None
 ) -> RunningServer:
-    """The server, as soon as it is ready; `started`, if we did so, is given up when it ends."""
+    """Wait for the server and return it. If `process`, which we started, ends, give up."""
     logs = home / "logs"
     deadline = time.monotonic() + START_SECONDS
-    while not isinstance(found := find_server(home), RunningServer):
-        if started and started.poll() is not None:
+    while not isinstance(server := find_server(home), RunningServer):
+        if process and process.poll() is not None:
             print_error(
-                f"The server did not start (exit code {started.returncode})",
+                f"The server did not start (exit code {process.returncode})",
                 f"`{logs / 'server.log'}` says why.",
             )
             raise Stop(EXIT_REFUSED)
@@ -162,29 +162,29 @@ def _wait_until_ready(
             print_error("The server does not become ready", f"`{logs}` may say why.")
             raise Stop(EXIT_REFUSED)
         time.sleep(0.05)
-    return found
+    return server
 
 
-def _print_ready(found: RunningServer, home: Path, *, as_json: bool) -> None:
+def _print_ready(server: RunningServer, home: Path, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(server)
         sys.stdout.flush()
         return
-    print(f"Interlock {found.version}")
-    print(f"  console  {found.url}   (`interlock console` opens it signed in)")
-    print(f"  MCP      {found.url}/mcp")
-    print(f"  REST     {found.url}/api/v2   (/api/v2/openapi.json)")
+    print(f"Interlock {server.version}")
+    print(f"  console  {server.url}   (`interlock console` opens it signed in)")
+    print(f"  MCP      {server.url}/mcp")
+    print(f"  REST     {server.url}/api/v2   (/api/v2/openapi.json)")
     print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
     print("Over HTTP instead:")
-    print(f"  {claude_command(found.url, agent_secret_file(home))}")
+    print(f"  {claude_command(server.url, agent_secret_file(home))}")
     print("  other clients: `interlock mcp --print-config HOST --http`")
     sys.stdout.flush()
 
 
 def _port_holder(port: int) -> str:
-    """Who has the port, where the system tells."""
+    """The process that holds the port, in words; empty if the system does not tell."""
     try:
-        listed = subprocess.run(
+        output = subprocess.run(
             ["ss", "-Hltnp", f"sport = :{port}"],
             capture_output=True,
             text=True,
@@ -193,5 +193,5 @@ def _port_holder(port: int) -> str:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r'users:\(\("([^"]*)",pid=([0-9]+)', listed)
-    return f" (held by {found[1]}, process {found[2]})" if found else ""
+    match = re.search(r'users:\(\("([^"]*)",pid=([0-9]+)', output)
+    return f" (held by {match[1]}, process {match[2]})" if match else ""

@@ -1,4 +1,4 @@
-"""`interlock session`: look at what was recorded, carry it elsewhere, put it away."""
+"""`interlock session`: look at what was recorded; export, import, archive and delete it."""
 
 import os
 import sys
@@ -9,7 +9,6 @@ import click
 from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.handoff.export import session_handoff
 from interlock.app.protocol import deletion
 from interlock.app.refusals import BundleBroken, NoSuchSession
@@ -107,7 +106,7 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
     """Write a session into one file that can be imported elsewhere"""
     exported = bundle.export(open_app(data_home()), session_id)
     if not isinstance(exported, bundle.SessionExport):
-        refuse(explain(exported), as_json=as_json)
+        refuse(exported.explain(), as_json=as_json)
     path = output or Path(f"{exported.session}.json")
     _write_new(path, exported.document)
     if as_json:
@@ -119,7 +118,7 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
 
 
 def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
-    """For the user's eyes only, and never over something that is there."""
+    """Write a new file that only the user can read; an existing file is never overwritten."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -138,7 +137,7 @@ def import_command(path: Path, *, as_json: bool) -> None:
     """Take in an exported session as a new one"""
     session = bundle.import_as_new(open_app(data_home()), path.read_bytes())
     if isinstance(session, BundleBroken):
-        refuse(explain(session), as_json=as_json)
+        refuse(session.explain(), as_json=as_json)
     if as_json:
         print_json({"session": session})
     else:
@@ -152,7 +151,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
     """Check an exported session part by part"""
     content = bundle.verify(path.read_bytes())
     if isinstance(content, BundleBroken):
-        refuse(explain(content), as_json=as_json)
+        refuse(content.explain(), as_json=as_json)
     if as_json:
         print_json({"session": content.session, "events": len(content.events)})
     else:
@@ -165,15 +164,15 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
     """Leave a session out of lists and of resuming, without losing it"""
-    done = user_actions.set_archived(open_app(data_home()), session_id, is_archived=not undo)
-    if isinstance(done, NoSuchSession):
-        refuse(explain(done), as_json=as_json)
+    outcome = user_actions.set_archived(open_app(data_home()), session_id, is_archived=not undo)
+    if isinstance(outcome, NoSuchSession):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json({"session": done, "archived": not undo})
+        print_json({"session": outcome, "archived": not undo})
     elif undo:
-        print(f"Back in the list: {done}")
+        print(f"Back in the list: {outcome}")
     else:
-        print(f"Archived {done}. `interlock session archive --undo {done}` takes it back.")
+        print(f"Archived {outcome}. `interlock session archive --undo {outcome}` takes it back.")
 
 
 @session.command()
@@ -183,20 +182,20 @@ def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
 def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
     """Delete a session with everything that only it holds"""
     app = open_app(data_home())
-    found = find_session(app.reader, session_id)
-    if isinstance(found, NoSuchSession):
-        refuse(explain(found), as_json=as_json)
+    full_id = find_session(app.reader, session_id)
+    if isinstance(full_id, NoSuchSession):
+        refuse(full_id.explain(), as_json=as_json)
     if not yes:
-        click.confirm(f"Delete {found} for good?", abort=True, err=True)
-    done = deletion.delete(app, found)
-    if isinstance(done, NoSuchSession):
-        refuse(explain(done), as_json=as_json)
+        click.confirm(f"Delete {full_id} for good?", abort=True, err=True)
+    outcome = deletion.delete(app, full_id)
+    if isinstance(outcome, NoSuchSession):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json({"deleted": done.session, "left": done.leftovers})
+        print_json({"deleted": outcome.session, "left": outcome.leftovers})
         return
-    print(f"Deleted {done.session}")
-    for left in done.leftovers:
-        print(f"But {left}", file=sys.stderr)
+    print(f"Deleted {outcome.session}")
+    for leftover in outcome.leftovers:
+        print(f"But {leftover}", file=sys.stderr)
 
 
 @session.command()
@@ -204,19 +203,18 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def publish(session_id: str | None, *, as_json: bool) -> None:
     """Write the note of a session into its project now, and print its path"""
-    # Here and not above: the notes cost more to import than all the rest of this.
-    from interlock.app.notes.explain import explain_note_refusal  # noqa: PLC0415
+    # Imported here: the notes cost more to import than all the rest of this module.
     from interlock.app.notes.results import NoteChangeResult  # noqa: PLC0415
     from interlock.app.protocol.publish import publish_session, published_file  # noqa: PLC0415
 
     app = open_app(data_home())
-    found = _resolve_session(app, session_id, as_json=as_json)
-    done = publish_session(app, found)
-    if not isinstance(done, NoteChangeResult):
-        refuse(explain_note_refusal(done), as_json=as_json)
-    path = str(published_file(app, found, done))
+    full_id = _resolve_session(app, session_id, as_json=as_json)
+    outcome = publish_session(app, full_id)
+    if not isinstance(outcome, NoteChangeResult):
+        refuse(outcome.explain(), as_json=as_json)
+    path = str(published_file(app, full_id, outcome))
     if as_json:
-        print_json({"session": found, "result": done.result, "path": path})
+        print_json({"session": full_id, "result": outcome.result, "path": path})
     else:
         print(path)
 
@@ -228,14 +226,14 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
 def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -> None:
     """Print where a session stands as a HANDOFF.md"""
     app = open_app(data_home())
-    found = _resolve_session(app, session_id, as_json=as_json)
-    handoff = session_handoff(app, found)
+    full_id = _resolve_session(app, session_id, as_json=as_json)
+    handoff = session_handoff(app, full_id)
     text = handoff_page(handoff)
     if to is not None:
         _write_new(to, text.encode("utf-8", "surrogateescape"), "--to")
     if as_json:
-        written = {"path": str(to)} if to else {"text": text}
-        print_json({"session": found, **written, "handoff": handoff})
+        output = {"path": str(to)} if to else {"text": text}
+        print_json({"session": full_id, **output, "handoff": handoff})
     elif to is not None:
         print(f"Wrote {to}")
     else:
@@ -243,17 +241,17 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
-    found = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
-    if not isinstance(found, str):
-        refuse_caller(found, as_json=as_json, option="")
-    return found
+    session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
+    if not isinstance(session, str):
+        refuse_caller(session, as_json=as_json, option="")
+    return session
 
 
 def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     app = open_app(data_home())
     view = show_session(app, _resolve_session(app, session_id, as_json=as_json))
     if isinstance(view, NoSuchSession):
-        refuse(explain(view), as_json=as_json)
+        refuse(view.explain(), as_json=as_json)
     return view
 
 

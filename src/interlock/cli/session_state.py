@@ -10,9 +10,9 @@ import click
 
 from interlock.app.callers.agent_detection import evidence_of_agent
 from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
-from interlock.app.context import App, SystemClock, open_app
+from interlock.app.clock import SystemClock
+from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.failures import StoreFailure
 from interlock.app.gate import opt_in, tool_calls
 from interlock.app.gate.policy import policy_remarks
@@ -28,7 +28,7 @@ from interlock.core.protocol.gated_session import (
     ChangeNotAllowed,
     WorkUpdate,
 )
-from interlock.core.session.events import Phase
+from interlock.core.session.events import Phase, SessionStatus
 from interlock.core.session.state import SessionState
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
@@ -40,9 +40,11 @@ def caller_kind() -> Actor:
 
 
 def require_user(action: str) -> None:
-    """Stop here if an agent runs this command."""
-    if why := evidence_of_agent(os.environ, os.getpid()):
-        print_error(f"{action} is the user's, and {why}", "Ask the user to run it in a terminal.")
+    """Print an error and stop if an agent runs this command."""
+    if evidence := evidence_of_agent(os.environ, os.getpid()):
+        print_error(
+            f"{action} is the user's, and {evidence}", "Ask the user to run it in a terminal."
+        )
         raise Stop(EXIT_REFUSED)
 
 
@@ -52,19 +54,19 @@ def require_user(action: str) -> None:
 def init(profile: str, *, as_json: bool) -> None:
     """Opt this project in: agents in it get a session and a gate"""
     require_user("Opting a project in")
-    made = opt_in.opt_in(Path.cwd(), profile)
-    if made.is_new:
-        # The user has just chosen it; a config that came with the project is another matter.
-        trust_checkout(data_home(), made.root, at_ms=SystemClock().now_ms())
+    project = opt_in.opt_in(Path.cwd(), profile)
+    if project.is_new:
+        # The user has just chosen it; a config that came with the project would not be trusted.
+        trust_checkout(data_home(), project.root, at_ms=SystemClock().now_ms())
     if as_json:
-        print_json({"root": str(made.root), "profile": made.profile, "isNew": made.is_new})
+        print_json({"root": str(project.root), "profile": project.profile, "isNew": project.is_new})
         return
-    if not made.is_new:
-        print(f"{made.root} has opted in already (profile {made.profile}).")
-        for remark in policy_remarks(data_home(), made.root, at_ms=SystemClock().now_ms()):
+    if not project.is_new:
+        print(f"{project.root} has opted in already (profile {project.profile}).")
+        for remark in policy_remarks(data_home(), project.root, at_ms=SystemClock().now_ms()):
             print(f"note: {remark}")
         return
-    print(f"Opted in: {made.root} (profile {made.profile}, in .interlock/config.toml).")
+    print(f"Opted in: {project.root} (profile {project.profile}, in .interlock/config.toml).")
     print("Next: interlock install claude-code")
 
 
@@ -92,17 +94,17 @@ def mode(
 
 
 def _show_or_change_mode(
-    wanted: str | None, task: str | None, session_id: str | None, *, as_json: bool
+    mode_name: str | None, task: str | None, session_id: str | None, *, as_json: bool
 ) -> None:
     app = open_app(data_home())
     session = _resolve_session(app, session_id, as_json=as_json)
-    if wanted is None:
-        found = gated_sessions.state_of(app, session)
+    if mode_name is None:
+        outcome = gated_sessions.state_of(app, session)
     else:
-        chosen = mode_named(wanted)
-        assert chosen is not None, "click has checked it"
-        found = gated_sessions.change_mode(app, session, chosen, by=caller_kind(), task=task)
-    _print_state(found, as_json=as_json)
+        chosen_mode = mode_named(mode_name)
+        assert chosen_mode is not None, "click has checked it"
+        outcome = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind(), task=task)
+    _print_state(outcome, as_json=as_json)
 
 
 @click.command("get-state")
@@ -110,10 +112,10 @@ def _show_or_change_mode(
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    found = gated_sessions.state_of(app, _resolve_session(app, session_id, as_json=True))
-    if not isinstance(found, SessionState):
-        refuse(explain(found), as_json=True)
-    print_json(found)
+    state = gated_sessions.state_of(app, _resolve_session(app, session_id, as_json=True))
+    if not isinstance(state, SessionState):
+        refuse(state.explain(), as_json=True)
+    print_json(state)
 
 
 @click.command("set-state")
@@ -135,13 +137,13 @@ def set_state(
     """Change mode, task, feature or phase of a session"""
     app = open_app(data_home())
     session = _resolve_session(app, session_id, as_json=as_json)
-    chosen: Phase | None = next((known for known in PHASES if known == phase), None)
-    found = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen))
-    if wanted is not None and isinstance(found, SessionState):
+    chosen_phase: Phase | None = next((name for name in PHASES if name == phase), None)
+    outcome = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen_phase))
+    if wanted is not None and isinstance(outcome, SessionState):
         chosen_mode = mode_named(wanted)
         assert chosen_mode is not None, "click has checked it"
-        found = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind())
-    _print_state(found, as_json=as_json)
+        outcome = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind())
+    _print_state(outcome, as_json=as_json)
 
 
 @click.command("start")
@@ -150,13 +152,13 @@ def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
     root = _project_root(as_json=as_json)
-    begun = gated_sessions.start(app, root)
-    if not isinstance(begun, gated_sessions.StartedSession):
-        refuse_caller(begun, as_json=as_json)
-    _print_state(begun.state, as_json=as_json)
+    outcome = gated_sessions.start(app, root)
+    if not isinstance(outcome, gated_sessions.StartedSession):
+        refuse_caller(outcome, as_json=as_json)
+    _print_state(outcome.state, as_json=as_json)
 
 
-def _status_command(name: str, status: str, help_text: str) -> click.Command:
+def _status_command(name: str, status: SessionStatus, help_text: str) -> click.Command:
     @click.command(name, help=help_text)
     @click.option(
         "--session", "session_id", help="Which session; default: yours, or the only one here"
@@ -165,8 +167,10 @@ def _status_command(name: str, status: str, help_text: str) -> click.Command:
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
         session = _resolve_session(app, session_id, as_json=as_json)
-        found = gated_sessions.change_status(app, session, status, f"by `interlock session {name}`")  # pyright: ignore[reportArgumentType]
-        _print_state(found, as_json=as_json)
+        outcome = gated_sessions.change_status(
+            app, session, status, f"by `interlock session {name}`"
+        )
+        _print_state(outcome, as_json=as_json)
 
     return command
 
@@ -181,35 +185,35 @@ SESSION_COMMANDS = (
 )
 
 
-def _print_state(found: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
-    if not isinstance(found, SessionState):
-        refuse(explain(found), as_json=as_json)
+def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
+    if not isinstance(state, SessionState):
+        refuse(state.explain(), as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(state)
         return
-    print(f"{found.session_id}  {found.status}, mode {found.current_mode}")
-    print(f"feature {found.active_feature or '-'}, task {found.active_task or '-'}")
+    print(f"{state.session_id}  {state.status}, mode {state.current_mode}")
+    print(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
-    found = resolve_caller(app, CallerClues(_project_root(as_json=as_json), session=session_id))
-    if not isinstance(found, str):
-        refuse_caller(found, as_json=as_json)
-    return found
+    session = resolve_caller(app, CallerClues(_project_root(as_json=as_json), session=session_id))
+    if not isinstance(session, str):
+        refuse_caller(session, as_json=as_json)
+    return session
 
 
 def refuse_caller(
     refusal: CallerUnknown | ChangeNotAllowed, *, as_json: bool, option: str = "--session "
 ) -> NoReturn:
-    """Stop here; where several sessions may be meant, with the command for each of them."""
-    typed = shlex.join(("interlock", *click.get_current_context().obj))
-    several = refusal.candidates if isinstance(refusal, SeveralSessions) else ()
-    commands = [f"{typed} {option}{found.session}" for found in several]
-    refuse(explain(refusal), as_json=as_json, commands=commands)
+    """Print the refusal and stop; if several sessions may be meant, with the command for each."""
+    typed_command = shlex.join(("interlock", *click.get_current_context().obj))
+    candidates = refusal.candidates if isinstance(refusal, SeveralSessions) else ()
+    commands = [f"{typed_command} {option}{candidate.session}" for candidate in candidates]
+    refuse(refusal.explain(), as_json=as_json, commands=commands)
 
 
 def _project_root(*, as_json: bool) -> Path:
     root = opt_in.root_of(Path.cwd())
     if root is None:
-        refuse(explain(ProjectNotOptedIn(str(Path.cwd()))), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     return root

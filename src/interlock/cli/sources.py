@@ -1,27 +1,25 @@
-"""`interlock sources`: where workflow files are read from besides the usual places."""
+"""`interlock sources`: manage where workflow files are read from besides the usual places."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NoReturn
 
 import click
 
 from interlock.app.catalogue.sources import (
     NoSuchSource,
     SourceFailure,
-    SourceRefusal,
     SourceRow,
     SyncOutcome,
     add_source,
-    explain_source_refusal,
     list_sources,
     remove_source,
     sync_sources,
 )
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
+from interlock.core.explanation import Explanation
 from interlock.core.views.ages import time_ago
 
 COMMIT_SHOWN = 12
@@ -66,7 +64,7 @@ def add(
             data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
         )
     if not isinstance(added, SourceRow):
-        _refuse(added, as_json=as_json)
+        refuse(added.explain(), as_json=as_json)
     if as_json:
         print_json(added)
         return
@@ -90,7 +88,7 @@ def sync(name: str | None, *, as_json: bool) -> None:
     with _stop_on_source_failure(as_json=as_json):
         outcomes = sync_sources(data_home(), name, SystemClock())
     if isinstance(outcomes, NoSuchSource):
-        _refuse(outcomes, as_json=as_json)
+        refuse(outcomes.explain(), as_json=as_json)
     if as_json:
         print_json(outcomes)
     elif not outcomes:
@@ -111,7 +109,7 @@ def remove(name: str, *, as_json: bool) -> None:
     with _stop_on_source_failure(as_json=as_json):
         removed = remove_source(data_home(), name)
     if isinstance(removed, NoSuchSource):
-        _refuse(removed, as_json=as_json)
+        refuse(removed.explain(), as_json=as_json)
     if as_json:
         print_json({"removed": removed.name})
     else:
@@ -132,15 +130,15 @@ def _table_row(row: SourceRow, now_ms: int) -> tuple[str, ...]:
 
 def _print_outcome(outcome: SyncOutcome) -> None:
     if outcome.error:
-        kept = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
-        print_error(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{kept}")
+        in_use = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
+        print_error(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{in_use}")
     elif outcome.commit is None or outcome.before is None:
         print(f"{outcome.name}: a directory, read where it lies; {outcome.files} workflow files")
     else:
-        before, commit = outcome.before[:COMMIT_SHOWN], outcome.commit[:COMMIT_SHOWN]
+        previous, commit = outcome.before[:COMMIT_SHOWN], outcome.commit[:COMMIT_SHOWN]
         is_new = outcome.before != outcome.commit
-        moved = f"{before} -> {commit}" if is_new else f"{commit}, nothing new"
-        print(f"{outcome.name}: {moved}; {outcome.changed} workflow files changed")
+        commits = f"{previous} -> {commit}" if is_new else f"{commit}, nothing new"
+        print(f"{outcome.name}: {commits}; {outcome.changed} workflow files changed")
 
 
 @contextmanager
@@ -148,17 +146,5 @@ def _stop_on_source_failure(*, as_json: bool) -> Generator[None]:
     try:
         yield
     except SourceFailure as failure:
-        _stop_with_error("source_failed", str(failure), failure.hint, as_json=as_json)
-
-
-def _refuse(refusal: SourceRefusal, *, as_json: bool) -> NoReturn:
-    words = explain_source_refusal(refusal)
-    _stop_with_error(words.code, words.error, words.hint, as_json=as_json)
-
-
-def _stop_with_error(code: str, error: str, hint: str, *, as_json: bool) -> NoReturn:
-    if as_json:
-        print_json({"code": code, "error": error, "hint": hint})
-    else:
-        print_error(error, hint)
-    raise Stop(EXIT_REFUSED)
+        explanation = Explanation("source_failed", str(failure), failure.hint)
+        refuse(explanation, as_json=as_json)

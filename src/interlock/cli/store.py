@@ -1,4 +1,4 @@
-"""`interlock store`: what is kept, whether it is sound, and how it gets elsewhere."""
+"""`interlock store`: show what is stored, verify it, and copy it elsewhere."""
 
 import os
 import sys
@@ -8,7 +8,6 @@ import click
 
 from interlock.app.admin.store_copy import CopyReport
 from interlock.app.admin.store_copy import copy as copy_store
-from interlock.app.admin.store_copy_refusals import explain_copy
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.sessions.lookup import verify_all
@@ -36,17 +35,17 @@ def stats(*, as_json: bool) -> None:
     """Show what the store holds, and where"""
     home = data_home()
     app = open_app(home)
-    found = app.reader.stats()
+    store_stats = app.reader.stats()
     if as_json:
-        print_json({"home": str(home), "place": app.store_label, "stats": found})
+        print_json({"home": str(home), "place": app.store_label, "stats": store_stats})
         return
     print(f"home      {home}")
     print(f"store     {app.store_label}")
-    print(f"engine    {found.engine}, schema {found.schema}")
-    print(f"sessions  {found.sessions}")
-    print(f"events    {found.events}")
-    print(f"blobs     {found.blobs}")
-    print(f"on disk   {found.size / 1024:.0f} KiB")
+    print(f"engine    {store_stats.engine}, schema {store_stats.schema}")
+    print(f"sessions  {store_stats.sessions}")
+    print(f"events    {store_stats.events}")
+    print(f"blobs     {store_stats.blobs}")
+    print(f"on disk   {store_stats.size / 1024:.0f} KiB")
 
 
 @store.command()
@@ -88,7 +87,7 @@ def copy(to: str, *, as_json: bool) -> None:
     home = data_home()
     app = open_app(home)
     try:
-        copied = copy_store(app, to, _print_progress)
+        outcome = copy_store(app, to, _print_progress)
     except KeyboardInterrupt:
         _clear_line()
         print_error(
@@ -99,44 +98,48 @@ def copy(to: str, *, as_json: bool) -> None:
     finally:
         _clear_line()
         app.close()
-    if not isinstance(copied, CopyReport):
-        refuse(explain_copy(copied), as_json=as_json)
+    if not isinstance(outcome, CopyReport):
+        refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json(copied)
+        print_json(outcome)
         return
-    print(f"from      {copied.source}\nto        {copied.target}")
-    known = f", {copied.known} of them there before: went on with those" if copied.known else ""
-    print(f"sessions  {copied.sessions}{known}")
-    print(f"events    {copied.events}, {copied.brought} of them brought now")
-    print(f"blobs     {copied.blobs}\nkeys      {copied.keys}")
+    print(f"from      {outcome.source}\nto        {outcome.target}")
+    already_there = (
+        f", {outcome.known} of them there before: went on with those" if outcome.known else ""
+    )
+    print(f"sessions  {outcome.sessions}{already_there}")
+    print(f"events    {outcome.events}, {outcome.brought} of them brought now")
+    print(f"blobs     {outcome.blobs}\nkeys      {outcome.keys}")
     print("verified  every chain was walked in the target, and every blob hashed\n")
     print(
         "Nothing was changed over. To do so, stop agents and servers, run this once more for what"
-        f" they wrote meanwhile, then {_switch_over_hint(copied, to, home)}"
+        f" they wrote meanwhile, then {_switch_over_hint(outcome, to, home)}"
     )
 
 
-def _switch_over_hint(copied: CopyReport, to: str, home: Path) -> str:
-    """What makes the target the store in use. Never with a password."""
+def _switch_over_hint(report: CopyReport, to: str, home: Path) -> str:
+    """The instruction that makes the target the store in use; it never has a password."""
     is_set = bool(os.environ.get("INTERLOCK_STORE"))
-    if copied.target.startswith("postgresql://"):
-        where = "set INTERLOCK_STORE" if is_set else f"write at the top of `{home / 'config.toml'}`"
-        line = copied.target if is_set else f'store = "{copied.target}"'
-        whole = "" if to == copied.target else " with the whole URL, as you gave it"
-        return f"{where}{whole}:\n\n    {line}"
-    directory = Path(copied.target).parent
+    if report.target.startswith("postgresql://"):
+        instruction = (
+            "set INTERLOCK_STORE" if is_set else f"write at the top of `{home / 'config.toml'}`"
+        )
+        line = report.target if is_set else f'store = "{report.target}"'
+        url_remark = "" if to == report.target else " with the whole URL, as you gave it"
+        return f"{instruction}{url_remark}:\n\n    {line}"
+    directory = Path(report.target).parent
     setting = "INTERLOCK_STORE" if is_set else f"the line `store` from `{home / 'config.toml'}`"
     if directory == home:
         return f"remove {setting}."
     return f"set INTERLOCK_HOME to `{directory}`{', and remove INTERLOCK_STORE' if is_set else ''}."
 
 
-def _print_progress(what: str, done: int, total: int) -> None:
-    """One line that is written over, where somebody looks."""
+def _print_progress(phase: str, done: int, total: int) -> None:
+    """Show the progress in one line that is written over, on a terminal only."""
     if sys.stderr.isatty():
         full = _BAR_WIDTH * done // total
         bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {total} sessions"
-        print(f"\r{what:<9} {bar}\033[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{phase:<9} {bar}\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _clear_line() -> None:

@@ -1,18 +1,18 @@
-"""What the command line says: stdout is data, stderr is talk."""
+"""Output of the command line: data goes to stdout, messages to stderr."""
 
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-if TYPE_CHECKING:  # `interlock --version` need not know any of this
+if TYPE_CHECKING:  # not at run time: `interlock --version` must start fast
     from collections.abc import Sequence
 
-    from interlock.app.explanation import Explanation
+    from interlock.core.explanation import Explanation
 
 EXIT_DONE, EXIT_REFUSED, EXIT_MISUSE, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Stop(Exception):
-    """The command ends here with this exit code; what there was to say has been said."""
+    """Ends the command with this exit code; every message has been printed already."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -30,7 +30,7 @@ def refuse(
     commands: "Sequence[str]" = (),
     code: int = EXIT_REFUSED,
 ) -> NoReturn:
-    """Stop here; `commands` are those that may have been meant."""
+    """Print the refusal and stop; `commands` are those that may have been meant."""
     print_refusal(explanation, as_json=as_json, commands=commands)
     raise Stop(code)
 
@@ -39,10 +39,13 @@ def print_refusal(
     explanation: "Explanation", *, as_json: bool, commands: "Sequence[str]" = ()
 ) -> None:
     if as_json:
-        said = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
-        print_json({**said, "commands": commands} if commands else said)
+        refusal = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
+        print_json({**refusal, "commands": commands} if commands else refusal)
     else:
-        print_error(explanation.error, "\n".join((explanation.hint, *(f"  {x}" for x in commands))))
+        print_error(
+            explanation.error,
+            "\n".join((explanation.hint, *(f"  {command}" for command in commands))),
+        )
 
 
 def print_json(value: object) -> None:
@@ -54,7 +57,7 @@ def print_json(value: object) -> None:
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
-    """Columns as wide as they need to be; the last one runs on."""
+    """Print rows in columns as wide as their content; the last column is not padded."""
     if not rows:
         return
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]

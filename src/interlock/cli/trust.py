@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
@@ -31,24 +30,31 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         raise click.UsageError("--show and --revoke do not go together.")
     root = root_of(Path.cwd())
     if root is None:
-        refuse(explain(ProjectNotOptedIn(str(Path.cwd()))), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     home = data_home()
     if revoke:
-        was = use.revoke(home, root)
+        was_trusted = use.revoke(home, root)
         if as_json:
             print_json({"root": str(root), "isTrusted": False})
         else:
-            print(f"{root} is {'not trusted any more' if was else 'not trusted'}.")
+            print(f"{root} is {'not trusted any more' if was_trusted else 'not trusted'}.")
         return
-    found = (
+    status = (
         use.trust_status(home, root)
         if show
         else use.trust_checkout(home, root, at_ms=SystemClock().now_ms())
     )
     if as_json:
-        print_json(found)
+        print_json(status)
         return
-    print_table([(f"  {x.setting}", x.value, x.meaning) for x in found.loosens])
-    what = "It loosens nothing" if not found.loosens else "It loosens the above"
-    counts = "is trusted, as it is now" if found.is_trusted else "is not trusted: it does not count"
-    print(f"{what}. {root}/.interlock/config.toml {counts}.")
+    print_table(
+        [
+            (f"  {loosening.setting}", loosening.value, loosening.meaning)
+            for loosening in status.loosens
+        ]
+    )
+    effect = "It loosens nothing" if not status.loosens else "It loosens the above"
+    standing = (
+        "is trusted, as it is now" if status.is_trusted else "is not trusted: it does not count"
+    )
+    print(f"{effect}. {root}/.interlock/config.toml {standing}.")

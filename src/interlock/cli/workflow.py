@@ -17,7 +17,6 @@ from interlock.app.catalogue.workflow_files import (
 )
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
 from interlock.core.ids import WorkflowId
@@ -76,16 +75,16 @@ def list_command(*, as_json: bool) -> None:
 def show(workflow_id: str, *, as_json: bool) -> None:
     """Show what a workflow is for and which steps it has"""
     entry = _require_workflow(open_app(data_home()), workflow_id, as_json=as_json)
-    found = entry.workflow
+    definition = entry.workflow
     if as_json:
         print_json({**_entry_json(entry), "compiled": entry.pinned.workflow})
         return
-    print(f"{found.id} {found.version}: {found.name}\n{found.description}")
+    print(f"{definition.id} {definition.version}: {definition.name}\n{definition.description}")
     print(f"{entry.place.path}\n{entry.pinned.hash}")
     for hidden in entry.shadows:
         print(f"hides {hidden.path} ({hidden.origin})")
-    if found.about:
-        print(f"\n{found.about}")
+    if definition.about:
+        print(f"\n{definition.about}")
     print()
     print("\n".join(outline.draw(entry.pinned.workflow)[1:]))
     _print_problems(entry.warnings)
@@ -98,22 +97,22 @@ def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Check workflow files; without any, everything that could be started here"""
     app = open_app(data_home())
     checked = _check_files(app, files)
-    wrong = [path for path, _, problems in checked if _has_errors(problems)]
+    invalid = [path for path, _, problems in checked if _has_errors(problems)]
     if as_json:
         print_json(
             [
-                {"path": str(path), "hash": name, "problems": problems}
-                for path, name, problems in checked
+                {"path": str(path), "hash": workflow_hash, "problems": problems}
+                for path, workflow_hash, problems in checked
             ]
         )
     else:
-        for path, name, problems in checked:
+        for path, workflow_hash, problems in checked:
             print(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
-            if name:
-                print(f"  {name}")
+            if workflow_hash:
+                print(f"  {workflow_hash}")
             _print_problems(problems)
-        print(f"{len(checked) - len(wrong)} of {len(checked)} files are valid.")
-    if wrong:
+        print(f"{len(checked) - len(invalid)} of {len(checked)} files are valid.")
+    if invalid:
         raise Stop(EXIT_REFUSED)
 
 
@@ -129,12 +128,14 @@ def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json
     """Show what an agent will see, step by step. WORKFLOW_ID is an id or a file"""
     pinned = _pinned_workflow(open_app(data_home()), workflow_id, as_json=as_json)
     try:
-        known = msgspec.json.decode(context, type=dict[str, Any])
+        variables = msgspec.json.decode(context, type=dict[str, Any])
     except msgspec.MsgspecError as error:
-        what = f"it is not a JSON object: {error}"
-        raise click.BadParameter(what, param_hint="--context") from None
+        message = f"it is not a JSON object: {error}"
+        raise click.BadParameter(message, param_hint="--context") from None
     steps = list(
-        outline.preview(pinned.workflow, {**known, "goal": goal}, Preferences(autonomy=autonomy))
+        outline.preview(
+            pinned.workflow, {**variables, "goal": goal}, Preferences(autonomy=autonomy)
+        )
     )
     if as_json:
         print_json({"hash": pinned.hash, "steps": steps})
@@ -169,24 +170,24 @@ def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
 def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
     """Write a small workflow to begin with"""
     root = data_home() if for_user else Path.cwd() / ".interlock"
-    made = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
-    if isinstance(made, authoring.AuthoringRefusal):
+    outcome = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
+    if isinstance(outcome, authoring.AuthoringRefusal):
         if as_json:
-            print_json({"error": made.reason, "hint": made.hint})
+            print_json({"error": outcome.reason, "hint": outcome.hint})
         else:
-            print_error(made.reason, made.hint)
+            print_error(outcome.reason, outcome.hint)
         raise Stop(EXIT_REFUSED)
     if as_json:
-        print_json({"path": str(made)})
+        print_json({"path": str(outcome)})
         return
-    print(f"Wrote {made}")
+    print(f"Wrote {outcome}")
     print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
 
 
 def _require_workflow(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
     entry = find_workflow(app, Path.cwd(), WorkflowId(workflow_id))
     if isinstance(entry, NoSuchWorkflow):
-        refuse(explain(entry), as_json=as_json)
+        refuse(entry.explain(), as_json=as_json)
     return entry
 
 
@@ -195,68 +196,70 @@ def _pinned_workflow(app: App, id_or_file: str, *, as_json: bool) -> PinnedWorkf
     if not id_or_file.endswith(".json"):
         return _require_workflow(app, id_or_file, as_json=as_json).pinned
     path = Path(id_or_file)
-    found = _check_workflow_file(app, path)
-    if isinstance(found, tuple):
+    outcome = _check_workflow_file(app, path)
+    if isinstance(outcome, tuple):
         print_error(f"`{path}` is not a valid workflow", f"`interlock workflow validate {path}`")
-        _print_problems(found)
+        _print_problems(outcome)
         raise Stop(EXIT_REFUSED)
-    return found
+    return outcome
 
 
 def _check_workflow_file(app: App, path: Path) -> PinnedWorkflow | tuple[Problem, ...]:
     try:
-        found = check_file(app, Path.cwd(), path)
+        outcome = check_file(app, Path.cwd(), path)
     except OSError as error:
         return (Problem("json", "", f"it cannot be read: {error.strerror}"),)
-    return found.problems if isinstance(found, InvalidWorkflow) else found.pinned
+    return outcome.problems if isinstance(outcome, InvalidWorkflow) else outcome.pinned
 
 
 def _check_files(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
     """Each file with its hash, if it has one, and its problems."""
     if not files:
         listing = list_workflows(app, Path.cwd())
-        good = [(e.place.path, str(e.pinned.hash), e.warnings) for e in listing.entries]
-        return [*good, *((file.place.path, "", file.problems) for file in listing.broken)]
+        valid = [
+            (entry.place.path, str(entry.pinned.hash), entry.warnings) for entry in listing.entries
+        ]
+        return [*valid, *((file.place.path, "", file.problems) for file in listing.broken)]
     checked: list[tuple[Path, str, tuple[Problem, ...]]] = []
     for path in files:
         try:
-            found = check_file(app, Path.cwd(), path)
+            outcome = check_file(app, Path.cwd(), path)
         except OSError as error:
-            what = f"it cannot be read: {error.strerror}"
-            checked.append((path, "", (Problem("json", "", what),)))
+            message = f"it cannot be read: {error.strerror}"
+            checked.append((path, "", (Problem("json", "", message),)))
             continue
-        if isinstance(found, InvalidWorkflow):
-            checked.append((path, "", found.problems))
+        if isinstance(outcome, InvalidWorkflow):
+            checked.append((path, "", outcome.problems))
         else:
-            checked.append((path, str(found.pinned.hash), found.warnings))
+            checked.append((path, str(outcome.pinned.hash), outcome.warnings))
     return checked
 
 
 def _has_errors(problems: tuple[Problem, ...]) -> bool:
-    return any(found.severity == "error" for found in problems)
+    return any(problem.severity == "error" for problem in problems)
 
 
 def _print_problems(problems: tuple[Problem, ...]) -> None:
-    for found in problems:
-        print(f"  {found.severity} ({found.rule}): {found}")
+    for problem in problems:
+        print(f"  {problem.severity} ({problem.rule}): {problem}")
 
 
 def _entry_json(entry: CatalogueEntry) -> dict[str, object]:
-    found = entry.workflow
+    definition = entry.workflow
     return {
-        "id": found.id,
-        "name": found.name,
-        "description": found.description,
-        "version": found.version,
-        "kind": found.kind,
+        "id": definition.id,
+        "name": definition.name,
+        "description": definition.description,
+        "version": definition.version,
+        "kind": definition.kind,
         "hash": entry.pinned.hash,
         **_place_json(entry.place),
         "steps": entry.pinned.workflow.step_count,
-        "tags": found.tags,
+        "tags": definition.tags,
         "warnings": entry.warnings,
         "shadows": [_place_json(hidden) for hidden in entry.shadows],
     }
 
 
-def _place_json(place: CatalogueLocation) -> dict[str, str]:
-    return {"origin": place.origin, "path": str(place.path)}
+def _place_json(location: CatalogueLocation) -> dict[str, str]:
+    return {"origin": location.origin, "path": str(location.path)}

@@ -1,3 +1,3 @@
-"""Interlock over MCP: the tools an agent calls, and the protocol they are called through. What a
-tool does is in `app`.
+"""Interlock over MCP: the tools an agent calls, and the protocol they are called through. The
+work behind a tool is done by `app`.
 """

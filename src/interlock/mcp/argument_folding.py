@@ -1,4 +1,10 @@
-"""From what an agent sent to what it meant: strings that hold JSON, other names, stray keys."""
+"""Parse the arguments of a tool call, and forgive what agents commonly get wrong.
+
+In this order: an object sent as a string of JSON is decoded; arguments under another name or in
+another spelling are renamed, and nested ones moved to their place; unknown arguments are dropped
+with a warning; values are coerced to the shape that their schema asks for; the rest is checked.
+An argument sent under two names, or a value that is still invalid, is refused with a repaired call.
+"""
 
 import difflib
 import re
@@ -7,8 +13,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from interlock.app.explanation import Explanation
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
 from interlock.mcp import schema
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool, normalise_name
@@ -22,23 +28,27 @@ class ParsedArguments(msgspec.Struct, Generic[Arguments], frozen=True):
 
 
 def parse_arguments(tool: Tool[Arguments], sent: object) -> ParsedArguments[Arguments] | ToolResult:
-    given = _as_object(sent if sent is not None else {})
-    if given is None:
+    sent_arguments = _as_object(sent if sent is not None else {})
+    if sent_arguments is None:
         return _refuse(tool, {}, "The arguments are not an object", ())
-    renamed = _rename_arguments(tool, given)
+    renamed = _rename_arguments(tool, sent_arguments)
     if isinstance(renamed, _ArgumentClash):
         message = f"Both `{renamed.name}` and `{renamed.alias}` were given; send one of them"
-        clear = {name: given[name] for name in tool.input_schema["properties"] if name in given}
-        clear.pop(renamed.name.partition(".")[0], None)
-        return _refuse(tool, _repair_arguments(tool, clear), message, ())
+        unambiguous = {
+            name: sent_arguments[name]
+            for name in tool.input_schema["properties"]
+            if name in sent_arguments
+        }
+        unambiguous.pop(renamed.name.partition(".")[0], None)
+        return _refuse(tool, _repair_arguments(tool, unambiguous), message, ())
     properties = tool.input_schema["properties"]
     warnings = _drop_unknown(renamed, properties)
     for name, value in renamed.items():
-        shaped = _coerce_value(value, properties[name])
+        coerced = _coerce_value(value, properties[name])
         inner = properties[name].get("properties")
-        if isinstance(shaped, dict) and inner:
-            warnings += _drop_unknown(shaped, inner, f"{name}.")
-        renamed[name] = shaped
+        if isinstance(coerced, dict) and inner:
+            warnings += _drop_unknown(coerced, inner, f"{name}.")
+        renamed[name] = coerced
     try:
         arguments = msgspec.convert(renamed, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
@@ -59,7 +69,7 @@ def _as_object(sent: object) -> Mapping[str, Json] | None:
 
 
 def _parse_json(text: str) -> Json:
-    """Models often send an object as a string of JSON. What does not parse stays what it is."""
+    """The JSON in a string, as models often send an object; what does not parse stays text."""
     try:
         return cast("Json", msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
@@ -67,34 +77,36 @@ def _parse_json(text: str) -> Json:
 
 
 def _rename_arguments(
-    tool: Tool[Arguments], given: Mapping[str, Json]
+    tool: Tool[Arguments], sent_arguments: Mapping[str, Json]
 ) -> dict[str, Json] | _ArgumentClash:
-    """What was given, under the names and in the places where it belongs."""
+    """The arguments under their own names, and nested ones inside their outer argument."""
     paths = tool.argument_paths
-    placed: dict[str, Json] = {}
-    for name in sorted(given, key=lambda name: "." in paths.get(normalise_name(name), "")):
+    renamed: dict[str, Json] = {}
+    for name in sorted(sent_arguments, key=lambda name: "." in paths.get(normalise_name(name), "")):
         path = paths.get(normalise_name(name), name)
         outer, _, inner = path.partition(".")
         if not inner:
-            if outer in placed:
+            if outer in renamed:
                 return _ArgumentClash(
-                    name if name != outer else _other_name(given, outer, paths), outer
+                    name if name != outer else _other_name(sent_arguments, outer, paths), outer
                 )
-            inside = _rename_nested(given[name], outer, paths)
-            if isinstance(inside, _ArgumentClash):
-                return inside
-            placed[outer] = inside
+            nested = _rename_nested(sent_arguments[name], outer, paths)
+            if isinstance(nested, _ArgumentClash):
+                return nested
+            renamed[outer] = nested
             continue
-        inside = _as_object(placed.get(outer) or {})
-        if inside is None or inner in inside:
+        nested = _as_object(renamed.get(outer) or {})
+        if nested is None or inner in nested:
             return _ArgumentClash(name, path)
-        placed[outer] = {**inside, inner: given[name]}
-    return placed
+        renamed[outer] = {**nested, inner: sent_arguments[name]}
+    return renamed
 
 
-def _other_name(given: Mapping[str, Json], outer: str, paths: Mapping[str, str]) -> str:
+def _other_name(sent_arguments: Mapping[str, Json], outer: str, paths: Mapping[str, str]) -> str:
     return next(
-        name for name in given if name != outer and paths.get(normalise_name(name)) == outer
+        name
+        for name in sent_arguments
+        if name != outer and paths.get(normalise_name(name)) == outer
     )
 
 
@@ -105,20 +117,20 @@ def _rename_nested(value: Json, outer: str, paths: Mapping[str, str]) -> Json | 
         return value
     if isinstance(value, str) and not isinstance(_parse_json(value), dict):
         return {inner[0]: value}
-    found = _as_object(value)
-    if found is None:
+    nested = _as_object(value)
+    if nested is None:
         return value
-    placed: dict[str, Json] = {}
-    for key, item in found.items():
+    renamed: dict[str, Json] = {}
+    for key, item in nested.items():
         name = paths.get(normalise_name(key), key).removeprefix(f"{outer}.")
-        if name in placed:
+        if name in renamed:
             return _ArgumentClash(f"{outer}.{key}", f"{outer}.{name}")
-        placed[name] = item
-    return placed
+        renamed[name] = item
+    return renamed
 
 
 def _coerce_value(value: Json, property_schema: Mapping[str, Any]) -> Json:
-    """A value in the shape that is asked for, where it is plain what was meant."""
+    """The value in the shape that its schema asks for, where the intention is plain."""
     kind = property_schema.get("type")
     if isinstance(value, str) and kind in ("object", "array"):
         value = _parse_json(value)
@@ -128,13 +140,16 @@ def _coerce_value(value: Json, property_schema: Mapping[str, Any]) -> Json:
         return [value]
     if isinstance(value, dict) and kind == "object":
         inner = property_schema.get("properties", {})
-        return {name: _coerce_value(v, inner.get(name, {})) for name, v in value.items()}
+        return {
+            name: _coerce_value(inner_value, inner.get(name, {}))
+            for name, inner_value in value.items()
+        }
     if isinstance(value, str) and "enum" in property_schema:
         return next(
             (
-                known
-                for known in property_schema["enum"]
-                if normalise_name(known) == normalise_name(value)
+                choice
+                for choice in property_schema["enum"]
+                if normalise_name(choice) == normalise_name(value)
             ),
             value,
         )
@@ -142,61 +157,61 @@ def _coerce_value(value: Json, property_schema: Mapping[str, Any]) -> Json:
 
 
 def _drop_unknown(
-    given: dict[str, Json], properties: Mapping[str, Any], outer: str = ""
+    arguments: dict[str, Json], properties: Mapping[str, Any], outer: str = ""
 ) -> tuple[str, ...]:
     warnings: list[str] = []
-    for name in [name for name in given if name not in properties]:
-        del given[name]
-        close = difflib.get_close_matches(name, properties, n=1)
-        meant = f" Did you mean `{close[0]}`?" if close else ""
-        named = f"`{outer}{name}`"
-        warnings.append(f"{named} is not an argument of this tool and was ignored.{meant}")
+    for name in [name for name in arguments if name not in properties]:
+        del arguments[name]
+        similar = difflib.get_close_matches(name, properties, n=1)
+        suggestion = f" Did you mean `{similar[0]}`?" if similar else ""
+        argument = f"`{outer}{name}`"
+        warnings.append(f"{argument} is not an argument of this tool and was ignored.{suggestion}")
     return tuple(warnings)
 
 
 def _refuse_invalid(
-    tool: Tool[Arguments], given: Mapping[str, Json], error: msgspec.ValidationError
+    tool: Tool[Arguments], sent_arguments: Mapping[str, Json], error: msgspec.ValidationError
 ) -> ToolResult:
-    takes = tool.input_schema
-    missing = tuple(name for name in takes.get("required", ()) if name not in given)
-    allowed = tuple(takes["properties"].get(_invalid_argument(error), {}).get("enum", ()))
+    input_schema = tool.input_schema
+    missing = tuple(name for name in input_schema.get("required", ()) if name not in sent_arguments)
+    allowed = tuple(input_schema["properties"].get(_invalid_argument(error), {}).get("enum", ()))
     message = f"Missing: {', '.join(missing)}" if missing else str(error).replace("`$.", "`")
-    return _refuse(tool, _repair_arguments(tool, given), message, missing, allowed)
+    return _refuse(tool, _repair_arguments(tool, sent_arguments), message, missing, allowed)
 
 
 def _invalid_argument(error: msgspec.ValidationError) -> str:
-    """The argument that it is about; empty where it is about none."""
+    """The name of the argument that the error is about; empty if it is about none."""
     return re.split(r"[.\[`]", str(error).partition("`$.")[2])[0]
 
 
-def _repair_arguments(tool: Tool[Arguments], given: Mapping[str, Json]) -> dict[str, Json]:
-    """What was given, with what is wrong about it put right where that can be guessed, or gone."""
-    kept = dict(given)
+def _repair_arguments(tool: Tool[Arguments], sent_arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """The arguments, with each invalid one corrected where that can be guessed, else removed."""
+    repaired = dict(sent_arguments)
     example = schema.example_arguments(tool.input_schema)
-    for _ in range(2 * len(given)):
+    for _ in range(2 * len(sent_arguments)):
         try:
-            msgspec.convert({**example, **kept}, tool.arguments, strict=False)
+            msgspec.convert({**example, **repaired}, tool.arguments, strict=False)
             break
         except msgspec.ValidationError as error:
-            wrong = _invalid_argument(error)
-            value = kept.pop(wrong, None)
-            known: Mapping[str, Any] = tool.input_schema["properties"].get(wrong, {})
-            allowed: list[str] = known.get("enum", [])
-            if close := difflib.get_close_matches(str(value), allowed, n=1):
-                kept[wrong] = close[0]
-            elif known.get("type") == "object" and "examples" in known:
-                kept[wrong] = known["examples"][0]
-    return kept
+            invalid = _invalid_argument(error)
+            value = repaired.pop(invalid, None)
+            property_schema: Mapping[str, Any] = tool.input_schema["properties"].get(invalid, {})
+            allowed: list[str] = property_schema.get("enum", [])
+            if similar := difflib.get_close_matches(str(value), allowed, n=1):
+                repaired[invalid] = similar[0]
+            elif property_schema.get("type") == "object" and "examples" in property_schema:
+                repaired[invalid] = property_schema["examples"][0]
+    return repaired
 
 
 def _refuse(
     tool: Tool[Arguments],
-    given: Mapping[str, Json],
+    sent_arguments: Mapping[str, Json],
     message: str,
     missing: tuple[str, ...],
     allowed: tuple[str, ...] = (),
 ) -> ToolResult:
-    call = tool.corrected_call(given)
+    call = tool.corrected_call(sent_arguments)
     hint = "Fill in the call below and send it again."
     if call.tool != tool.name:
         hint = f"Make the call below first: it answers with what {tool.name} needs."

@@ -29,7 +29,7 @@ Workspace = Annotated[
 
 
 def workspace_of(path: str | None) -> Path:
-    """An absolute path. `~nobody` stays what it is, and is then not found."""
+    """The absolute path of a workspace. `~nobody` stays as it is, and is then not found."""
     if path:
         return Path(os.path.expanduser(path)).absolute()
     try:
@@ -39,6 +39,6 @@ def workspace_of(path: str | None) -> Path:
 
 
 def token_in(text: str) -> str:
-    """The token in what was sent: agents put quotes, backticks or a label around what they copy."""
-    found = _TOKEN_TEXT.search(text.casefold())
-    return found[0] if found else text.strip().strip("`'\"<>").strip()
+    """The token in a text: agents put quotes, backticks or a label around what they copy."""
+    match = _TOKEN_TEXT.search(text.casefold())
+    return match[0] if match else text.strip().strip("`'\"<>").strip()

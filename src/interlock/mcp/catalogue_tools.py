@@ -1,4 +1,4 @@
-"""Tools that look through the catalogue: `list_workflows` and `inspect_workflow`."""
+"""The tools that show the catalogue: `list_workflows` and `inspect_workflow`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from interlock.app.catalogue import workflow_files
 from interlock.app.context import App
-from interlock.app.explain import explain
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
@@ -162,7 +161,8 @@ def _inspect_workflow(app: App, arguments: InspectArguments) -> ToolResult:
     entry = workflow_files.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         return refusal_result(
-            explain(entry), INSPECT_WORKFLOW.corrected_call({"workflowId": closest_workflow(entry)})
+            entry.explain(),
+            INSPECT_WORKFLOW.corrected_call({"workflowId": closest_workflow(entry)}),
         )
     mode = arguments.mode or "preview"
     workflow = entry.workflow
@@ -222,5 +222,5 @@ INSPECT_WORKFLOW = Tool(
 
 def closest_workflow(refusal: NoSuchWorkflow) -> str:
     """The workflow that was probably meant."""
-    likely = (*explain(refusal).did_you_mean, *refusal.available)
+    likely = (*refusal.explain().did_you_mean, *refusal.available)
     return likely[0] if likely else "hello"

@@ -28,12 +28,12 @@ class StdioClient:
         self._last_id = 0
 
     def initialize(self) -> dict[str, Any]:
-        asked = {
+        params = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
             "capabilities": {},
             "clientInfo": {"name": "interlock-client", "version": "1"},
         }
-        result = self.request("initialize", asked)
+        result = self.request("initialize", params)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return result
 
@@ -41,14 +41,14 @@ class StdioClient:
         return self.request("tools/call", {"name": tool, "arguments": arguments})
 
     def request(self, method: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """The result. An error of the protocol is raised."""
+        """Send a request and return its result; a protocol error fails an assertion."""
         self.post(method, params)
         reply = msgspec.json.decode(self.read_line())
         assert "result" in reply, f"{method}: {reply['error']}"
         return reply["result"]
 
     def post(self, method: str, params: Mapping[str, object] | None = None) -> None:
-        """Send a request and do not wait for what comes of it."""
+        """Send a request without waiting for the reply."""
         self._last_id += 1
         self.send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}})
 
@@ -68,12 +68,12 @@ class StdioClient:
         return line
 
     def kill(self) -> None:
-        """Kill -9, and wait until nothing of it is left."""
+        """Kill the server with SIGKILL and wait until it is gone."""
         self.server.kill()
         self._reap()
 
     def close(self) -> int:
-        """End of input, as a client does it. The server's exit code."""
+        """Close the server's stdin, as clients do, and return its exit code."""
         assert self.server.stdin is not None, "stdin is a pipe"
         self.server.stdin.close()
         return self._reap()
@@ -85,5 +85,5 @@ class StdioClient:
                 try:
                     pipe.close()
                 except BrokenPipeError:
-                    continue  # the last words did not reach it
+                    continue  # the last bytes did not reach it
         return code

@@ -1,4 +1,4 @@
-"""What an agent is told of the server before any tool: all it sees where schemas come later.
+"""The instructions an agent gets before any tool: all it sees where schemas come later.
 
 A client that shows only the names of tools at first still shows this, so each tool is named here
 with the arguments that matter. Clients cut long instructions off: the budget is tested.
@@ -28,7 +28,7 @@ _ERRORS = "An error says what is true, what to do, and a call that would work wh
 
 
 def instructions_for(tools: Iterable[Tool[Any]]) -> str:
-    """The instructions of a server that has these tools. What it has not is not spoken of."""
+    """The instructions of a server that has these tools; tools that it lacks are not mentioned."""
     cues = {tool.name: f"- {tool.name}: {tool.cue}." for tool in tools}
     has_workflows = {"continue_workflow", "resume_session"} <= cues.keys()
     parts = (

@@ -1,4 +1,10 @@
-"""What the tools of the toolset `notes` do."""
+"""The implementation of the tools of the toolset `notes`.
+
+Each call turns its arguments into a request of `app.notes`, runs it on the notes of the project
+that the workspace belongs to, and returns the result as a structure and as text. A refusal is
+returned with a call that gets further: most often `read_note`, for the newest version of a note.
+Calls that write carry a request key, so that a repeated call is carried out once.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -7,11 +13,9 @@ import msgspec
 
 from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.notes import neighbourhood
 from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
@@ -20,7 +24,6 @@ from interlock.app.notes.refusals import (
     NoteChanged,
     NoteExists,
     NotePathTaken,
-    NoteRefusal,
     SeveralNotes,
     SimilarNoteExists,
     UnexpectedEditArgument,
@@ -39,7 +42,8 @@ from interlock.app.notes.search import NoteFilter, NoteQuery, recent_notes, sear
 from interlock.app.notes.timeframes import parse_since
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.canonical import Json
-from interlock.core.notes.edits import (
+from interlock.core.explanation import Explanation, Refusal
+from interlock.core.notes.edit_refusals import (
     AmbiguousSection,
     EmptySearchText,
     MatchCountMismatch,
@@ -67,57 +71,63 @@ Outcome = TypeVar("Outcome")
 
 
 def _with_notes(
-    app: App, tool: Tool[Any], arguments: Any, use: Callable[[OpenedNotes], Outcome | NoteRefusal]
+    app: App, tool: Tool[Any], arguments: Any, use: Callable[[OpenedNotes], Outcome | Refusal]
 ) -> Outcome | ToolResult:
-    """What `use` comes to with the notes of the project that is meant; a refusal as its answer."""
+    """The result of `use` on the notes of the workspace's project; a refusal as a tool result."""
     notes = open_notes(app, workspace_of(arguments.workspace_path))
-    done = use(notes) if isinstance(notes, OpenedNotes) else notes
-    return _refuse(done, tool, arguments) if isinstance(done, NoteRefusal) else done
+    outcome = use(notes) if isinstance(notes, OpenedNotes) else notes
+    return _refuse(outcome, tool, arguments) if isinstance(outcome, Refusal) else outcome
 
 
-def _refuse(refusal: NoteRefusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
-    """A refusal, with a call that gets further."""
-    given = _given_arguments(arguments)
-    call, others = None, tuple[SuggestedCall, ...]()
+def _refuse(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
+    """The refusal, with a call that gets further."""
+    sent_arguments = _given_arguments(arguments)
+    call, alternatives = None, tuple[SuggestedCall, ...]()
     match refusal:
         case NoteExists() | NotePathTaken() | NoteChanged() | VersionRequired():
-            call = read_first_call({**given, "identifier": refusal.path})
+            call = read_first_call({**sent_arguments, "identifier": refusal.path})
         case SimilarNoteExists():
-            call = read_first_call({**given, "identifier": refusal.path})
-            others = (tool.corrected_call({**given, "separate": True}),)
+            call = read_first_call({**sent_arguments, "identifier": refusal.path})
+            alternatives = (tool.corrected_call({**sent_arguments, "separate": True}),)
         case SeveralNotes():
-            others = tuple(
-                tool.corrected_call({**given, "identifier": path}) for path in refusal.paths
+            alternatives = tuple(
+                tool.corrected_call({**sent_arguments, "identifier": path})
+                for path in refusal.paths
             )
         case NoSuchNote():
             # In the same project: the server may well run in another.
-            place = {k: v for k, v in given.items() if k == "workspacePath"}
-            call = SuggestedCall("search_notes", {"query": refusal.identifier, **place})
-            others = tuple(
-                tool.corrected_call({**given, "identifier": name}) for name in refusal.similar
+            workspace = {k: v for k, v in sent_arguments.items() if k == "workspacePath"}
+            call = SuggestedCall("search_notes", {"query": refusal.identifier, **workspace})
+            alternatives = tuple(
+                tool.corrected_call({**sent_arguments, "identifier": name})
+                for name in refusal.similar
             )
         case UnexpectedEditArgument() | EmptyEdit():
-            call = tool.corrected_call(given)
+            call = tool.corrected_call(sent_arguments)
         case EmptySearchText() | TextNotFound() | NoSuchSection() | AmbiguousSection():
-            call = read_first_call(given)
+            call = read_first_call(sent_arguments)
         case MatchCountMismatch():
-            call = read_first_call(given)
-            others = (tool.corrected_call({**given, "expectedReplacements": refusal.found}),)
+            call = read_first_call(sent_arguments)
+            alternatives = (
+                tool.corrected_call({**sent_arguments, "expectedReplacements": refusal.found}),
+            )
         case _:
             pass
-    return refusal_result(explain_note_refusal(refusal), call, next_calls=others)
+    return refusal_result(refusal.explain(), call, next_calls=alternatives)
 
 
 def _request_key(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
-    # As text: what stands in metadata need not have a canonical form.
+    # As text: the values in `metadata` need not have a canonical form.
     return request_key(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
 
 
 def _given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
-    """What was sent, without what was left at its default."""
+    """The arguments that were sent, without those that equal their default."""
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
-    usual = {it.encode_name: it.default for it in msgspec.structs.fields(type(arguments))}
-    return {name: value for name, value in sent.items() if value != usual[name]}
+    defaults = {
+        field.encode_name: field.default for field in msgspec.structs.fields(type(arguments))
+    }
+    return {name: value for name, value in sent.items() if value != defaults[name]}
 
 
 def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResult:
@@ -142,25 +152,25 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
 
 
 def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult:
-    found = _with_notes(
+    note = _with_notes(
         app,
         tool,
         arguments,
         lambda notes: read_note_text(app, notes, arguments.identifier, page=arguments.page),
     )
-    if isinstance(found, ToolResult):
-        return found
-    head = f"{found.type} {found.path} ({found.permalink}): {found.title}, version {found.version}"
-    if found.pages > 1:
-        head += f", page {found.page} of {found.pages}"
-    if found.linked_from:
-        head += f", linked from {', '.join(found.linked_from)}"
-    head += "".join(f"\nhint: {hint}" for hint in found.hints)
-    return ToolResult(found, f"{head}\n\n{found.text}")
+    if isinstance(note, ToolResult):
+        return note
+    head = f"{note.type} {note.path} ({note.permalink}): {note.title}, version {note.version}"
+    if note.pages > 1:
+        head += f", page {note.page} of {note.pages}"
+    if note.linked_from:
+        head += f", linked from {', '.join(note.linked_from)}"
+    head += "".join(f"\nhint: {hint}" for hint in note.hints)
+    return ToolResult(note, f"{head}\n\n{note.text}")
 
 
 def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
-    wanted = resolve_edit(
+    edit = resolve_edit(
         EditRequest(
             arguments.operation,
             arguments.content or "",
@@ -170,9 +180,9 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
             arguments.replace_subsections,
         )
     )
-    if isinstance(wanted, UnexpectedEditArgument):
-        return _refuse(wanted, tool, arguments)
-    change = NoteChange(wanted, arguments.metadata or {}, arguments.version)
+    if isinstance(edit, UnexpectedEditArgument):
+        return _refuse(edit, tool, arguments)
+    change = NoteChange(edit, arguments.metadata or {}, arguments.version)
     call = _request_key(app, tool, arguments, arguments.request_id)
     return _change_result(
         _with_notes(
@@ -208,19 +218,19 @@ def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolRe
     )
 
 
-def _change_result(done: NoteChangeResult | ToolResult) -> ToolResult:
-    if isinstance(done, ToolResult):
-        return done
-    version = f", version {done.version}" if done.version else ""
-    lines = [f"{done.result}: {done.path} ({done.permalink}){version}"]
-    return ToolResult(done, "\n".join([*lines, *(f"hint: {hint}" for hint in done.hints)]))
+def _change_result(outcome: NoteChangeResult | ToolResult) -> ToolResult:
+    if isinstance(outcome, ToolResult):
+        return outcome
+    version = f", version {outcome.version}" if outcome.version else ""
+    lines = [f"{outcome.result}: {outcome.path} ({outcome.permalink}){version}"]
+    return ToolResult(outcome, "\n".join([*lines, *(f"hint: {hint}" for hint in outcome.hints)]))
 
 
 def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolResult:
     since = _since_ms(app, arguments.timeframe)
     if since is None:
         return _refuse_timeframe(tool, arguments)
-    wanted = NoteFilter(
+    note_filter = NoteFilter(
         types=arguments.types or (),
         statuses=(arguments.status,) if arguments.status else (),
         tags=arguments.tags or (),
@@ -229,19 +239,19 @@ def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolR
         prefix=f"{arguments.folder.strip('/')}/" if arguments.folder else "",
     )
     query = NoteQuery(
-        arguments.query or "", wanted, arguments.limit, arguments.page, arguments.explain
+        arguments.query or "", note_filter, arguments.limit, arguments.page, arguments.explain
     )
-    found = _with_notes(app, tool, arguments, lambda notes: search(app, notes, query))
-    if isinstance(found, ToolResult):
-        return found
-    return ToolResult(found, _hits_text(found, app.clock.now_ms()))
+    result = _with_notes(app, tool, arguments, lambda notes: search(app, notes, query))
+    if isinstance(result, ToolResult):
+        return result
+    return ToolResult(result, _hits_text(result, app.clock.now_ms()))
 
 
 def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> ToolResult:
     since = _since_ms(app, arguments.timeframe)
     if since is None:
         return _refuse_timeframe(tool, arguments)
-    found = _with_notes(
+    context = _with_notes(
         app,
         tool,
         arguments,
@@ -254,20 +264,25 @@ def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> Too
             limit=arguments.limit,
         ),
     )
-    return found if isinstance(found, ToolResult) else ToolResult(found, _context_text(found))
+    return (
+        context if isinstance(context, ToolResult) else ToolResult(context, _context_text(context))
+    )
 
 
 def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> ToolResult:
     since = _since_ms(app, arguments.timeframe or "7d")
     if since is None:
         return _refuse_timeframe(tool, arguments)
-    wanted = NoteFilter(types=arguments.types or (), since_ms=since)
-    found = _with_notes(
-        app, tool, arguments, lambda notes: recent_notes(app, notes, wanted, limit=arguments.limit)
+    note_filter = NoteFilter(types=arguments.types or (), since_ms=since)
+    recent = _with_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes: recent_notes(app, notes, note_filter, limit=arguments.limit),
     )
-    if isinstance(found, ToolResult):
-        return found
-    return ToolResult(found, _recent_text(found, app.clock.now_ms()))
+    if isinstance(recent, ToolResult):
+        return recent
+    return ToolResult(recent, _recent_text(recent, app.clock.now_ms()))
 
 
 def _since_ms(app: App, timeframe: str | None) -> int | None:
@@ -283,55 +298,55 @@ def _refuse_timeframe(tool: Tool[Any], arguments: Any) -> ToolResult:
     )
 
 
-def _hits_text(found: NoteSearchResult, now_ms: int) -> str:
-    lines = [f"{pluralise(len(found.hits), 'note')}{', and more' if found.has_more else ''}."]
-    if found.is_wordless:
+def _hits_text(result: NoteSearchResult, now_ms: int) -> str:
+    lines = [f"{pluralise(len(result.hits), 'note')}{', and more' if result.has_more else ''}."]
+    if result.is_wordless:
         lines.append("Only letters and digits can be searched for.")
-    elif not found.hits:
+    elif not result.hits:
         lines.append("Nothing was found; try other words, or recent_activity.")
-    elif found.is_loose:
+    elif result.is_loose:
         lines.append("No note has all the words; these have some of them.")
-    for number, hit in enumerate(found.hits, start=1):
+    for number, hit in enumerate(result.hits, start=1):
         lines += ["", f"{number}. {_note_line(hit.note, now_ms)}"]
         lines += [f"   {hit.excerpt}"] if hit.excerpt else []
         lines += [f"   {hit.score:.2f}: {hit.why.words}"] if hit.why else []
-    return "\n".join([*lines, *_pending_lines(found.pending)])
+    return "\n".join([*lines, *_pending_lines(result.pending)])
 
 
-def _recent_text(found: RecentNotes, now_ms: int) -> str:
-    lines = [f"{pluralise(len(found.notes), 'note')}{', and more' if found.has_more else ''}."]
-    lines += [f"- {_note_line(note, now_ms)}" for note in found.notes]
-    return "\n".join([*lines, *_pending_lines(found.pending)])
+def _recent_text(recent: RecentNotes, now_ms: int) -> str:
+    lines = [f"{pluralise(len(recent.notes), 'note')}{', and more' if recent.has_more else ''}."]
+    lines += [f"- {_note_line(note, now_ms)}" for note in recent.notes]
+    return "\n".join([*lines, *_pending_lines(recent.pending)])
 
 
-def _context_text(found: NoteContext) -> str:
+def _context_text(context: NoteContext) -> str:
     lines: list[str] = []
-    for one in found.notes:
-        lines += [*_context_note_lines(one), ""]
-    if found.left_out:
-        lines.append(f"{pluralise(found.left_out, 'more note')} near; ask with a higher limit.")
-    return "\n".join([*lines, *_pending_lines(found.pending)])
+    for entry in context.notes:
+        lines += [*_context_note_lines(entry), ""]
+    if context.left_out:
+        lines.append(f"{pluralise(context.left_out, 'more note')} near; ask with a higher limit.")
+    return "\n".join([*lines, *_pending_lines(context.pending)])
 
 
-def _context_note_lines(one: ContextNote) -> list[str]:
-    note = one.note
-    via = f", {pluralise(one.distance, 'link')} away by {one.via}" if one.distance else ""
+def _context_note_lines(entry: ContextNote) -> list[str]:
+    note = entry.note
+    via = f", {pluralise(entry.distance, 'link')} away by {entry.via}" if entry.distance else ""
     head = f"{note.title} [{note.path}] {note.type} {note.status}".rstrip()
-    lines = [f"## {head}{via}", *(f"- {said}" for said in one.observations)]
-    for link in one.links:
+    lines = [f"## {head}{via}", *(f"- {observation}" for observation in entry.observations)]
+    for link in entry.links:
         arrow = "<-" if link.is_backward else "->"
         missing = "" if link.is_written else " (not written yet)"
         lines.append(f"- {arrow} {link.kind} {link.to}{missing}")
-    if one.links_left_out:
-        lines.append(f"- {pluralise(one.links_left_out, 'more link')}; read_note shows them")
+    if entry.links_left_out:
+        lines.append(f"- {pluralise(entry.links_left_out, 'more link')}; read_note shows them")
     return lines
 
 
 def _note_line(note: NoteSummary, now_ms: int) -> str:
     tags = "".join(f" #{tag}" for tag in note.tags)
     status = f", {note.status}" if note.status else ""
-    at = time_ago(note.modified_ms, now_ms)
-    return f"{note.title} [{note.path}] {note.type}{status}, {at}{tags}"
+    age = time_ago(note.modified_ms, now_ms)
+    return f"{note.title} [{note.path}] {note.type}{status}, {age}{tags}"
 
 
 def _pending_lines(count: int) -> list[str]:

@@ -1,4 +1,7 @@
-"""The tools of the toolset `notes`: what they take. What they do is imported at the first call."""
+"""The tools of the toolset `notes` and their arguments.
+
+Their implementation, `note_calls`, is imported at the first call.
+"""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -20,11 +23,11 @@ from interlock.mcp import schema
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
-# Short: there are eight tools, and agents pay for each byte of them in every conversation.
+# Kept short: there are eight tools, and agents pay for every byte in every conversation.
 Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]
 Version = Annotated[str | None, Meta(description="From read_note.")]
 Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a date.")]
-# More than the most is cut, not refused: agents ask for a hundred of everything.
+# More than the maximum is cut, not refused: agents ask for a hundred of everything.
 Limit = Annotated[int, Meta(ge=1, extra_json_schema={"maximum": 50})]
 Page = Annotated[int, Meta(ge=1)]
 
@@ -151,48 +154,54 @@ _PLACEHOLDERS: Final[dict[str, tuple[str, ArgumentName]]] = {
     "<text>": ("findText", "find"),
     "<content>": ("content", "content"),
 }
-_UNSET_VALUES: Final = (
-    None,
-    "",
-    False,
-    1,
-)  # what clients send that fill in all that a schema names
+# Sent for arguments that mean nothing, by clients that fill in every property of a schema.
+_UNSET_VALUES: Final = (None, "", False, 1)
 
 
-def read_first_call(given: Mapping[str, Json]) -> SuggestedCall:
-    """The version of a note is not to be guessed: whoever names it has read the note."""
-    usual = schema.example_arguments(READ_NOTE.input_schema)
-    kept = {name: given[name] for name in ("identifier", "workspacePath") if name in given}
-    return SuggestedCall("read_note", {**usual, **kept})
+def read_first_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall:
+    """A call of `read_note`: the version of a note cannot be guessed, only read."""
+    example = schema.example_arguments(READ_NOTE.input_schema)
+    reused = {
+        name: sent_arguments[name]
+        for name in ("identifier", "workspacePath")
+        if name in sent_arguments
+    }
+    return SuggestedCall("read_note", {**example, **reused})
 
 
-def _suggest_edit_call(given: Mapping[str, Json]) -> SuggestedCall | None:
-    heard: set[ArgumentName] = {
+def _suggest_edit_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall | None:
+    present: set[ArgumentName] = {
         argument
         for name, argument in _EDIT_ARGUMENTS.items()
-        if given.get(name) not in _UNSET_VALUES
+        if sent_arguments.get(name) not in _UNSET_VALUES
     }
-    named = given.get("operation")
-    if named is None and not heard and given.get("metadata"):
+    operation_name = sent_arguments.get("operation")
+    if operation_name is None and not present and sent_arguments.get("metadata"):
         return None
-    operation = _OPERATIONS.get(str(named))
-    if operation is None or heard - OPERATION_ARGUMENTS[operation]:
-        operation = closest_operation(str(named or ""), heard)
-    if operation == "replace_section" and not given.get("version"):
-        return read_first_call(given)
-    taken = OPERATION_ARGUMENTS[operation]
-    kept = {k: v for k, v in given.items() if _EDIT_ARGUMENTS.get(k, "content") in taken}
-    holes = {name: hole for hole, (name, argument) in _PLACEHOLDERS.items() if argument in taken}
-    usual = schema.example_arguments(EDIT_NOTE.input_schema)
-    return SuggestedCall("edit_note", {**usual, **holes, **kept, "operation": operation})
+    operation = _OPERATIONS.get(str(operation_name))
+    if operation is None or present - OPERATION_ARGUMENTS[operation]:
+        operation = closest_operation(str(operation_name or ""), present)
+    if operation == "replace_section" and not sent_arguments.get("version"):
+        return read_first_call(sent_arguments)
+    accepted = OPERATION_ARGUMENTS[operation]
+    reused = {
+        k: v for k, v in sent_arguments.items() if _EDIT_ARGUMENTS.get(k, "content") in accepted
+    }
+    placeholders = {
+        name: placeholder
+        for placeholder, (name, argument) in _PLACEHOLDERS.items()
+        if argument in accepted
+    }
+    example = schema.example_arguments(EDIT_NOTE.input_schema)
+    return SuggestedCall("edit_note", {**example, **placeholders, **reused, "operation": operation})
 
 
-def _suggest_delete_call(given: Mapping[str, Json]) -> SuggestedCall | None:
-    return None if given.get("version") else read_first_call(given)
+def _suggest_delete_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall | None:
+    return None if sent_arguments.get("version") else read_first_call(sent_arguments)
 
 
 def _lazy_call(name: str) -> Callable[[App, Any], ToolResult]:
-    """A call that brings what it needs along: most conversations never ask for a note."""
+    """A call that imports its implementation when it is made: most conversations need no note."""
 
     def call(app: App, arguments: Any) -> ToolResult:
         calls = import_module("interlock.mcp.note_calls")

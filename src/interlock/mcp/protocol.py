@@ -1,8 +1,8 @@
 """The Model Context Protocol for a server that only has tools: one message in, at most one out.
 
-Two eras are spoken. Up to 2025-11-25 a connection opens with `initialize`; from 2026-07-28 on there
-is `server/discover`, and each request names its version in `_meta`. No state is kept between
-messages, so either may be used at any time.
+Two eras of the protocol are supported. Up to 2025-11-25 a connection opens with `initialize`; from
+2026-07-28 on there is `server/discover`, and each request names its version in `_meta`. No state is
+kept between messages, so a client may use either at any time.
 """
 
 import difflib
@@ -15,9 +15,9 @@ import msgspec
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
+from interlock.core.explanation import Explanation
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
 from interlock.mcp.instructions import instructions_for
@@ -37,7 +37,7 @@ _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "public"}
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 _HANDSHAKE_METHODS = ("initialize", "ping")
-BATCH_MAX = 50  # answers are larger than questions, and everybody else waits meanwhile
+BATCH_MAX = 50  # replies are larger than requests, and every other client waits meanwhile
 
 _Result = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class RpcError(Exception):
 class Reply(msgspec.Struct, frozen=True):
     content: bytes
     error: int | None = None
-    """The code, where the request itself was wrong."""
+    """The JSON-RPC error code, if the request itself was wrong."""
 
 
 class _Request(msgspec.Struct):
@@ -75,7 +75,7 @@ class McpProtocol:
         }
 
     def answer(self, line: bytes) -> bytes | None:
-        """The reply to one line, or nothing where none is due (notifications, stray replies)."""
+        """The reply to one line, or None where none is due (notifications, stray replies)."""
         try:
             message = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -84,13 +84,13 @@ class McpProtocol:
         return reply.content if reply else None
 
     def reply_to(self, message: object) -> Reply | None:
-        """The reply to a message that was read already."""
+        """The reply to a decoded message or batch, or None where none is due."""
         if isinstance(message, list) and message:  # a batch: in the protocol until 2025-03-26
             batch = cast("list[Any]", message)
             if len(batch) > BATCH_MAX:
-                what = f"More than {BATCH_MAX} messages in one"
-                return error_reply(None, RpcError(INVALID_REQUEST, what))
-            replies = [reply.content for one in batch if (reply := self._reply(one)) is not None]
+                problem = f"More than {BATCH_MAX} messages in one"
+                return error_reply(None, RpcError(INVALID_REQUEST, problem))
+            replies = [reply.content for item in batch if (reply := self._reply(item)) is not None]
             return Reply(b"[" + b",".join(replies) + b"]") if replies else None
         return self._reply(cast("object", message))
 
@@ -118,9 +118,11 @@ class McpProtocol:
         return _with_era_fields(request, method(params))
 
     def _initialize(self, params: dict[str, Any]) -> _Result:
-        asked = params.get("protocolVersion")
+        requested = params.get("protocolVersion")
         return {
-            "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+            "protocolVersion": requested
+            if requested in HANDSHAKE_VERSIONS
+            else HANDSHAKE_VERSIONS[-1],
             "capabilities": _CAPABILITIES,
             "serverInfo": _SERVER_INFO,
             "instructions": instructions_for(self._tools.values()),
@@ -149,10 +151,10 @@ class McpProtocol:
         if tool is None:
             return _unknown_tool(name, self._tools), ()
         try:
-            folded = parse_arguments(tool, sent)
-            if not isinstance(folded, ParsedArguments):
-                return folded, ()
-            return tool.call(self._app, folded.arguments), folded.warnings
+            parsed = parse_arguments(tool, sent)
+            if not isinstance(parsed, ParsedArguments):
+                return parsed, ()
+            return tool.call(self._app, parsed.arguments), parsed.warnings
         except StoreFailure as failure:
             return results.store_failure_result(
                 failure, SuggestedCall(name, _arguments_or_empty(sent))
@@ -165,7 +167,7 @@ class McpProtocol:
 
 
 def store_failure_reply(message: object, cause: StoreFailure) -> Reply:
-    """The reply to a call whose answer could not be made certain."""
+    """The reply to a tool call whose writes could not be committed."""
     request = msgspec.convert(message, _Request)
     params = request.params or {}
     call = SuggestedCall(str(params.get("name")), _arguments_or_empty(params.get("arguments")))
@@ -193,13 +195,13 @@ def _call_result(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
     }
 
 
-def _unknown_tool(name: str, known: Mapping[str, Tool[Any]]) -> ToolResult:
-    close = tuple(difflib.get_close_matches(name, known, n=1))
+def _unknown_tool(name: str, tools: Mapping[str, Tool[Any]]) -> ToolResult:
+    similar = tuple(difflib.get_close_matches(name, tools, n=1))
     explanation = Explanation(
-        "unknown_tool", f"No tool `{name}`", "Call one of these instead.", close
+        "unknown_tool", f"No tool `{name}`", "Call one of these instead.", similar
     )
-    likely = known[close[0] if close else next(iter(known))]
-    return results.refusal_result(explanation, likely.example_call(), allowed=tuple(known))
+    suggested = tools[similar[0] if similar else next(iter(tools))]
+    return results.refusal_result(explanation, suggested.example_call(), allowed=tuple(tools))
 
 
 def _arguments_or_empty(sent: object) -> dict[str, Any]:
@@ -216,10 +218,10 @@ def _modern_version(params: Mapping[str, Any]) -> str | None:
 
 
 def error_reply(request_id: int | str | None, error: RpcError) -> Reply:
-    described: dict[str, object] = {"code": error.code, "message": error.message}
+    error_object: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
-        described["data"] = error.data
-    content = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": described})
+        error_object["data"] = error.data
+    content = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error_object})
     return Reply(content, error.code)
 
 

@@ -1,12 +1,12 @@
-"""What a tool call comes to: facts as a structure and the same facts as text."""
+"""The result of a tool call: the facts as a structure, and the same facts as text."""
 
 from typing import Literal
 
 import msgspec
 
-from interlock.app.explanation import Code, Explanation
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure, StoreUnreachable
 from interlock.core.canonical import Json
+from interlock.core.explanation import Code, Explanation
 
 
 class SuggestedCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,7 +31,7 @@ class ProblemDetails(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
 
 class ToolProblem(msgspec.Struct, frozen=True, rename="camel"):
-    """Why a call was not carried out."""
+    """The reason why a call was not carried out."""
 
     code: Code
     message: str
@@ -77,7 +77,7 @@ def refusal_result(
 
 
 def store_failure_result(failure: StoreFailure, call: SuggestedCall) -> ToolResult:
-    """Nothing was written; the same call is right once the store is."""
+    """The store failed: nothing was written, and the same call works once the store does."""
     return problem_result(
         ToolProblem(
             "store_busy" if isinstance(failure, StoreBusy) else "store_failed",
@@ -114,8 +114,8 @@ def problem_result(tool_problem: ToolProblem) -> ToolResult:
     lines += [f"missing: {', '.join(details.missing)}"] if details.missing else []
     lines += [f"allowed: {', '.join(details.allowed)}"] if details.allowed else []
     lines += [f"did you mean: {', '.join(details.did_you_mean)}"] if details.did_you_mean else []
-    after = f" after {tool_problem.retry.after_ms} ms" if tool_problem.retry.after_ms else ""
-    lines.append(f"retry: {tool_problem.retry.kind}{after}")
+    delay = f" after {tool_problem.retry.after_ms} ms" if tool_problem.retry.after_ms else ""
+    lines.append(f"retry: {tool_problem.retry.kind}{delay}")
     if details.correct_call:
         lines.append(f"a call that would work: {_call_text(details.correct_call)}")
     lines += [f"one of: {_call_text(call)}" for call in details.next_calls]

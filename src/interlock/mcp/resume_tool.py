@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.context import App
-from interlock.app.explain import explain
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
@@ -46,7 +45,7 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     snippet: str = ""
     """The start of the newest notes."""
     verify: tuple[str, ...] = ()
-    """What is different since, for the first candidate."""
+    """The changes since then, for the first candidate."""
 
 
 class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,7 +54,7 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
-    wanted = ResumeQuery(
+    query = ResumeQuery(
         workspace=workspace_of(arguments.workspace_path),
         query=arguments.query or "",
         session=arguments.session_id,
@@ -64,39 +63,41 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
     )
-    found = find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
-    sessions = {candidate.row.session for candidate in found}
-    named = arguments.session_id or arguments.run_id
-    if named:
-        said = _join_session(app, wanted.workspace, sessions)
-        elsewhere: set[SessionId] = set()
+    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
+    sessions = {candidate.row.session for candidate in candidates}
+    named_id = arguments.session_id or arguments.run_id
+    if named_id:
+        join_message = _join_session(app, query.workspace, sessions)
+        sessions_to_join: set[SessionId] = set()
     else:
-        said, elsewhere = "", gated_sessions.sessions_to_move_to(app, wanted.workspace, sessions)
+        join_message = ""
+        sessions_to_join = gated_sessions.sessions_to_move_to(app, query.workspace, sessions)
     answer = ResumeAnswer(
-        tuple(_resume_candidate(candidate, elsewhere) for candidate in found),
-        " ".join(filter(None, (said, _hint(found, named)))),
+        tuple(_resume_candidate(candidate, sessions_to_join) for candidate in candidates),
+        " ".join(filter(None, (join_message, _hint(candidates, named_id)))),
     )
     return ToolResult(answer, _answer_text(answer))
 
 
 def _join_session(app: App, workspace: Path, sessions: set[SessionId]) -> str:
-    """To name a session is to go on with it: the conversation becomes part of it, if it may."""
+    """Make the conversation part of the named session, if it may be; return a message about it."""
     if len(sessions) != 1:
         return ""
     (session,) = sessions
-    taken = gated_sessions.move_conversation(app, workspace, session)
-    if isinstance(taken, gated_sessions.StartedSession):
-        return f"This conversation is now part of {session} (mode {taken.state.current_mode})."
-    if taken is None:
+    outcome = gated_sessions.move_conversation(app, workspace, session)
+    if isinstance(outcome, gated_sessions.StartedSession):
+        return f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
+    if outcome is None:
         return ""
-    return f"{explain(taken).error}; this conversation stays in its session. {explain(taken).hint}"
+    explanation = outcome.explain()
+    return f"{explanation.error}; this conversation stays in its session. {explanation.hint}"
 
 
-def _resume_candidate(candidate: ResumableRun, elsewhere: set[SessionId]) -> ResumeCandidate:
+def _resume_candidate(candidate: ResumableRun, sessions_to_join: set[SessionId]) -> ResumeCandidate:
     row = candidate.row
     params: dict[str, Json] = {"continueToken": candidate.token, "intent": "rehydrate"}
     call = SuggestedCall("continue_workflow", params)
-    if row.session in elsewhere:
+    if row.session in sessions_to_join:
         call = SuggestedCall("resume_session", {"runId": row.run})
     return ResumeCandidate(
         row.session,
@@ -116,30 +117,30 @@ def _resume_candidate(candidate: ResumableRun, elsewhere: set[SessionId]) -> Res
     )
 
 
-def _hint(found: list[ResumableRun], named: str | None) -> str:
-    if not found and named:
-        return f"There is no `{named}` here. Ask again without it to see what there is."
-    if not found:
+def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
+    if not candidates and named_id:
+        return f"There is no `{named_id}` here. Ask again without it to see what there is."
+    if not candidates:
         return "Nothing was recorded yet. Start something with start_workflow."
-    if found[0].match.confidence == "strong":
+    if candidates[0].match.confidence == "strong":
         return "Make the first nextCall: it leads to where the work stands."
     return "If it is not plain which one is meant, ask the user. Then make its nextCall."
 
 
 def _answer_text(answer: ResumeAnswer) -> str:
     lines = [f"{len(answer.candidates)} candidates. {answer.hint}"]
-    for number, found in enumerate(answer.candidates, start=1):
-        at = f"at `{found.pending_step}`" if found.pending_step else found.status
+    for number, candidate in enumerate(answer.candidates, start=1):
+        at = f"at `{candidate.pending_step}`" if candidate.pending_step else candidate.status
         lines += [
-            f"\n{number}. {found.title} [{found.session}, {found.run}]",
-            f"   {found.workflow}, {found.steps_done} of {found.step_count} steps done, {at}"
-            f" ({found.status}), in {found.workspace}",
-            f"   {found.confidence}: {'; '.join(found.why_matched)}",
+            f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
+            f"   {candidate.workflow}, {candidate.steps_done} of {candidate.step_count} steps done,"
+            f" {at} ({candidate.status}), in {candidate.workspace}",
+            f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
-        lines += [f"   verify: {line}" for line in found.verify]
-        lines += [f"   newest notes: {found.snippet}"] if found.snippet else []
-        params = ", ".join(f"{name}: {value}" for name, value in found.next_call.params.items())
-        lines.append(f"   next: {found.next_call.tool}, {params}")
+        lines += [f"   verify: {line}" for line in candidate.verify]
+        lines += [f"   newest notes: {candidate.snippet}"] if candidate.snippet else []
+        params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())
+        lines.append(f"   next: {candidate.next_call.tool}, {params}")
     return "\n".join(lines)
 
 

@@ -1,4 +1,7 @@
-"""JSON Schemas of the tools, from the types that check the calls. Small: agents pay for them."""
+"""The JSON Schemas of the tools, made from the types that check the calls.
+
+They are kept small, because agents pay for every byte of them.
+"""
 
 from typing import Any, cast
 
@@ -10,7 +13,7 @@ Schema = dict[str, Any]
 
 
 def arguments_schema(arguments: type[msgspec.Struct]) -> Schema:
-    """Optional means that it may be left out; that null is taken too need not be said."""
+    """The schema of a tool's arguments, without the `null` that optional ones accept too."""
     return cast("Schema", _without_null(_plain_schema(arguments)))
 
 
@@ -30,26 +33,26 @@ def _plain_schema(root: type[msgspec.Struct]) -> object:
 
 
 def _inline_references(part: object, definitions: dict[str, Any]) -> object:
-    """`part` with every reference replaced by what it names, and without titles and defaults."""
+    """`part` with every reference replaced by its definition, and without titles and defaults."""
     if isinstance(part, list | tuple):
         return [_inline_references(item, definitions) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
-    found = cast("Schema", part)
-    if "$ref" in found:
-        target = definitions[found["$ref"].rpartition("/")[2]]
-        described = {"description": found["description"]} if "description" in found else {}
-        return {**cast("Schema", _inline_references(target, definitions)), **described}
-    kept = {name: value for name, value in found.items() if name not in ("default", "title")}
-    if "properties" in kept:
+    node = cast("Schema", part)
+    if "$ref" in node:
+        target = definitions[node["$ref"].rpartition("/")[2]]
+        description = {"description": node["description"]} if "description" in node else {}
+        return {**cast("Schema", _inline_references(target, definitions)), **description}
+    members = {name: value for name, value in node.items() if name not in ("default", "title")}
+    if "properties" in members:
         # A property may well be called `title`.
-        properties = cast("Schema", kept.pop("properties"))
-        kept["properties"] = {
+        properties = cast("Schema", members.pop("properties"))
+        members["properties"] = {
             n: _inline_references(value, definitions) for n, value in properties.items()
         }
     return {
         name: value if name == "properties" else _inline_references(value, definitions)
-        for name, value in kept.items()
+        for name, value in members.items()
         if value != [] or name != "required"
     }
 
@@ -59,9 +62,9 @@ def _without_null(part: object) -> object:
         return [_without_null(item) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
-    found: Schema = {n: _without_null(value) for n, value in cast("Schema", part).items()}
-    choices = [choice for choice in found.get("anyOf", ()) if choice != {"type": "null"}]
+    node: Schema = {n: _without_null(value) for n, value in cast("Schema", part).items()}
+    choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1:
-        del found["anyOf"]
-        return {**choices[0], **found}
-    return found
+        del node["anyOf"]
+        return {**choices[0], **node}
+    return node

@@ -1,4 +1,4 @@
-"""The tool `session`: what the agent may do here, and what the work is about."""
+"""The tool `session`: show and change what the agent may do, and what the work is about."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
-from interlock.app.explain import explain
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
@@ -59,74 +58,76 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    given = _given_arguments(arguments)
+    sent_arguments = _given_arguments(arguments)
     if not os.path.isdir(workspace):
-        given.pop("workspacePath", None)
+        sent_arguments.pop("workspacePath", None)
         return refusal_result(
-            explain(NoSuchDirectory(str(workspace))), SESSION_TOOL.corrected_call(given)
+            NoSuchDirectory(str(workspace)).explain(), SESSION_TOOL.corrected_call(sent_arguments)
         )
     if arguments.action == "start":
-        return _start_session(app, workspace, given, arguments.session_id)
+        return _start_session(app, workspace, sent_arguments, arguments.session_id)
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
     if session == NO_SESSION:
         if root_of(workspace) is None:
-            return refusal_result(explain(ProjectNotOptedIn(str(workspace))), None)
-        return refusal_result(explain(NO_SESSION), SESSION_TOOL.corrected_call({"action": "start"}))
+            return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
+        return refusal_result(
+            NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
+        )
     if not isinstance(session, str):
         if resolve_caller(app, CallerClues(workspace)) == NO_SESSION:
             return refusal_result(
-                explain(session), SESSION_TOOL.corrected_call({"action": "start"})
+                session.explain(), SESSION_TOOL.corrected_call({"action": "start"})
             )
-        return refuse_unknown_caller(session, SESSION_TOOL, given)
+        return refuse_unknown_caller(session, SESSION_TOOL, sent_arguments)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
-    action = arguments.action or ("set" if any(x is not None for x in changes) else "get")
-    found = gated_sessions.state_of(app, session)
-    if action == "set" and isinstance(found, SessionState):
-        found = _change_session(app, found, root_of(workspace), arguments)
-    if isinstance(found, SessionState):
-        said = _remarks(app, found)
-        told = (
-            session_summary(app, found, said)
+    action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
+    outcome = gated_sessions.state_of(app, session)
+    if action == "set" and isinstance(outcome, SessionState):
+        outcome = _change_session(app, outcome, root_of(workspace), arguments)
+    if isinstance(outcome, SessionState):
+        remarks = _remarks(app, outcome)
+        summary = (
+            session_summary(app, outcome, remarks)
             if action == "set"
-            else assemble_bootstrap(app, found, said).text
+            else assemble_bootstrap(app, outcome, remarks).text
         )
-        return _session_result(found, told)
-    way_on = "get" if isinstance(found, ChangeNotAllowed) else "start"
-    return refusal_result(explain(found), SESSION_TOOL.corrected_call({"action": way_on}))
+        return _session_result(outcome, summary)
+    next_action = "get" if isinstance(outcome, ChangeNotAllowed) else "start"
+    return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": next_action}))
 
 
 def _change_session(
     app: App, state: SessionState, root: Path | None, arguments: SessionArguments
 ) -> SessionState | AttendanceRefusal:
-    """The mode first: where that is refused, nothing is changed."""
+    """Change the mode, then the work; if the mode is refused, nothing is changed."""
     session = SessionId(state.session_id)
     if state.worktree != str(root):
         return ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
-    found: SessionState | AttendanceRefusal = state
+    outcome: SessionState | AttendanceRefusal = state
     if arguments.mode:
-        found = gated_sessions.change_mode(
+        outcome = gated_sessions.change_mode(
             app, session, arguments.mode, by="agent", task=arguments.task
         )
-    if isinstance(found, SessionState):
+    if isinstance(outcome, SessionState):
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
-        found = gated_sessions.change_work(app, session, work)
-    return found
+        outcome = gated_sessions.change_work(app, session, work)
+    return outcome
 
 
 def _start_session(
-    app: App, workspace: Path, given: dict[str, Json], session_id: str | None
+    app: App, workspace: Path, sent_arguments: dict[str, Json], session_id: str | None
 ) -> ToolResult:
     root = root_of(workspace)
     if root is None:
-        return refusal_result(explain(ProjectNotOptedIn(str(workspace))), None)
-    begun = gated_sessions.start(app, root, session_id)
-    if isinstance(begun, gated_sessions.StartedSession):
-        said = _remarks(app, begun.state)
-        return _session_result(begun.state, assemble_bootstrap(app, begun.state, said).text)
-    if isinstance(begun, ChangeNotAllowed):
-        return refusal_result(explain(begun), SESSION_TOOL.corrected_call({"action": "start"}))
-    return refuse_unknown_caller(begun, SESSION_TOOL, given)
+        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
+    outcome = gated_sessions.start(app, root, session_id)
+    if isinstance(outcome, gated_sessions.StartedSession):
+        remarks = _remarks(app, outcome.state)
+        return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
+    if isinstance(outcome, ChangeNotAllowed):
+        return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
+    return refuse_unknown_caller(outcome, SESSION_TOOL, sent_arguments)
 
 
 def _given_arguments(arguments: SessionArguments) -> dict[str, Json]:

@@ -24,7 +24,7 @@ def serve(app: App, tools: Tools) -> None:
                 replies.write(reply + b"\n")
                 replies.flush()
     except BrokenPipeError:
-        # The client is gone. What it was not told of is recorded all the same.
+        # The client is gone. The work whose reply it missed is recorded all the same.
         os._exit(0)  # an ordinary exit would try to flush once more, and complain
 
 
@@ -34,5 +34,5 @@ def _read_line(requests: BinaryIO) -> bytes:
         while rest := requests.readline(LINE_BYTES_MAX):
             if rest.endswith(b"\n"):
                 break
-        return b"(a line of more than 16 MiB)\n"  # answered as what it is: not JSON
+        return b"(a line of more than 16 MiB)\n"  # is answered as what it is: not JSON
     return line

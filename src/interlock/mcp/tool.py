@@ -1,4 +1,4 @@
-"""A tool's contract: the one object that its listing, its checks and its corrections come from."""
+"""The contract of a tool: the one object that its listing, checks and corrections come from."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
@@ -19,7 +19,7 @@ NAME_CHARS_MAX = 64
 
 def normalise_name(name: str) -> str:
     """`workflow_id`, `WorkflowId` and `workflow-id` are the same name."""
-    # The same few names come with every call; what is no name at all is not worth remembering.
+    # The same few names come with every call; text too long to be a name is not worth caching.
     return _cached_normalise_name(name) if len(name) <= NAME_CHARS_MAX else _normalise_name(name)
 
 
@@ -34,13 +34,13 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     name: str
     title: str
     purpose: str
-    """What it does and when to call it, for the model."""
+    """The description for the model: what the tool does, and when to call it."""
     arguments: type[Arguments]
-    """Field by field, with a description and an example each (`msgspec.Meta`)."""
+    """The struct of the arguments; each field has a description and an example (`msgspec.Meta`)."""
     answer: type[msgspec.Struct] | None
-    """Its schema is listed, where there is one; agents pay for every byte of it."""
+    """The struct of the answer. Its schema is listed; None saves agents the bytes of that."""
     cue: str
-    """When to call it and with what, in one line: all that some clients show of a tool at first."""
+    """One line on when to call it and with what: all that some clients show of a tool at first."""
     is_read_only: bool
     is_idempotent: bool
     """Whether the same call again, whenever it comes, changes nothing more."""
@@ -50,7 +50,7 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
     suggest_call: Callable[[Mapping[str, Json]], SuggestedCall | None] | None = None
-    """The call that gets further with what was given, where the example with that is not it."""
+    """Suggests a call for the arguments sent, where filling them into the example will not do."""
 
     @cached_property
     def input_schema(self) -> schema.Schema:
@@ -58,7 +58,7 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
 
     @cached_property
     def argument_paths(self) -> dict[str, str]:
-        """Where each argument belongs, by every name that it may come under."""
+        """The path of each argument, by every name that it may come under."""
         paths = {normalise_name(alias): path for alias, path in self.aliases.items()}
         return paths | {normalise_name(name): name for name in self.input_schema["properties"]}
 
@@ -71,9 +71,9 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             "description": self.purpose,
             "inputSchema": self.input_schema,
             **({"outputSchema": schema.answer_schema(self.answer)} if self.answer else {}),
-            # Codex asks before every call of a tool that neither reads only nor says that it
-            # destroys nothing and stays on this machine. No tool of ours removes anything that
-            # was recorded, and none speaks to anybody else.
+            # Codex asks the user before every call of a tool, unless the tool is read-only or
+            # declares that it destroys nothing and stays on this machine. No tool of ours removes
+            # anything that was recorded, and none talks to another machine.
             "annotations": {
                 "readOnlyHint": self.is_read_only,
                 "destructiveHint": self.is_destructive,
@@ -86,8 +86,10 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
         """A call with every required argument, to be filled in."""
         return SuggestedCall(self.name, schema.example_arguments(self.input_schema))
 
-    def corrected_call(self, given: Mapping[str, Json]) -> SuggestedCall:
-        """The example, with what was given already in its place; or what must be called first."""
-        if self.suggest_call and (call := self.suggest_call(given)):
+    def corrected_call(self, sent_arguments: Mapping[str, Json]) -> SuggestedCall:
+        """The example call with the arguments sent filled in, or the call that must come first."""
+        if self.suggest_call and (call := self.suggest_call(sent_arguments)):
             return call
-        return SuggestedCall(self.name, {**schema.example_arguments(self.input_schema), **given})
+        return SuggestedCall(
+            self.name, {**schema.example_arguments(self.input_schema), **sent_arguments}
+        )

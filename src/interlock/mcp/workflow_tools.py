@@ -1,4 +1,4 @@
-"""Tools that go through a workflow: start it, hand in its steps, mark where it stands."""
+"""The tools that go through a workflow: start it, hand in its steps, set a checkpoint."""
 
 from typing import Annotated, Literal
 
@@ -6,15 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.context import App
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
     NoSuchDirectory,
     NoSuchSession,
     NoSuchWorkflow,
-    Refusal,
     RequestReused,
     SeveralSessions,
     UnhealthySession,
@@ -26,14 +23,13 @@ from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import Answer, RenderedAnswer
-from interlock.core.session.artifacts import ArtifactRefused
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
-from interlock.core.session.context import ContextRefused
-from interlock.core.session.decide import ContextUnset, RunCannotBegin
+from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.catalogue_tools import closest_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
@@ -99,31 +95,31 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
-    given = {name: value for name, value in sent.items() if value is not None}
+    sent_arguments = {name: value for name, value in sent.items() if value is not None}
     if not arguments.goal.strip():
-        del given["goal"]
+        del sent_arguments["goal"]
     match outcome:
         case NoSuchWorkflow():
-            given["workflowId"] = closest_workflow(outcome)
+            sent_arguments["workflowId"] = closest_workflow(outcome)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
-            return refuse_unknown_caller(outcome, START_WORKFLOW, given)
+            return refuse_unknown_caller(outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():
-            given.pop("workspacePath", None)
+            sent_arguments.pop("workspacePath", None)
         case RequestReused():
-            given.pop("requestId", None)
-        case ContextRefused():
-            given.pop("context", None)
-            given["goal"] = arguments.goal[:GOAL_CHARS_MAX]
+            sent_arguments.pop("requestId", None)
+        case InputRefused():
+            sent_arguments.pop("context", None)
+            sent_arguments["goal"] = arguments.goal[:GOAL_CHARS_MAX]
         case ContextUnset() | RunCannotBegin():
-            known = arguments.context or {}
+            context = arguments.context or {}
             keys = outcome.keys if isinstance(outcome, ContextUnset) else (outcome.var,)
-            given["context"] = {
-                **known,
-                **contexts.example_context(known, tuple(filter(None, keys))),
+            sent_arguments["context"] = {
+                **context,
+                **contexts.example_context(context, tuple(filter(None, keys))),
             }
         case _:
             pass
-    return refusal_result(explain(outcome), START_WORKFLOW.corrected_call(given))
+    return refusal_result(outcome.explain(), START_WORKFLOW.corrected_call(sent_arguments))
 
 
 START_WORKFLOW = Tool(
@@ -177,30 +173,32 @@ def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
         )
         return refusal_result(conflict, _hand_in_call(token))
     if arguments.intent == "advance" or arguments.output is not None:
-        taken = parse_submission(arguments.output, arguments.context)
-        outcome = advance(app, token, taken) if isinstance(taken, Submission) else taken
+        submission = parse_submission(arguments.output, arguments.context)
+        outcome = (
+            advance(app, token, submission) if isinstance(submission, Submission) else submission
+        )
     else:
         outcome = _rehydrate_step(app, token)
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(outcome)
-    return refusal_result(explain(outcome), _suggest_call(outcome, token))
+    return refusal_result(outcome.explain(), _suggest_call(outcome, token))
 
 
 def _rehydrate_step(
     app: App, token: str
 ) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
-    def look() -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+    def render() -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
         return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
 
-    shown = look()
-    approval = shown.answer.approval if isinstance(shown, RenderedAnswer) else None
+    outcome = render()
+    approval = outcome.answer.approval if isinstance(outcome, RenderedAnswer) else None
     if (
         approval
-        and isinstance(shown, RenderedAnswer)
-        and resolve_if_overdue(app, approval.id, shown.answer.session)
+        and isinstance(outcome, RenderedAnswer)
+        and resolve_if_overdue(app, approval.id, outcome.answer.session)
     ):
-        return look()  # the deadline had passed, and we are the first to see it
-    return shown
+        return render()  # the deadline had passed, and this call was the first to notice
+    return outcome
 
 
 CONTINUE_WORKFLOW = Tool(
@@ -244,16 +242,16 @@ class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult:
-    taken = parse_submission(Output(arguments.notes_markdown, arguments.artifacts), None)
-    if isinstance(taken, ContextRefused | ArtifactRefused):
-        return refusal_result(explain(taken), _checkpoint_call(None))
+    submission = parse_submission(Output(arguments.notes_markdown, arguments.artifacts), None)
+    if isinstance(submission, InputRefused):
+        return refusal_result(submission.explain(), _checkpoint_call(None))
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     if token:
-        outcome = checkpoint(app, token, taken)
+        outcome = checkpoint(app, token, submission)
     else:
         outcome = begin_with_checkpoint(
             app,
-            taken,
+            submission,
             workspace=workspace_of(arguments.workspace_path),
             session=arguments.session_id,
             request_id=arguments.request_id,
@@ -265,7 +263,7 @@ def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult
             outcome, CHECKPOINT_WORKFLOW, {"notesMarkdown": arguments.notes_markdown}
         )
     return refusal_result(
-        explain(outcome), _checkpoint_call(token if _is_token_usable(outcome) else None)
+        outcome.explain(), _checkpoint_call(token if _is_token_usable(outcome) else None)
     )
 
 
@@ -278,7 +276,7 @@ CHECKPOINT_WORKFLOW = Tool(
         " session that resume_session finds again."
     ),
     arguments=CheckpointArguments,
-    answer=None,  # as that of the two above, which agents have paid for already
+    answer=None,  # the same as of the two tools above, which agents have paid for already
     cue="keep notes without handing in {continueToken?, notesMarkdown}",
     is_read_only=False,
     is_idempotent=False,
@@ -287,8 +285,8 @@ CHECKPOINT_WORKFLOW = Tool(
 )
 
 
-def _answer_result(answered: RenderedAnswer) -> ToolResult:
-    return ToolResult(answered.answer, answered.text)
+def _answer_result(rendered: RenderedAnswer) -> ToolResult:
+    return ToolResult(rendered.answer, rendered.text)
 
 
 def _hand_in_call(token: str) -> SuggestedCall:
@@ -298,17 +296,19 @@ def _hand_in_call(token: str) -> SuggestedCall:
 
 
 def _checkpoint_call(token: str | None) -> SuggestedCall:
-    given: dict[str, Json] = {"notesMarkdown": NOTES_PLACEHOLDER}
-    return CHECKPOINT_WORKFLOW.corrected_call({**given, "continueToken": token} if token else given)
+    arguments: dict[str, Json] = {"notesMarkdown": NOTES_PLACEHOLDER}
+    return CHECKPOINT_WORKFLOW.corrected_call(
+        {**arguments, "continueToken": token} if token else arguments
+    )
 
 
 def _is_token_usable(refusal: Refusal) -> bool:
-    """Whether the token was not what was wrong."""
-    return explain(refusal).code in ("notes_not_written", "notes_too_long", "invalid_arguments")
+    """Whether the refusal is about something other than the token."""
+    return refusal.explain().code in ("notes_not_written", "notes_too_long", "invalid_arguments")
 
 
 def _suggest_call(refusal: Refusal, token: str) -> SuggestedCall:
-    match explain(refusal).code:
+    match refusal.explain().code:
         case "notes_not_written" | "notes_too_long" | "invalid_arguments":
             return _hand_in_call(token)
         case "nothing_pending" | "run_waits" | "approval_pending":

@@ -1,3 +1,3 @@
-"""The server: MCP over HTTP, REST, live updates and the console. What it does is in
-`app`.
+"""The server: MCP over HTTP, REST, live updates and the console. The work behind
+it is done by `app`.
 """

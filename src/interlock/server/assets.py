@@ -1,4 +1,4 @@
-"""The files that pages are made of: cached for ever under a name that changes with them."""
+"""The static files of the pages, cached for ever under an address that changes with them."""
 
 import hashlib
 from pathlib import Path
@@ -22,7 +22,7 @@ def _assets_digest() -> str:
 
 
 ASSETS_DIGEST = _assets_digest()
-"""Of all of them. Pages put it behind each address, so that nobody sees old and new together."""
+"""The digest of all assets. Pages append it to each address, so that old and new never mix."""
 
 
 def routes() -> list[BaseRoute]:
@@ -37,7 +37,7 @@ async def _serve_grid_css(_: Request) -> Response:
 
 
 class _CachedStaticFiles(StaticFiles):
-    def file_response(self, *args: object, **named: object) -> Response:
-        response = super().file_response(*args, **named)  # pyright: ignore[reportArgumentType]
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        response = super().file_response(*args, **kwargs)  # pyright: ignore[reportArgumentType]
         response.headers["cache-control"] = CACHE_FOREVER
         return response

@@ -1,7 +1,12 @@
-"""What all pages of the console share: being asked, being shown, and changing something.
+"""The frame that all pages of the console share: requests, rendering, and changes.
 
-A page is a function from what was asked to what is shown. It runs in a thread with an `App` of its
-own, so it reads the store like any other use case. A new capability is a new module in `pages`.
+A page is a function from a `PageRequest` to a `Page`. It runs in a thread with an `App` of its own,
+so it reads the store like any other use case. A new capability is a new module in `pages`.
+
+A page is rendered inside a snapshot of the store, and with the position of the newest event at that
+time: its live stream reports what has changed since. An action is a POST with the CSRF token of one
+of our pages; it ends in a redirect, whose message is named by a key, or in a page or an error.
+Templates escape everything, and text on its way into a page is made visible (`formatting`).
 """
 
 import re
@@ -18,7 +23,7 @@ from starlette.routing import Route
 
 from interlock.app.admin.access import Secret
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
+from interlock.core.explanation import Explanation
 from interlock.server import formatting
 from interlock.server.assets import ASSETS_DIGEST
 from interlock.server.guard import HttpCaller
@@ -35,22 +40,22 @@ class PageRequest(msgspec.Struct, frozen=True):
     app: App
     path: str
     params: Mapping[str, str]
-    """From the path: ids, never file names."""
+    """The parameters in the path: ids, never file names."""
     query: Mapping[str, str]
     secret: Secret
-    """Signs what is shown, so that an answer can be told to be about just that."""
+    """Signs the content shown, so that an answer can be checked to be about exactly that."""
     form: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     def word(self, name: str, default: str = "") -> str:
-        """A field of the form, or of the query."""
+        """The value of a field of the form, or else of the query."""
         value = self.form.get(name, self.query.get(name, default))
         return value if isinstance(value, str) else default
 
     def without(self, *names: str, **changed: str) -> str:
-        """This page with another query."""
-        kept = {k: v for k, v in self.query.items() if k not in names and k not in changed}
-        whole = {k: v for k, v in (kept | changed).items() if v}
-        return f"{self.path}?{urlencode(whole)}" if whole else self.path
+        """The address of this page with another query."""
+        unchanged = {k: v for k, v in self.query.items() if k not in names and k not in changed}
+        query = {k: v for k, v in (unchanged | changed).items() if v}
+        return f"{self.path}?{urlencode(query)}" if query else self.path
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -58,18 +63,18 @@ class Page(msgspec.Struct, frozen=True):
     title: str
     facts: dict[str, Any]
     live: str | None = None
-    """The session that the page is about; empty for all of them; None where nothing changes."""
+    """The session that the page is about; empty for all of them; None if the page is not live."""
     stream: str = ""
-    """The address that tells of changes, where those are not in the store."""
+    """The address of the stream of changes, if these are not in the store."""
     status: int = 200
 
 
 class PageRedirect(msgspec.Struct, frozen=True):
-    """A change is done; this is where it can be seen."""
+    """The answer after a change: the page that shows it."""
 
     path: str
     message_key: str = ""
-    """A key of `words.SAID`: never text, which anybody could put into a link."""
+    """A key of `formatting.CHANGE_MESSAGES`: never text, which anybody could put into a link."""
 
 
 class Download(msgspec.Struct, frozen=True):
@@ -86,14 +91,14 @@ class NavItem(msgspec.Struct, frozen=True):
     name: str
     path: str
     key: str
-    """`g` and this goes there."""
+    """The key that, after `g`, goes there."""
     icon: str
     count_waiting: Callable[[App], int] | None = None
-    """How many things wait for the user there."""
+    """Counts the things that wait for the user there."""
 
 
 class Console:
-    """Turns what pages show into HTML. Holds no state."""
+    """Turns pages into HTML. Holds no state."""
 
     def __init__(
         self,
@@ -123,52 +128,52 @@ class Console:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
 
-            def shown(app: App) -> Response:
-                with app.reader.snapshot():  # what is deleted meanwhile stays for this page
+            def respond(app: App) -> Response:
+                with app.reader.snapshot():  # so that nothing is deleted while the page is made
                     return self._respond(handler, self._page_request(app, request), request, csrf)
 
-            return await self._reader.run(shown)
+            return await self._reader.run(respond)
 
         return Route(path, endpoint, methods=["GET"])
 
     def action(self, path: str, handler: ActionHandler) -> Route:
-        """A POST that changes something. It must come from a page of ours."""
+        """A POST that changes something. It must come from one of our pages."""
         return self._action_route(path, handler, self._writer)
 
     def background_action(self, path: str, handler: ActionHandler) -> Route:
-        """One that may take long, and that writes no events: nobody else waits for it."""
+        """An action that may take long and writes no events: nobody else waits for it."""
         return self._action_route(path, handler, self._background_worker)
 
     def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
             form = await request.form()
             caller: HttpCaller = request.scope["caller"]
-            given = form.get("csrf")
+            sent_csrf = form.get("csrf")
             if caller.kind == "browser" and not (
-                isinstance(given, str) and self._secret.is_csrf(given, caller.cookie)
+                isinstance(sent_csrf, str) and self._secret.is_csrf(sent_csrf, caller.cookie)
             ):
                 hint = "Reload the page and try again."
                 return self.error_page(request, "The page's token is missing", hint, 403)
             fields = await _form_fields(form)
             csrf = self._csrf(request)
 
-            def changed(app: App) -> Response:
+            def respond(app: App) -> Response:
                 return self._respond(
                     handler, self._page_request(app, request, fields), request, csrf
                 )
 
-            return await worker.run(changed)
+            return await worker.run(respond)
 
         return Route(path, endpoint, methods=["POST"])
 
     def render_plain(self, template: str, **facts: Any) -> str:
-        """A page outside the frame, for somebody who is not signed in."""
+        """The HTML of a page without the frame, for somebody who is not signed in."""
         return self._templates.get_template(template).render(assets=ASSETS_DIGEST, **facts)
 
     def error_page(
         self, request: Request, error: str, hint: str, status: int, app: App | None = None
     ) -> Response:
-        """Without an `App`, where nobody may look into the store, nothing is counted."""
+        """A page that shows an error. Without an `App`, the things that wait are not counted."""
         html = self._templates.get_template("error.html").render(
             **self._frame_facts(request, self._csrf(request), app),
             title=error,
@@ -185,27 +190,27 @@ class Console:
         request: Request,
         csrf: str,
     ) -> Response:
-        # Before anything is looked at: what changes meanwhile is told to the page.
+        # Before anything is read: the page's stream then reports what changes meanwhile.
         position = page_request.app.reader.position()
-        match found := handler(page_request):
+        match result := handler(page_request):
             case Explanation():
                 return self.error_page(
-                    request, found.error, found.hint, status_of(found.code), page_request.app
+                    request, result.error, result.hint, status_of(result.code), page_request.app
                 )
             case PageRedirect():
-                said = (
-                    f"{'&' if '?' in found.path else '?'}said={found.message_key}"
-                    if found.message_key
+                message_query = (
+                    f"{'&' if '?' in result.path else '?'}said={result.message_key}"
+                    if result.message_key
                     else ""
                 )
-                return RedirectResponse(found.path + said, status_code=303)
+                return RedirectResponse(result.path + message_query, status_code=303)
             case Download():
-                name = _NOT_IN_NAMES.sub("_", found.name)
+                name = _NOT_IN_NAMES.sub("_", result.name)
                 headers = {"content-disposition": f'attachment; filename="{name}"'}
-                return Response(found.content, media_type=found.media_type, headers=headers)
+                return Response(result.content, media_type=result.media_type, headers=headers)
             case Page():
-                html = self._render_page(found, page_request.app, request, csrf, position=position)
-                return HTMLResponse(html, found.status)
+                html = self._render_page(result, page_request.app, request, csrf, position=position)
+                return HTMLResponse(html, result.status)
 
     def _render_page(
         self, page: Page, app: App, request: Request, csrf: str, *, position: int
@@ -256,12 +261,12 @@ def _stream_url(live: str | None, position: int) -> str:
 
 
 def _finalize_value(value: object) -> object:
-    """Every text on every page: what would hide or turn it is made visible."""
+    """Make invisible and direction-changing characters visible, in every text on every page."""
     return formatting.make_visible(value) if type(value) is str else value
 
 
 async def _form_fields(form: FormData) -> dict[str, str | bytes]:
-    """What was typed as text, and files as bytes."""
+    """The fields of a form: typed ones as text, files as bytes."""
     fields: dict[str, str | bytes] = {}
     for name, value in form.items():
         fields[name] = value if isinstance(value, str) else await value.read()

@@ -1,4 +1,4 @@
-"""How values read on a page."""
+"""The formats in which pages show values."""
 
 import re
 from collections.abc import Callable
@@ -26,24 +26,24 @@ CHANGE_MESSAGES = {
     "source_fetched": "Fetched. The list shows the commit that is in use now.",
     "source_removed": "Nothing is read from that source any more.",
 }
-"""What is said after a change, by key."""
+"""The message after a change, by its key."""
 
 TIME_MAX_MS = 253_402_300_799_000  # the end of the year 9999
 _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\U000e0000-\U000e007f"
-    "\ud800-\udfff]"  # halves of characters: what a file name has that is not text
+    "\ud800-\udfff]"  # surrogates: bytes of a file name that are not text
 )
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
 def make_visible(text: str) -> str:
-    """Without colours for terminals, and with what turns or hides text made visible."""
-    return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", _ANSI.sub("", text))
+    """The text without terminal colours, and with characters that hide or turn text shown."""
+    return _INVISIBLE.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", _ANSI.sub("", text))
 
 
 def time_until(then_ms: int, now_ms: int) -> str:
-    """The other way round: how long something is away."""
+    """The time that is left until then, in words."""
     minutes = -(-max(0, then_ms - now_ms) // 60_000)
     for unit, size in (("d", 1_440), ("h", 60)):
         if minutes >= 2 * size:
@@ -52,7 +52,7 @@ def time_until(then_ms: int, now_ms: int) -> str:
 
 
 def moment(at_ms: int) -> str:
-    """For people, with the second."""
+    """A time for people, to the second."""
     return _time(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -61,12 +61,12 @@ def iso_time(at_ms: int) -> str:
 
 
 def _time(at_ms: int) -> datetime:
-    """A bundle from elsewhere may name times that no calendar has."""
+    """The time, moved into what a calendar has: an imported bundle may name any number."""
     return datetime.fromtimestamp(min(max(0, at_ms), TIME_MAX_MS) / 1000, UTC)
 
 
 def short_id(name: str) -> str:
-    """An id that is told apart by its start."""
+    """The start of an id, enough to tell it from others."""
     kind, _, rest = name.partition("_")
     return f"{kind}_{rest[:8]}" if rest else name[:12]
 
@@ -85,7 +85,7 @@ def format_count(number: int, one: str, many: str = "") -> str:
 
 
 def path_tail(path: str) -> str:
-    """The last part of a path: enough where the whole is in the title."""
+    """The last part of a path, for where the title attribute has the whole."""
     return path.rstrip("/").rpartition("/")[2] or path
 
 

@@ -1,4 +1,4 @@
-"""The places of a graph as classes: pages may carry no styles of their own."""
+"""CSS classes for the positions in a graph: pages may have no inline styles."""
 
 LANE_PX, ROW_PX = 188, 64
 LANES, ROWS = 64, 3_000

@@ -1,7 +1,7 @@
-"""Who may ask what: every request passes here first, whatever it asks for.
+"""The access check that every request passes first, whatever it asks for.
 
-A page that the user visits can send requests to this machine, and with a name that it has pointed
-here even read the answers. So the name in `Host` and the origin must be ours, on every path.
+A page that the user visits can send requests to this machine, and under a name whose DNS entry it
+has pointed here even read the answers. So the host name and the origin must be ours on every path.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.app.admin.access import Secret
-from interlock.app.context import Clock
+from interlock.app.clock import Clock
 from interlock.server.http_refusals import HttpRefusal, refusal_response
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
@@ -79,7 +79,7 @@ TOO_LARGE = HttpRefusal(
 
 
 class HttpCaller(msgspec.Struct, frozen=True):
-    """Who asks: a program with the user's secret or an agent's, or a browser that was let in."""
+    """The sender of a request: a program with the user's or an agent's secret, or a browser."""
 
     kind: Literal["program", "agent", "browser", "nobody"]
     cookie: str = ""
@@ -97,8 +97,8 @@ class Guard:
         login_page: Callable[[], str],
     ) -> None:
         self._inner = inner
-        ends = ("", f":{port}") if port == _HTTP_PORT else (f":{port}",)
-        self._hosts = frozenset(f"{name}{end}" for name in names for end in ends)
+        suffixes = ("", f":{port}") if port == _HTTP_PORT else (f":{port}",)
+        self._hosts = frozenset(f"{name}{suffix}" for name in names for suffix in suffixes)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._secret, self._clock = secret, clock
         self._login_page = login_page
@@ -138,26 +138,26 @@ class Guard:
         if caller.kind == "browser" and method not in _SAFE_METHODS and not is_open:
             if not origins:
                 return refusal_response(NO_ORIGIN)
-            given = headers.get("x-csrf-token", "")
-            if is_for_programs(path) and not self._secret.is_csrf(given, caller.cookie):
+            sent_csrf = headers.get("x-csrf-token", "")
+            if is_for_programs(path) and not self._secret.is_csrf(sent_csrf, caller.cookie):
                 return refusal_response(NO_CSRF)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length[:_DIGITS_MAX]) > BODY_BYTES_MAX:
             return refusal_response(TOO_LARGE)
-        # Forms would be decoded as the sender says, and some codecs take minutes.
+        # Forms are decoded with the codec that the sender names, and some codecs take minutes.
         charset = parse_options_header(headers.get("content-type", ""))[1].get(b"charset", b"")
         if charset.lower() not in (b"", b"utf-8"):
             return refusal_response(WRONG_CHARSET)
         return None
 
     def _caller(self, headers: Headers) -> HttpCaller:
-        kind, _, given = headers.get("authorization", "").partition(" ")
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
         if kind.casefold() == "bearer":
-            return HttpCaller(self._bearer_kind(given.strip()))
-        # Not `SimpleCookie`, which knows none of them if one that another server set is odd.
-        found = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
-        if self._secret.is_cookie(found, now_ms=self._clock.now_ms()):
-            return HttpCaller("browser", found)
+            return HttpCaller(self._bearer_kind(bearer.strip()))
+        # Not `SimpleCookie`, which drops all cookies if one that another server set is malformed.
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
+        if self._secret.is_cookie(cookie, now_ms=self._clock.now_ms()):
+            return HttpCaller("browser", cookie)
         return HttpCaller("nobody")
 
     def _bearer_kind(self, bearer: str) -> Literal["program", "agent", "nobody"]:
@@ -174,12 +174,12 @@ class Guard:
 
 
 def is_for_programs(path: str) -> bool:
-    """Whether the answer is JSON whoever asks, and a browser needs the token of a page."""
+    """Whether the answer is always JSON, and a browser must send the CSRF token of a page."""
     return path.startswith("/api/") or path in PROGRAM_PATHS
 
 
 def cookie_name(port: int) -> str:
-    """Cookies do not know ports, so the name has it."""
+    """The name of our cookie. It has the port, because all ports of a host share their cookies."""
     return f"interlock_{port}"
 
 

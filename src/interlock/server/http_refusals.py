@@ -1,11 +1,11 @@
-"""What is said where a request is not answered: always the same three words, and a status."""
+"""The body of a refused request, always `code`, `error` and `hint`, and its HTTP status."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 from starlette.responses import Response
 
-from interlock.app.explanation import Code
+from interlock.core.explanation import Code
 
 ServerCode = Literal[
     "not_found",
@@ -25,9 +25,9 @@ AnyCode: TypeAlias = Code | ServerCode
 class HttpRefusal(msgspec.Struct, frozen=True):
     code: AnyCode
     error: str
-    """What is true."""
+    """The fact that stands in the way."""
     hint: str
-    """What to do next."""
+    """The next thing to do."""
 
 
 STATUS_BY_CODE: dict[AnyCode, int] = {
@@ -59,7 +59,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "store_busy": 503,
     "store_failed": 503,
 }
-"""What is not named here is a 409: the request is understood, and does not fit how things are."""
+"""All other codes are a 409: the request is understood, but conflicts with the current state."""
 CONFLICT = 409
 
 
@@ -68,9 +68,9 @@ def status_of(code: AnyCode) -> int:
 
 
 def code_of(status: int) -> AnyCode:
-    """Of what the framework refuses by itself."""
-    known: dict[int, AnyCode] = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-    return known.get(status, "refused")
+    """The code for a status with which the framework refuses a request by itself."""
+    codes: dict[int, AnyCode] = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+    return codes.get(status, "refused")
 
 
 def refusal_response(refusal: HttpRefusal, *, status: int | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""Those who wait to be told of changes: one stream for each, silent while nothing happens."""
+"""The open streams of changes: one for each listener, silent while nothing happens."""
 
 import asyncio
 import contextlib
@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Generic, TypeVar
 
 MESSAGE_INTERVAL_SECONDS = 0.55
-"""A listener is told no more often than that. With a look before it, within a second."""
+"""The least time between two messages. With a poll before it, news still comes within a second."""
 KEEPALIVE_SECONDS = 20.0
-"""After so long a comment shows that both ends are there."""
+"""After this much silence, a comment shows that both ends are there."""
 LISTENERS_MAX = 512
 
 
@@ -32,18 +32,18 @@ class Listeners(Generic[L]):
         return len(self._listeners)
 
     def is_active(self, listener: L) -> bool:
-        """Not so once others took its place, or all of them were let go."""
+        """Whether a listener is still served: not once it was displaced, or after `end`."""
         return not self.is_closed and listener in self._listeners
 
     def end(self) -> None:
-        """Every stream ends, so that the server can."""
+        """End every stream, so that the server can end."""
         self.is_closed = True
         for listener in self._listeners:
             listener.wake_event.set()
 
     @contextlib.contextmanager
     def subscribe(self, listener: L) -> Generator[None]:
-        """The oldest make room for one too many."""
+        """Serve a listener meanwhile; if there are too many, the oldest ones are dropped."""
         while len(self._listeners) >= LISTENERS_MAX:
             oldest = next(iter(self._listeners))
             del self._listeners[oldest]
@@ -57,7 +57,7 @@ class Listeners(Generic[L]):
     async def messages(
         self, listener: L, make_message: Callable[[], bytes]
     ) -> AsyncIterator[bytes]:
-        """A message whenever it was woken, for as long as it is wanted."""
+        """Yield a message whenever the listener is woken, for as long as it is served."""
         while await self._wait_for_news(listener):
             if listener.wake_event.is_set():
                 listener.wake_event.clear()
@@ -67,7 +67,7 @@ class Listeners(Generic[L]):
                 yield b": quiet\n\n"
 
     async def _wait_for_news(self, listener: L) -> bool:
-        """Wait for news, or for a while."""
+        """Wait for news or the keep-alive time; return whether the listener is still served."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(listener.wake_event.wait(), KEEPALIVE_SECONDS)
         return self.is_active(listener)

@@ -1,7 +1,7 @@
-"""What has changed, told to whoever looks: one stream for each page, silent while nothing happens.
+"""Streams that report changes of the store: one for each open page, silent while nothing happens.
 
-A listener is told *that* something changed and fetches what it shows. So it needs no queue, misses
-nothing, and a thousand changes in a row are a few messages.
+A listener is told only *that* something changed, and then fetches again what it shows. So it needs
+no queue, misses nothing, and a thousand changes in a row are a few messages.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ class _SessionListener(Listener):
     def __init__(self, session: str) -> None:
         super().__init__()
         self.session = SessionId(session) if session else None
-        """None: all of them."""
+        """The session to listen to; None for all of them."""
         self.cursor = StoreCursor()
-        """What it knew when it came, or was told of then."""
+        """The state of the store that the listener has last been told of."""
         self.is_session_gone = False
-        """Its session is, and it was told so."""
+        """Whether its session is gone, and it was told so."""
 
     def notify(self, news: StoreChanges) -> None:
         if news.cursor.marker == self.cursor.marker:
@@ -37,7 +37,7 @@ class _SessionListener(Listener):
         if self.session is not None:
             newest = news.sessions.get(self.session, 0)
         is_gone = self.session in news.missing_sessions
-        # Where the newest events were removed, nobody knows what else was.
+        # If the newest events were removed, others may have been removed too.
         is_removal = not news.sessions or news.cursor.position < self.cursor.position
         if newest > self.cursor.position or is_removal or (is_gone and not self.is_session_gone):
             self.wake_event.set()
@@ -53,10 +53,11 @@ class LiveChanges:
         self._start_lock = asyncio.Lock()
 
     async def stream(self, request: Request) -> Response:
-        """`since` (or the header that browsers send again) is what the page has seen already."""
-        given = request.headers.get("last-event-id") or request.query_params.get("since", "")
-        since = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None  # noqa: PLR2004
-        if request.method == "HEAD":  # whoever asks so waits for the end, and there is none
+        """Answer with a stream; `since` or `Last-Event-ID` is the position that the page knows."""
+        text = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        is_number = text.isascii() and text.isdigit() and len(text) < 19  # noqa: PLR2004
+        since = int(text) if is_number else None
+        if request.method == "HEAD":  # a client waits for its end, and a stream has none
             return Response(media_type="text/event-stream")
         return StreamingResponse(
             self._messages(_SessionListener(request.query_params.get("session", "")), since),
@@ -65,7 +66,7 @@ class LiveChanges:
         )
 
     def end(self) -> None:
-        """Every stream ends, so that the server can."""
+        """End every stream, so that the server can end."""
         self._listeners.end()
 
     async def _messages(
@@ -77,10 +78,10 @@ class LiveChanges:
             yield b": here\n\n"
             if missed.has_changes:
                 yield changed_message(str(missed.cursor.position))
-            async for told in self._listeners.messages(
+            async for message in self._listeners.messages(
                 listener, lambda: changed_message(str(self._cursor.position))
             ):
-                yield told
+                yield message
 
     async def _catch_up(self, listener: _SessionListener, since: int | None) -> StoreChanges:
         missed = await self._reader.run(
@@ -88,7 +89,7 @@ class LiveChanges:
         )
         listener.cursor = missed.cursor
         if self._listeners.is_active(listener):
-            listener.wake_event.clear()  # by what it knows now
+            listener.wake_event.clear()  # it is up to date now
         return missed
 
     async def _start_polling(self) -> None:
@@ -98,22 +99,24 @@ class LiveChanges:
                 self._poll_task = asyncio.create_task(self._poll())
 
     async def _poll(self) -> None:
-        """Look at the store as long as somebody listens."""
+        """Poll the store for as long as somebody listens."""
         while self._listeners and not self._listeners.is_closed:
             await asyncio.sleep(POLL_SECONDS)
-            before, watched = self._cursor, self._watched_sessions()
+            cursor, watched = self._cursor, self._watched_sessions()
             try:
                 news = await self._reader.run(
-                    lambda app, before=before, watched=watched: store_changes.changes_since(
-                        app, before, watched
+                    lambda app, cursor=cursor, watched=watched: store_changes.changes_since(
+                        app, cursor, watched
                     )
                 )
             except StoreFailure:
-                continue  # whoever listens is told when the store can be read again
+                continue  # listeners are told once the store can be read again
             self._cursor = news.cursor
             if news.has_changes:
                 for listener in self._listeners:
                     listener.notify(news)
 
     def _watched_sessions(self) -> frozenset[SessionId]:
-        return frozenset(each.session for each in self._listeners if each.session is not None)
+        return frozenset(
+            listener.session for listener in self._listeners if listener.session is not None
+        )

@@ -1,7 +1,7 @@
-"""Markdown that somebody else wrote, as HTML that cannot do anything.
+"""Untrusted Markdown as harmless HTML.
 
-The one place where text becomes markup. HTML in it stays text, links lead only to the web, and
-pictures are links, since loading one would tell its server that somebody looked.
+This is the one place where text becomes markup. HTML in it stays text, links lead only to the web,
+and pictures become links, since loading one would tell its server that somebody looked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ from interlock.server.formatting import make_visible
 from interlock.server.markdown_rules import block_comment, inline_comment, task_boxes
 
 CHARS_MAX = 100_000
-BRACKETS_MAX = 5_000  # each looks for its end in all that follows
-CELLS_MAX = 20_000  # a row of a table is filled up to the width of its head
+BRACKETS_MAX = 5_000  # the parser looks for the end of each in all that follows
+CELLS_MAX = 20_000  # the parser fills up each row of a table to the width of its head
 _SCHEMES = ("http://", "https://", "mailto:")
 
 
 def markdown(text: str) -> Markup:
-    """What is too long is shown as it was typed."""
+    """The text as HTML; a text that is too long is shown as it was typed."""
     text = make_visible(text)
     if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
@@ -36,10 +36,10 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
     """The text of a note, in which `[[names]]` are links.
 
     Args:
-        text: Without frontmatter.
-        title: What is above it already, so that a first heading of the same words is left out.
-        links: For each name the address of its note, empty where there is none yet. What is not
-            among them stays as it is.
+        text: The note without its frontmatter.
+        title: The title that the page shows above it; a first heading that repeats it is left out.
+        links: For each name the address of its note, empty if there is none yet. A name that is
+            not among them stays text.
     """
     text = make_visible(text)
     if is_too_long(text):
@@ -59,7 +59,7 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
 
 
 def is_too_long(text: str) -> bool:
-    """Whether it would take long to lay it out: other pages wait for that."""
+    """Whether rendering the text would take too long: other pages wait for that."""
     if len(text) > CHARS_MAX or text.count("[") > BRACKETS_MAX:
         return True
     lines = text.split("\n")
@@ -67,7 +67,7 @@ def is_too_long(text: str) -> bool:
 
 
 def _count_cells(lines: Iterable[str]) -> int:
-    """No fewer than the tables in it come to."""
+    """An upper bound for the cells of the tables in a text."""
     cells = widest = 0
     for line in lines:
         widest = max(widest, line.count("|")) if line.strip() else 0
@@ -76,7 +76,7 @@ def _count_cells(lines: Iterable[str]) -> int:
 
 
 def inline_markdown(text: str) -> Markup:
-    """An excerpt, within a sentence: without blocks."""
+    """An excerpt as inline HTML, without blocks."""
     return Markup(_PARSER.renderInline(make_visible(text)))
 
 
@@ -109,14 +109,14 @@ class _NoteRenderer(_Renderer):
         return f'<span class="unwritten" title="Not written yet">{words}</span>'
 
 
-def _wiki_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (so it is called)
-    """`[[Name]]`, `[[Name|words]]`, and the same behind `!`: what it names is not put in here."""
+def _wiki_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (the signature of a rule)
+    """Link `[[Name]]` and `[[Name|words]]`; behind `!` too, where the note is not embedded."""
     begin = state.pos + state.src.startswith("![[", state.pos)
     if not state.src.startswith("[[", begin):
         return False
     end = state.src.find("]]", begin + 2, min(state.posMax, begin + 2 * TARGET_CHARS_MAX))
     inside = state.src[begin + 2 : end]
-    # Of several that begin, the last is the one that ends.
+    # If several begin, the last one is the one that ends.
     if end < 0 or "[[" in inside or "\n" in inside or state.src[begin + 2] == "[":
         return False
     address = state.env["links"].get(target_of(inside))
@@ -131,18 +131,18 @@ def _wiki_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (
 
 
 def _build_parser(renderer: type[_Renderer]) -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
-    made.core.ruler.push("boxes", task_boxes)
-    return made.enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
+    parser.core.ruler.push("boxes", task_boxes)
+    return parser.enable(["table", "strikethrough"])
 
 
 _PARSER = _build_parser(_Renderer)
 _NOTE_PARSER = _build_parser(_NoteRenderer)
 _NOTE_PARSER.inline.ruler.before("link", "wiki", _wiki_link_rule)
-# Only here: what an agent was told or handed in is shown whole, and a note has its text beside it.
+# Only for notes, whose source is one click away: what agents send and get is shown whole.
 _NOTE_PARSER.inline.ruler.before("link", "comment", inline_comment)
 _NOTE_PARSER.block.ruler.before(
     "paragraph", "comment", block_comment, {"alt": ["paragraph", "reference", "blockquote", "list"]}
 )
 _LOWERED_HEADINGS = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
-"""A page has one heading of the first level, and that is its own."""
+"""One level lower each: the only first-level heading of a page is its title."""

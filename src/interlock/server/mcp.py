@@ -1,4 +1,4 @@
-"""MCP over HTTP: a POST is one message, its answer is JSON.
+"""MCP over HTTP: a POST is one message, and its reply is JSON.
 
 The server keeps no state between messages, so a client goes on after a restart without noticing.
 The session id of the handshake only tells clients apart.
@@ -30,8 +30,8 @@ from interlock.server.worker import Worker
 SESSION_HEADER = "mcp-session-id"
 SESSION_BYTES = 16
 _READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
-# These only append. The others look through files or publish what they did elsewhere, which must
-# neither be done while everybody else waits nor before it is certain.
+# These only append. The others read files or publish their work elsewhere, which must not happen
+# while everybody else waits, nor before the commit.
 _APPENDING_TOOLS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
 DEFAULT_PROTOCOL = partial(McpProtocol, tools=TOOLS)
@@ -50,7 +50,7 @@ class McpEndpoint:
 
     async def answer(self, request: Request) -> Response:
         if request.method != "POST":
-            # Nothing is ever sent unasked, so there is no stream to open and none to close.
+            # The server never sends anything unasked, so there is no stream to open or close.
             return Response(status_code=405, headers={"allow": "POST"})
         try:
             message: object = msgspec.json.decode(await request.body())
@@ -77,8 +77,8 @@ class McpEndpoint:
         if tool in _APPENDING_TOOLS:
             try:
                 return await self._writer.run_grouped(answer)
-            except StoreFailure as why:
-                return store_failure_reply(message, why)
+            except StoreFailure as failure:
+                return store_failure_reply(message, failure)
         if tool is None or tool in _READ_ONLY_TOOLS:
             return await self._reader.run(answer)
         return await self._writer.run(answer)
@@ -94,12 +94,12 @@ def _message_method(message: object) -> str:
 
 
 def _message_id(message: object) -> int | str | None:
-    found = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
-    return found if type(found) in (int, str) else None
+    message_id = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+    return message_id if type(message_id) in (int, str) else None
 
 
 def _called_tool(message: object) -> str | None:
-    """The tool that is called; None where none is, and nothing at all where several may be."""
+    """The tool that is called; None if none is, empty for a batch, which may call several."""
     if isinstance(message, list):
         return ""
     if _message_id(message) is None or _message_method(message) != "tools/call":

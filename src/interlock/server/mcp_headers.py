@@ -1,7 +1,7 @@
-"""What the headers of an MCP message must say of it, and the status that its answer has.
+"""The check of an MCP message's headers against its body, and the HTTP status of its reply.
 
-From 2026-07-28 on they repeat parts of the body, for those in between. A message that contradicts
-itself is refused: somebody may have let it pass for what it is not.
+From 2026-07-28 on the headers repeat parts of the body, for proxies. A message that contradicts
+itself is refused: a proxy may have let it pass for something else.
 """
 
 import base64
@@ -30,16 +30,16 @@ _BASE64_MARKS = ("=?base64?", "?=")
 
 
 def check(message: object, headers: Headers) -> None:
-    """Raises `RpcError` where the headers are not those of the message."""
+    """Raise `RpcError` if the headers do not match the message."""
     version = headers.get(VERSION_HEADER)
     if not (isinstance(message, dict) and "id" in message):
-        # A notification or a batch. Which headers those have was never said.
+        # A notification or a batch. The protocol does not say which headers those have.
         _require_known_version(version)
         return
     request = cast("dict[str, Any]", message)
     meta = _meta(request)
     if VERSION_KEY not in meta and version not in MODERN_VERSIONS:
-        if request.get("method") != "initialize":  # which agrees on a version in its body
+        if request.get("method") != "initialize":  # `initialize` negotiates the version in its body
             _require_known_version(version)
         return
     for key in (VERSION_KEY, _CAPABILITIES_KEY):
@@ -53,7 +53,7 @@ def check(message: object, headers: Headers) -> None:
 
 
 def status_of(error: int | None, headers: Headers) -> int:
-    """An error has a status of its own where clients expect one: older ones take it for a gap."""
+    """The status of a reply. Not every error has its own: older clients would misunderstand it."""
     if error in (PARSE_ERROR, INVALID_REQUEST, HEADER_MISMATCH, UNSUPPORTED_VERSION):
         return 400
     if error is None or headers.get(VERSION_HEADER) not in MODERN_VERSIONS:
@@ -68,10 +68,10 @@ def _require_known_version(version: str | None) -> None:
 
 
 def _require_header(headers: Headers, name: str, expected: object) -> None:
-    given = headers.getlist(name)
-    if [_decode_header(value) for value in given] != [expected]:
-        told = f"is {', '.join(given)}" if given else "is missing"
-        raise RpcError(HEADER_MISMATCH, f"The header `{name}` {told}; the body says `{expected}`")
+    values = headers.getlist(name)
+    if [_decode_header(value) for value in values] != [expected]:
+        actual = f"is {', '.join(values)}" if values else "is missing"
+        raise RpcError(HEADER_MISMATCH, f"The header `{name}` {actual}; the body says `{expected}`")
 
 
 def _decode_header(value: str) -> str | None:

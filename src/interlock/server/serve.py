@@ -1,4 +1,4 @@
-"""Run the server until somebody ends it."""
+"""Run the server until a signal ends it."""
 
 import errno
 import os
@@ -20,18 +20,17 @@ from interlock.app.admin.server_process import (
     StartingServer,
     become_server,
 )
-from interlock.app.context import SystemClock
+from interlock.app.clock import SystemClock
 from interlock.server.site import Site, build_site
 
 HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SHUTDOWN_SECONDS = 3
 KEEP_ALIVE_SECONDS = 75
-"""A connection that nobody uses is kept so long: longer than clients keep theirs, so that none
-sends a call just when the server closes."""
+"""The time that an idle connection is kept: longer than clients keep theirs, so that none sends a
+call just when the server closes."""
 
 
 class PortTaken(msgspec.Struct, frozen=True):
-    port: int
     reason: str
 
 
@@ -43,23 +42,23 @@ def serve(
     Raises:
         StoreFailure: the home cannot be used.
     """
-    served = become_server(home)
-    if not isinstance(served, ServerLease):
-        return served
+    lease = become_server(home)
+    if not isinstance(lease, ServerLease):
+        return lease
     try:
         try:
             sockets = _listening_sockets(port)
         except OSError as error:
-            return PortTaken(port, error.strerror or str(error))
-        uvloop.run(_serve(home, served, sockets, on_ready))
+            return PortTaken(error.strerror or str(error))
+        uvloop.run(_serve(home, lease, sockets, on_ready))
     finally:
-        served.release()
+        lease.release()
     return None
 
 
 async def _serve(
     home: Path,
-    served: ServerLease,
+    lease: ServerLease,
     sockets: list[socket.socket],
     on_ready: Callable[[RunningServer], None],
 ) -> None:
@@ -67,11 +66,11 @@ async def _serve(
     clock = SystemClock()
     secret = load_secret(home)
     publish_agent_bearer(home, secret)
-    built = build_site(
+    site = build_site(
         home, names=HOST_NAMES, port=port, secret=secret, clock=clock, entropy=os.urandom
     )
     config = uvicorn.Config(
-        built.asgi_app,
+        site.asgi_app,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -83,21 +82,19 @@ async def _serve(
     )
     running = RunningServer(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
 
-    def tell() -> None:
-        served.announce(running)
+    def announce() -> None:
+        lease.announce(running)
         on_ready(running)
 
-    await _Server(config, built, tell).serve(sockets=sockets)
+    await _Server(config, site, announce).serve(sockets=sockets)
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams first: they would be waited for otherwise."""
+    """A server that ends its streams before it waits for open requests."""
 
-    def __init__(
-        self, config: uvicorn.Config, site_to_end: Site, on_started: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, on_started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._site, self._on_started = site_to_end, on_started
+        self._site, self._on_started = site, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -107,13 +104,13 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         for stream in self._site.streams:
             stream.end()
-        # Not remembered, as uvicorn would: raised again it would end us before we have tidied up.
+        # The signal is not stored, as uvicorn does: raised again, it would end us before cleanup.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
 
 def _listening_sockets(port: int) -> list[socket.socket]:
-    """This machine under both of its addresses, where it has both."""
+    """Sockets on this machine's IPv4 and IPv6 loopback addresses, as far as it has them."""
     first = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -132,7 +129,7 @@ def _listening_sockets(port: int) -> list[socket.socket]:
         except OSError as error:
             second.close()
             if port and error.errno == errno.EADDRINUSE:
-                # Whoever has it would be asked for `localhost` in our place.
+                # Its holder would get our requests to `localhost`.
                 first.close()
                 raise
             # Otherwise a machine without IPv6.

@@ -1,4 +1,4 @@
-"""All that the server answers, put together."""
+"""The whole server as one ASGI application: routes, workers, login and error pages."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from interlock.app.admin.access import COOKIE_MS, Secret
-from interlock.app.context import App, Clock, open_app
+from interlock.app.clock import Clock
+from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
@@ -28,9 +29,8 @@ from interlock.server.mcp import McpEndpoint
 from interlock.server.worker import Worker
 
 LOGIN_BYTES_MAX = 4_096
-BACKGROUND_STOP_SECONDS = (
-    1.0  # a fetch may take minutes; ended in the middle, it has changed nothing
-)
+# A fetch may take minutes; ended in the middle, it has changed nothing.
+BACKGROUND_STOP_SECONDS = 1.0
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -47,12 +47,12 @@ def build_site(
     clock: Clock,
     entropy: Callable[[int], bytes],
 ) -> Site:
-    """Everything under one roof, for requests under these names."""
+    """Build the site, for requests under these host names."""
     writer = Worker("writer", partial(open_writer_app, home))
     reader = Worker("reader", partial(_open_reader_app, home))
-    errands = Worker("errands", partial(_open_reader_app, home))
-    console = Console(reader, writer, secret, pages.NAV, background_worker=errands)
-    live, notes_live = LiveChanges(reader), LiveNoteChanges(reader)
+    background = Worker("errands", partial(_open_reader_app, home))
+    console = Console(reader, writer, secret, pages.NAV, background_worker=background)
+    session_changes, note_changes = LiveChanges(reader), LiveNoteChanges(reader)
     mcp = McpEndpoint(writer, reader, entropy)
     login = _Login(secret, clock, port, console)
 
@@ -61,7 +61,7 @@ def build_site(
         yield
         writer.stop()
         reader.stop()
-        errands.stop(seconds=BACKGROUND_STOP_SECONDS)
+        background.stop(seconds=BACKGROUND_STOP_SECONDS)
 
     async def healthy(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -81,10 +81,10 @@ def build_site(
             Route("/auth", login.show, methods=["GET"]),
             Route("/auth", login.enter, methods=["POST"]),
             Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
-            Route("/live", live.stream, methods=["GET"]),
-            Route("/live/notes", notes_live.stream, methods=["GET"]),
+            Route("/live", session_changes.stream, methods=["GET"]),
+            Route("/live/notes", note_changes.stream, methods=["GET"]),
             *assets.routes(),
-            *api_routes(reader, writer, live),
+            *api_routes(reader, writer, session_changes),
             *pages.routes(console),
         ],
         exception_handlers={
@@ -105,23 +105,23 @@ def build_site(
         clock=clock,
         login_page=lambda: console.render_plain("login.html", wrong=False),
     )
-    return Site(guard, (live, notes_live))
+    return Site(guard, (session_changes, note_changes))
 
 
 def _open_reader_app(home: Path) -> App:
-    # Who started the server is not who asks it: its parents and its variables say nothing.
+    # Whoever started the server is not its caller: its parents and its variables say nothing.
     return msgspec.structs.replace(open_app(home), process=0, environment={})
 
 
 def open_writer_app(home: Path) -> App:
     app = _open_reader_app(home)
     app.reader.close()
-    # What is written together is read back before it is certain, through the same connection.
+    # A group commit is read back before it is committed, through the same connection.
     return msgspec.structs.replace(app, reader=app.log)
 
 
 class _Login:
-    """A code that was made on this machine a moment ago becomes a cookie, once."""
+    """Turns a code that was made on this machine a moment ago into a cookie, once."""
 
     def __init__(self, secret: Secret, clock: Clock, port: int, console: Console) -> None:
         self._secret, self._clock, self._port, self._console = secret, clock, port, console
@@ -141,7 +141,7 @@ class _Login:
         if not self._is_valid(code, now_ms) or code in self._used_codes:
             html = self._console.render_plain("login.html", wrong=True)
             return Response(html, status_code=403, media_type="text/html")
-        # Codes live for minutes only: what is remembered stays small.
+        # Codes are valid for minutes only, so this set stays small.
         self._used_codes = {
             code,
             *(used for used in self._used_codes if self._is_valid(used, now_ms)),
@@ -161,15 +161,15 @@ class _Login:
 
 
 async def _home(_: Request) -> Response:
-    # Not a redirect: after a link from elsewhere that would still be a visit from elsewhere.
-    onward = '<meta http-equiv="refresh" content="0;url=/sessions"><a href="/sessions">Sessions</a>'
-    page = f'<!doctype html><html lang="en"><title>Interlock</title>{onward}</html>'
+    # Not a redirect: after a link on another site, that would still count as cross-site.
+    link = '<meta http-equiv="refresh" content="0;url=/sessions"><a href="/sessions">Sessions</a>'
+    page = f'<!doctype html><html lang="en"><title>Interlock</title>{link}</html>'
     return Response(page, media_type="text/html")
 
 
 async def _on_http_error(console: Console, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "it is registered for these"
-    words = {
+    errors = {
         404: f"There is nothing at {request.url.path}",
         405: f"{request.method} is not for {request.url.path}",
     }
@@ -178,13 +178,13 @@ async def _on_http_error(console: Console, request: Request, error: Exception) -
         413: TOO_LARGE.hint,
     }
     status = error.status_code
-    where = "`/api/v2/openapi.json` says what there is."
+    default_hint = "`/api/v2/openapi.json` says what there is."
     if not is_for_programs(request.url.path):
-        where = "The pages are in the list at the side."
-    refused = HttpRefusal(
-        code_of(status), words.get(status, error.detail), hints.get(status, where)
+        default_hint = "The pages are in the list at the side."
+    refusal = HttpRefusal(
+        code_of(status), errors.get(status, error.detail), hints.get(status, default_hint)
     )
-    response = _error_response(console, request, refused, status)
+    response = _error_response(console, request, refusal, status)
     response.headers.update(error.headers or {})
     return response
 
@@ -196,9 +196,9 @@ async def _on_store_failure(console: Console, request: Request, error: Exception
 
 
 async def _on_decode_error(console: Console, request: Request, error: Exception) -> Response:
-    what = f"Something that was recorded cannot be read: {error}"
+    message = f"Something that was recorded cannot be read: {error}"
     hint = "`interlock store verify` says what is damaged."
-    return _error_response(console, request, HttpRefusal("store_failed", what, hint))
+    return _error_response(console, request, HttpRefusal("store_failed", message, hint))
 
 
 async def _on_settings_broken(console: Console, request: Request, error: Exception) -> Response:
@@ -211,9 +211,9 @@ async def _on_disconnect(_: Request, __: Exception) -> Response:
 
 
 async def _on_crash(console: Console, request: Request, error: Exception) -> Response:
-    what = f"Unexpected {type(error).__name__}: this is a bug in Interlock"
+    message = f"Unexpected {type(error).__name__}: this is a bug in Interlock"
     hint = "Report it with what the server has written to its log."
-    return _error_response(console, request, HttpRefusal("internal_error", what, hint))
+    return _error_response(console, request, HttpRefusal("internal_error", message, hint))
 
 
 def _error_response(

@@ -1,7 +1,7 @@
-"""REST under /api/v2: one table of operations, and the routes and the document that come of it."""
+"""REST under /api/v2: one table of operations, and the routes and the document made from it."""
 
 from functools import cache, partial
-from typing import Any, cast, get_args
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -9,10 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from interlock.app.context import App
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
-from interlock.app.refusals import Refusal
 from interlock.core.answers import answer_json
+from interlock.core.explanation import Explanation, Refusal
 from interlock.server.api import runs, sessions, system, workflows
 from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (
@@ -29,7 +27,6 @@ from interlock.server.live_changes import LiveChanges
 from interlock.server.worker import Worker
 
 REST_CALLER = "rest"
-_REFUSALS = get_args(Refusal)
 
 
 def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
@@ -54,12 +51,12 @@ OPERATIONS: tuple[Operation, ...] = (
 
 @cache
 def openapi() -> dict[str, Any]:
-    """Everything that can be asked, and what is answered."""
+    """The OpenAPI document of all operations."""
     return build_document(OPERATIONS)
 
 
 def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
-    """One route for each path, so that a method that it does not have is told which it has."""
+    """One route for each path, so that a refused method is answered with the methods it has."""
     paths: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = operation
@@ -87,17 +84,17 @@ def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
 
 
 def _answer(operation: Operation, at: Parameters, body: Any, app: App) -> Response:
-    """Runs in the thread of a worker, encoding included."""
+    """Call the operation and encode its answer, in the thread of a worker."""
     app = msgspec.structs.replace(app, caller=REST_CALLER)
     if operation.is_writing:
         return _response(operation, operation.call(app, at, body))
-    with app.reader.snapshot():  # so that nothing vanishes while it is looked at
+    with app.reader.snapshot():  # so that nothing vanishes while it is read
         return _response(operation, operation.call(app, at, body))
 
 
 def _response(operation: Operation, result: object) -> Response:
-    if isinstance(result, _REFUSALS):
-        result = explain(cast("Refusal", result))
+    if isinstance(result, Refusal):
+        result = result.explain()
     if isinstance(result, Explanation):
         result = HttpRefusal(result.code, result.error, result.hint)
     if isinstance(result, HttpRefusal):

@@ -1,4 +1,4 @@
-"""The OpenAPI document, from the same table that the routes come from."""
+"""The OpenAPI document, made from the same table of operations as the routes."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -18,7 +18,7 @@ COMMON_CODES: dict[int, tuple[AnyCode, ...]] = {
     500: ("internal_error",),
     503: ("store_busy", "store_failed"),
 }
-"""What may be said whatever was asked."""
+"""The codes with which any operation may be refused, by status."""
 BODY_CODES: tuple[AnyCode, ...] = ("wrong_media_type", "too_large")
 API_DESCRIPTION = (
     "What Interlock keeps, for programs. Times are milliseconds since 1970, ids are whole. Whatever"
@@ -33,16 +33,21 @@ _ANY_OBJECT: Schema = {"type": "object"}
 
 def build_document(operations: Iterable[Operation]) -> dict[str, Any]:
     table = list(operations)
-    kinds = {kind: None for one in table for kind in (one.answer, one.body) if _is_struct(kind)}
-    types = [*kinds, HttpRefusal]
+    structs = {
+        kind: None
+        for operation in table
+        for kind in (operation.answer, operation.body)
+        if _is_struct(kind)
+    }
+    types = [*structs, HttpRefusal]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
-    named = dict(zip(types, schemas, strict=True))
+    schema_by_type = dict(zip(types, schemas, strict=True))
     paths: dict[str, Schema] = {}
-    for one in table:
-        paths.setdefault(f"{PREFIX}{one.path}", {})[one.method.lower()] = _operation_schema(
-            one, named
+    for operation in table:
+        paths.setdefault(f"{PREFIX}{operation.path}", {})[operation.method.lower()] = (
+            _operation_schema(operation, schema_by_type)
         )
-    whole: dict[str, Any] = {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "Interlock", "version": __version__, "description": API_DESCRIPTION},
         "servers": [{"url": "/"}],
@@ -51,13 +56,13 @@ def build_document(operations: Iterable[Operation]) -> dict[str, Any]:
         "components": {
             "schemas": components,
             "responses": {
-                str(status): _refusal_schema(codes, named[HttpRefusal])
+                str(status): _refusal_schema(codes, schema_by_type[HttpRefusal])
                 for status, codes in COMMON_CODES.items()
             },
             "securitySchemes": _SECURITY,
         },
     }
-    plain = msgspec.json.decode(msgspec.json.encode(whole))  # defaults are tuples
+    plain = msgspec.json.decode(msgspec.json.encode(document))  # defaults are tuples
     return cast("dict[str, Any]", _rename_components(plain, _short_names(components)))
 
 
@@ -76,46 +81,57 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _operation_schema(one: Operation, named: dict[Any, Schema]) -> Schema:
-    described: Schema = {"operationId": one.name, "summary": one.summary}
-    if one.about:
-        described["description"] = one.about
-    if parameters := [_parameter(one, name) for name in one.properties]:
-        described["parameters"] = parameters
-    if one.body is not None:
-        described["requestBody"] = {
-            "required": one.needs_body,
-            "content": {"application/json": {"schema": named.get(one.body, _ANY_OBJECT)}},
+def _operation_schema(operation: Operation, schema_by_type: dict[Any, Schema]) -> Schema:
+    schema: Schema = {"operationId": operation.name, "summary": operation.summary}
+    if operation.about:
+        schema["description"] = operation.about
+    if parameters := [_parameter(operation, name) for name in operation.properties]:
+        schema["parameters"] = parameters
+    if operation.body is not None:
+        schema["requestBody"] = {
+            "required": operation.needs_body,
+            "content": {
+                "application/json": {"schema": schema_by_type.get(operation.body, _ANY_OBJECT)}
+            },
         }
-    described["responses"] = _responses(one, named)
-    return described
+    schema["responses"] = _responses(operation, schema_by_type)
+    return schema
 
 
-def _parameter(one: Operation, name: str) -> Schema:
-    schema = dict(one.properties[name])
-    is_in_path = name in one.in_path
-    found: Schema = {"name": name, "in": "path" if is_in_path else "query", "required": is_in_path}
+def _parameter(operation: Operation, name: str) -> Schema:
+    schema = dict(operation.properties[name])
+    is_in_path = name in operation.in_path
+    parameter: Schema = {
+        "name": name,
+        "in": "path" if is_in_path else "query",
+        "required": is_in_path,
+    }
     if "description" in schema:
-        found["description"] = schema.pop("description")
+        parameter["description"] = schema.pop("description")
     if "examples" in schema:
-        found["example"] = schema.pop("examples")[0]
-    return {**found, "schema": schema}
+        parameter["example"] = schema.pop("examples")[0]
+    return {**parameter, "schema": schema}
 
 
-def _responses(one: Operation, named: dict[Any, Schema]) -> Schema:
+def _responses(operation: Operation, schema_by_type: dict[Any, Schema]) -> Schema:
     responses: Schema = {}
-    if one.answer is not None:
-        schema = named.get(one.answer, {"type": "string"} if one.answer is str else _ANY_OBJECT)
+    if operation.answer is not None:
+        schema = schema_by_type.get(
+            operation.answer, {"type": "string"} if operation.answer is str else _ANY_OBJECT
+        )
         responses["200"] = {
-            "description": one.summary,
-            "content": {one.media_type: {"schema": schema}},
+            "description": operation.summary,
+            "content": {operation.media_type: {"schema": schema}},
         }
     by_status: dict[int, list[AnyCode]] = {400: ["invalid_arguments"]}
-    for code in (*(BODY_CODES if one.body is not None else ()), *one.codes):
+    for code in (*(BODY_CODES if operation.body is not None else ()), *operation.codes):
         by_status.setdefault(status_of(code), []).append(code)
-    assert not by_status.keys() & COMMON_CODES.keys(), f"{one.name} repeats what may always be said"
+    assert not by_status.keys() & COMMON_CODES.keys(), (
+        f"{operation.name} repeats what may always be said"
+    )
     responses |= {
-        str(s): _refusal_schema(tuple(c), named[HttpRefusal]) for s, c in by_status.items()
+        str(status): _refusal_schema(tuple(codes), schema_by_type[HttpRefusal])
+        for status, codes in by_status.items()
     }
     responses |= {
         str(status): {"$ref": f"#/components/responses/{status}"} for status in COMMON_CODES
@@ -131,7 +147,7 @@ def _refusal_schema(codes: tuple[AnyCode, ...], schema: Schema) -> Schema:
 
 
 def _short_names(components: dict[str, Any]) -> dict[str, str]:
-    """Two types of one name are told apart by their modules: of those, the last word is enough."""
+    """A short name for each component: types of the same name get the last word of their module."""
     names: dict[str, str] = {}
     for name in components:
         *_, module, kind = ("", *name.split("."))
@@ -146,8 +162,9 @@ def _rename_components(part: object, names: dict[str, str]) -> object:
     if isinstance(part, str) and part.startswith("#/components/schemas/"):
         return _REF.format(name=names[part.rpartition("/")[2]])
     if isinstance(part, dict):
-        found = cast("dict[str, object]", part)
+        members = cast("dict[str, object]", part)
         return {
-            names.get(name, name): _rename_components(value, names) for name, value in found.items()
+            names.get(name, name): _rename_components(value, names)
+            for name, value in members.items()
         }
     return part

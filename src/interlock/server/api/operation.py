@@ -18,7 +18,7 @@ _ERROR_LOCATION = re.compile(r"(?P<what>.*) - at `(key in )?\$\.?(?P<where>.*)`"
 
 
 class Parameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What stands in the path and in the query, by name."""
+    """The parameters in the path and in the query, by name."""
 
 
 class NoParameters(Parameters, frozen=True):
@@ -26,7 +26,7 @@ class NoParameters(Parameters, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """What is sent along as JSON."""
+    """The JSON body of a request."""
 
 
 class FileAnswer(msgspec.Struct, frozen=True):
@@ -44,17 +44,17 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     name: str
     method: Method
     path: str
-    """Below the prefix. What is in braces is a field of `parameters`, the others are the query."""
+    """Below the prefix. Names in braces are fields of `parameters`; other fields are the query."""
     summary: str
     call: Callable[[App, Any, Any], object]
-    """Answers, or gives back why not: a refusal of the domain, in words or not yet."""
+    """Returns the answer, or a refusal of the domain, explained or not yet."""
     answer: Any
-    """The type that is answered."""
+    """The type of the answer."""
     parameters: type[Parameters]
     body: Any = None
-    """The type that is sent; `bytes` where the document is checked elsewhere."""
+    """The type of the body; `bytes` if the document is checked elsewhere."""
     codes: tuple[AnyCode, ...] = ()
-    """Why it may be refused, beside what may happen to all of them."""
+    """The codes with which it may be refused, besides those of all operations."""
     about: str = ""
     media_type: str = "application/json"
     is_writing: bool = False
@@ -62,8 +62,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def properties(self) -> dict[str, Schema]:
         """The schema of each parameter."""
-        (_,), found = msgspec.json.schema_components((self.parameters,), ref_template="{name}")
-        return found[self.parameters.__name__]["properties"]
+        (_,), components = msgspec.json.schema_components((self.parameters,), ref_template="{name}")
+        return components[self.parameters.__name__]["properties"]
 
     @cached_property
     def in_path(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def needs_body(self) -> bool:
-        """Whether leaving the body out is wrong."""
+        """Whether a request must have a body."""
         if self.body in (None, bytes):
             return self.body is bytes
         return any(field.required for field in msgspec.structs.fields(self.body))
@@ -89,9 +89,9 @@ def read_operation(
     about: str = "",
     is_writing: bool = False,
 ) -> Operation:
-    """`is_writing`: looking may record what has become so meanwhile."""
+    """A GET operation. `is_writing`: it may record what has become true meanwhile."""
 
-    def answered(app: App, at: P, _: None) -> object:
+    def call_without_body(app: App, at: P, _: None) -> object:
         return call(app, at)
 
     return Operation(
@@ -99,7 +99,7 @@ def read_operation(
         "GET",
         path,
         summary,
-        answered,
+        call_without_body,
         answer,
         parameters,
         codes=codes,
@@ -140,53 +140,57 @@ def change_operation(
 def parameters_of(
     operation: Operation, path: Mapping[str, str], query: Iterable[tuple[str, str]]
 ) -> Parameters | HttpRefusal:
-    """What was asked for, checked. Says which parameter is wrong."""
-    given: dict[str, str | int | bool] = dict(path)
-    known = [name for name in operation.properties if name not in operation.in_path]
+    """The checked parameters of a request, or a refusal that names the wrong one."""
+    values: dict[str, str | int | bool] = dict(path)
+    query_names = [name for name in operation.properties if name not in operation.in_path]
     for name, value in query:
-        if name not in known:
-            what = f"There is no parameter `{name[:100]}` here"
-            hint = f"Known are: {', '.join(known)}." if known else "Leave the query out."
-            return HttpRefusal("invalid_arguments", what, hint)
-        if name in given:
+        if name not in query_names:
+            message = f"There is no parameter `{name[:100]}` here"
+            hint = (
+                f"Known are: {', '.join(query_names)}." if query_names else "Leave the query out."
+            )
+            return HttpRefusal("invalid_arguments", message, hint)
+        if name in values:
             return HttpRefusal("invalid_arguments", f"`{name}` is given twice", "Give it once.")
-        given[name] = _parse_query_value(value, operation.properties[name])
+        values[name] = _parse_query_value(value, operation.properties[name])
     try:
-        return msgspec.convert(given, operation.parameters)
+        return msgspec.convert(values, operation.parameters)
     except msgspec.ValidationError as error:
-        what, where = _split_error(error)
+        message, location = _split_error(error)
         return HttpRefusal(
             "invalid_arguments",
-            f"`{where}`: {what}" if where else what,
+            f"`{location}`: {message}" if location else message,
             "`/api/v2/openapi.json` says what each parameter may be.",
         )
 
 
 def body_of(operation: Operation, content: bytes, media_type: str) -> Any:
-    """What was sent, checked. Says where in the document it is wrong."""
+    """The checked body of a request, or a refusal that says where in the document it is wrong."""
     if operation.body is None:
         return None
     if not content and not operation.needs_body:
         return operation.body()
     if media_type.partition(";")[0].strip().casefold() != "application/json":
-        what = f"The body is `{media_type[:100]}`" if media_type else "The body has no media type"
+        message = (
+            f"The body is `{media_type[:100]}`" if media_type else "The body has no media type"
+        )
         hint = "Send JSON, and `Content-Type: application/json`."
-        return HttpRefusal("wrong_media_type", what, hint)
+        return HttpRefusal("wrong_media_type", message, hint)
     if operation.body is bytes:
         return content
     try:
         return msgspec.json.decode(content, type=operation.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        what, where = _split_error(error)
+        message, location = _split_error(error)
         return HttpRefusal(
             "invalid_arguments",
-            f"`{where or 'the body'}`: {what}",
+            f"`{location or 'the body'}`: {message}",
             "`/api/v2/openapi.json` says what the body may be.",
         )
 
 
 def _parse_query_value(text: str, schema: Schema) -> str | int | bool:
-    """The number or truth value that a text in a query stands for, where one is wanted."""
+    """The number or boolean that a text in a query stands for, if the schema asks for one."""
     match schema.get("type"):
         case "integer" if _WHOLE_NUMBER.fullmatch(text):
             return int(text)
@@ -197,6 +201,6 @@ def _parse_query_value(text: str, schema: Schema) -> str | int | bool:
 
 
 def _split_error(error: Exception) -> tuple[str, str]:
-    """What is wrong, and where."""
-    found = _ERROR_LOCATION.fullmatch(str(error))
-    return (cast("str", found["what"]), cast("str", found["where"])) if found else (str(error), "")
+    """The problem, and its location in the document."""
+    match = _ERROR_LOCATION.fullmatch(str(error))
+    return (cast("str", match["what"]), cast("str", match["where"])) if match else (str(error), "")

@@ -1,4 +1,4 @@
-"""Operations on runs: start one, look at one, what only the user decides about one."""
+"""Operations on runs: start and show them, and the decisions that are the user's."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.refusals import (
     ApprovalAnswered,
     NoSuchApproval,
@@ -15,7 +14,6 @@ from interlock.app.refusals import (
     NoSuchRun,
     NoSuchSession,
     NothingToUnblock,
-    Refusal,
     UnhealthySession,
 )
 from interlock.app.runs import approvals, user_actions
@@ -24,6 +22,7 @@ from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions import event_pages
 from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation, Refusal
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.session.answer import Answer, RenderedAnswer
@@ -149,7 +148,7 @@ class DenialRequest(Body, frozen=True):
 
 
 def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
-    asked = StartRequest(
+    request = StartRequest(
         WorkflowId(body.workflow),
         goal=body.goal,
         workspace=Path(body.workspace),
@@ -158,15 +157,15 @@ def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Ex
         preferences=body.preferences,
         request_id=body.request_id or None,
     )
-    outcome = start(app, asked)
+    outcome = start(app, request)
     return outcome.answer if isinstance(outcome, RenderedAnswer) else outcome
 
 
 def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthySession:
-    found = user_actions.find_run(app.reader, at.run)
-    if isinstance(found, NoSuchRun):
-        return found
-    head, stream = found
+    outcome = user_actions.find_run(app.reader, at.run)
+    if isinstance(outcome, NoSuchRun):
+        return outcome
+    head, stream = outcome
     graph = event_pages.read_if_sound(app, stream.session, lambda: load_run_graph(app, head.run))
     return graph if isinstance(graph, UnhealthySession) else RunDetail(stream.session, head, graph)
 
@@ -176,8 +175,12 @@ def _set_preferences(app: App, at: RunParameters, wish: Wish) -> Preferences | N
 
 
 def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun | NothingToUnblock:
-    done = user_actions.unblock(app, at.run)
-    return UnblockedRun(done.run, done.pending_title or "") if isinstance(done, RunHead) else done
+    outcome = user_actions.unblock(app, at.run)
+    return (
+        UnblockedRun(outcome.run, outcome.pending_title or "")
+        if isinstance(outcome, RunHead)
+        else outcome
+    )
 
 
 def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | UnhealthySession:
@@ -190,17 +193,17 @@ def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | Unh
     else:
         page = session_page(app, SessionFilter(), after="", limit=SESSIONS_MAX)
         sessions += [
-            one.session for one in page.sessions if any(run.gaps_open for run in one.head.runs)
+            row.session for row in page.sessions if any(run.gaps_open for run in row.head.runs)
         ]
-    found: list[OpenGap] = []
+    open_gaps: list[OpenGap] = []
     for session in sessions:
         gaps = event_pages.read_if_sound(
             app, session, lambda s=session: list(user_actions.open_gaps(app, s))
         )
         if isinstance(gaps, UnhealthySession):
             return gaps
-        found += [OpenGap(one.session, one.run, one.at_ms, one.gap) for one in gaps]
-    return GapList(tuple(found))
+        open_gaps += [OpenGap(row.session, row.run, row.at_ms, row.gap) for row in gaps]
+    return GapList(tuple(open_gaps))
 
 
 def _close_gap(
@@ -209,8 +212,8 @@ def _close_gap(
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
-    done = user_actions.resolve_gap(app, session, GapId(at.gap), body.how)
-    return done if isinstance(done, NoSuchGap) else ClosedGap(session, done.gap)
+    outcome = user_actions.resolve_gap(app, session, GapId(at.gap), body.how)
+    return outcome if isinstance(outcome, NoSuchGap) else ClosedGap(session, outcome.gap)
 
 
 def _list_approvals(app: App, _: NoParameters) -> ApprovalList:

@@ -1,4 +1,4 @@
-"""Operations on sessions: find, look, carry elsewhere, put away."""
+"""Operations on sessions: list, show, export, import, archive, delete, change the mode."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
@@ -8,13 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from interlock.app.context import App
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.refusals import (
-    BundleBroken,
-    NoSuchNode,
-    NoSuchSession,
-    Refusal,
-    UnhealthySession,
-)
+from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, UnhealthySession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
 from interlock.app.sessions.event_pages import EventPage
@@ -27,6 +21,7 @@ from interlock.app.sessions.lookup import (
 )
 from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.canonical import INT_MAX
+from interlock.core.explanation import Refusal
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import SessionNotAttended
@@ -61,7 +56,7 @@ KINDS = tuple(sorted(kind.__struct_config__.tag for kind in get_args(SessionEven
 if TYPE_CHECKING:
     Kind = str
 else:
-    Kind = Literal[KINDS]  # by their tags, so that a new event is known here at once
+    Kind = Literal[KINDS]  # made from the tags, so that a new event is included at once
 
 
 class SessionListParameters(Parameters, frozen=True):
@@ -139,28 +134,28 @@ S = TypeVar("S", bound=SessionParameters)
 
 
 def with_session(
-    look: Callable[[App, SessionId, S], object],
+    read: Callable[[App, SessionId, S], object],
 ) -> Callable[[App, S], object]:
-    """Look at the session that was asked for, if it is there and can be read."""
+    """An operation that reads the session of the request, if it exists and is sound."""
 
-    def looked(app: App, at: S) -> object:
+    def operation(app: App, at: S) -> object:
         session = find_session(app.reader, at.session)
         if isinstance(session, NoSuchSession):
             return session
-        return event_pages.read_if_sound(app, session, lambda: look(app, session, at))
+        return event_pages.read_if_sound(app, session, lambda: read(app, session, at))
 
-    return looked
+    return operation
 
 
 def _list_sessions(app: App, at: SessionListParameters) -> SessionPage:
-    wanted = SessionFilter(
+    session_filter = SessionFilter(
         words=tuple(at.q.split())[:WORDS_MAX],
         statuses=(at.status,) if at.status else (),
         workflow=at.workflow,
         workspace=at.workspace,
         is_archived=at.archived,
     )
-    return session_page(app, wanted, after=at.after or "", limit=at.limit)
+    return session_page(app, session_filter, after=at.after or "", limit=at.limit)
 
 
 def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
@@ -193,10 +188,10 @@ def _show_state(
 def _export_session(
     app: App, at: SessionParameters
 ) -> FileAnswer | NoSuchSession | UnhealthySession:
-    found = bundle.export(app, at.session)
-    if not isinstance(found, bundle.SessionExport):
-        return found
-    return FileAnswer(f"{found.session}.json", found.document)
+    outcome = bundle.export(app, at.session)
+    if not isinstance(outcome, bundle.SessionExport):
+        return outcome
+    return FileAnswer(f"{outcome.session}.json", outcome.document)
 
 
 def _import_session(app: App, _: NoParameters, document: bytes) -> ImportedSession | BundleBroken:
@@ -205,18 +200,26 @@ def _import_session(app: App, _: NoParameters, document: bytes) -> ImportedSessi
 
 
 def _archive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
-    done = user_actions.set_archived(app, at.session, is_archived=True)
-    return done if isinstance(done, NoSuchSession) else ArchiveState(done, is_archived=True)
+    outcome = user_actions.set_archived(app, at.session, is_archived=True)
+    return (
+        outcome if isinstance(outcome, NoSuchSession) else ArchiveState(outcome, is_archived=True)
+    )
 
 
 def _unarchive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
-    done = user_actions.set_archived(app, at.session, is_archived=False)
-    return done if isinstance(done, NoSuchSession) else ArchiveState(done, is_archived=False)
+    outcome = user_actions.set_archived(app, at.session, is_archived=False)
+    return (
+        outcome if isinstance(outcome, NoSuchSession) else ArchiveState(outcome, is_archived=False)
+    )
 
 
 def _delete(app: App, at: SessionParameters, _: None) -> DeletedSession | NoSuchSession:
-    done = deletion.delete(app, at.session)
-    return done if isinstance(done, NoSuchSession) else DeletedSession(done.session, done.leftovers)
+    outcome = deletion.delete(app, at.session)
+    return (
+        outcome
+        if isinstance(outcome, NoSuchSession)
+        else DeletedSession(outcome.session, outcome.leftovers)
+    )
 
 
 def _cancel(app: App, at: SessionParameters, _: None) -> NoSuchSession | HttpRefusal:

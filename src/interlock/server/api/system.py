@@ -1,4 +1,4 @@
-"""Operations on the server itself: is it well, what does it keep, what has changed."""
+"""Operations on the server itself: its health, its store, and a stream of changes."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Operations on workflows: which there are, what one asks for, whether a source is valid."""
+"""Operations on workflows: list them, show one, check a source."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,9 +14,9 @@ from interlock.app.catalogue.workflow_files import (
     list_workflows,
 )
 from interlock.app.context import App
-from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions.lookup import is_workspace
+from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
@@ -89,7 +89,7 @@ class Workflows(msgspec.Struct, frozen=True):
     workflows: tuple[ListedWorkflow, ...]
     broken: tuple[BrokenWorkflow, ...]
     tags: dict[str, int]
-    """How many workflows carry each tag, before any filter."""
+    """The number of workflows with each tag, before any filter."""
 
 
 class WorkflowDetail(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class SourceCheckRequest(Body, frozen=True):
 class WorkflowCheck(msgspec.Struct, frozen=True, rename="camel"):
     is_valid: bool
     hash: WorkflowHash | None
-    """What a run of it would be pinned to."""
+    """The hash that a run of it would be pinned to."""
     problems: tuple[Problem, ...]
     """Warnings too, which do not keep it from running."""
 
@@ -147,14 +147,14 @@ def _validate_workflow(
     workspace = _known_project(app, body.workspace)
     if isinstance(workspace, Explanation):
         return workspace
-    found = check_content(app, workspace, body.source.encode())
-    if isinstance(found, InvalidWorkflow):
-        return WorkflowCheck(is_valid=False, hash=None, problems=found.problems)
-    return WorkflowCheck(is_valid=True, hash=found.pinned.hash, problems=found.warnings)
+    outcome = check_content(app, workspace, body.source.encode())
+    if isinstance(outcome, InvalidWorkflow):
+        return WorkflowCheck(is_valid=False, hash=None, problems=outcome.problems)
+    return WorkflowCheck(is_valid=True, hash=outcome.pinned.hash, problems=outcome.warnings)
 
 
 def _known_project(app: App, directory: str | UnsetType) -> Path | Explanation:
-    """The directory that was asked for, if we know it. No request makes us read another one."""
+    """The directory of a request, if we know it. No request makes us read another one."""
     if directory is UNSET:
         return app.home  # which is no project
     if is_workspace(app, directory):
@@ -168,24 +168,24 @@ def _known_project(app: App, directory: str | UnsetType) -> Path | Explanation:
 
 
 def _listed_workflow(entry: CatalogueEntry) -> ListedWorkflow:
-    found = entry.workflow
+    definition = entry.workflow
     return ListedWorkflow(
-        id=found.id,
-        name=found.name,
-        description=found.description,
-        version=found.version,
-        kind=found.kind,
+        id=definition.id,
+        name=definition.name,
+        description=definition.description,
+        version=definition.version,
+        kind=definition.kind,
         hash=entry.pinned.hash,
         place=_workflow_location(entry.place),
         step_count=entry.pinned.workflow.step_count,
-        tags=found.tags,
+        tags=definition.tags,
         warnings=entry.warnings,
         shadows=tuple(_workflow_location(hidden) for hidden in entry.shadows),
     )
 
 
-def _workflow_location(place: CatalogueLocation) -> WorkflowLocation:
-    return WorkflowLocation(place.origin, str(place.path))
+def _workflow_location(location: CatalogueLocation) -> WorkflowLocation:
+    return WorkflowLocation(location.origin, str(location.path))
 
 
 OPERATIONS = (

@@ -12,7 +12,7 @@ class AbsentFeature(msgspec.Struct, frozen=True):
     path: str
     name: str
     is_so: str
-    """What is true now, in a sentence that is the title."""
+    """The fact, in a sentence that is the title."""
     meaning: str
     instead: str
     href: str

@@ -3,10 +3,9 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
+from interlock.core.explanation import Explanation
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 
@@ -18,12 +17,12 @@ class ApprovalCard(msgspec.Struct, frozen=True):
 
 
 class AnswerRetry(msgspec.Struct, frozen=True):
-    """Why a card is shown once more, instead of being answered."""
+    """The reason why a card is shown once more, instead of being answered."""
 
     approval: str
     why: str
     reason: str
-    """What was typed already."""
+    """The reason that was typed already."""
 
 
 def routes(console: Console) -> list[Route]:
@@ -33,38 +32,44 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def approvals(asked: PageRequest) -> Page:
-    return _approvals_page(asked, None)
+def approvals(request: PageRequest) -> Page:
+    return _approvals_page(request, None)
 
 
-def answer(asked: PageRequest) -> PageRedirect | Page | Explanation:
-    found = use.find_approval(asked.app, asked.word("session"), asked.params["approval"])
-    if not isinstance(found, PendingApproval):
-        return explain(found)
-    reason, verdict = asked.word("reason").strip(), asked.word("verdict")
-    if not asked.secret.is_content_signature(asked.word("shown"), "approval", _content(found)):
+def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
+    approval = use.find_approval(request.app, request.word("session"), request.params["approval"])
+    if not isinstance(approval, PendingApproval):
+        return approval.explain()
+    reason, verdict = request.word("reason").strip(), request.word("verdict")
+    if not request.secret.is_content_signature(
+        request.word("shown"), "approval", _content(approval)
+    ):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
-        return _approvals_page(asked, AnswerRetry(found.approval, why, reason), status=409)
+        return _approvals_page(request, AnswerRetry(approval.approval, why, reason), status=409)
     match verdict:
         case "granted":
-            done = use.answer(asked.app, found.approval, ApprovalVerdict("granted", "user", reason))
+            done = use.answer(
+                request.app, approval.approval, ApprovalVerdict("granted", "user", reason)
+            )
         case "denied" if reason:
-            done = use.answer(asked.app, found.approval, ApprovalVerdict("denied", "user", reason))
+            done = use.answer(
+                request.app, approval.approval, ApprovalVerdict("denied", "user", reason)
+            )
         case "denied":
             why = "Say why, so that the agent knows what to do differently. Nothing was answered."
-            return _approvals_page(asked, AnswerRetry(found.approval, why, ""), status=400)
+            return _approvals_page(request, AnswerRetry(approval.approval, why, ""), status=400)
         case _:
             why = "Choose one of the buttons. Nothing was answered."
-            return _approvals_page(asked, AnswerRetry(found.approval, why, reason), status=400)
+            return _approvals_page(request, AnswerRetry(approval.approval, why, reason), status=400)
     return (
-        PageRedirect("/approvals", verdict) if isinstance(done, ApprovalAnswer) else explain(done)
+        PageRedirect("/approvals", verdict) if isinstance(done, ApprovalAnswer) else done.explain()
     )
 
 
-def _approvals_page(asked: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
-    waiting = use.list_pending(asked.app)
+def _approvals_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
+    waiting = use.list_pending(request.app)
     cards = [
-        ApprovalCard(one, asked.secret.content_signature("approval", _content(one)))
+        ApprovalCard(one, request.secret.content_signature("approval", _content(one)))
         for one in waiting
     ]
     facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}

@@ -6,11 +6,10 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.refusals import BundleBroken
 from interlock.app.sessions import bundle as use
 from interlock.app.sessions.bundle import ImportPreview, SessionExport
+from interlock.core.explanation import Explanation
 from interlock.server.console import Console, Download, Page, PageRedirect, PageRequest
 from interlock.server.guard import BODY_BYTES_MAX
 from interlock.server.http_refusals import status_of
@@ -48,8 +47,8 @@ class BundleShelf:
     def take(self, name: str, *, now_ms: int) -> bytes | None:
         """It can be taken once, so that a second click does not import it again."""
         self._tidy(now_ms)
-        found = self._bundles.pop(name, None)
-        return found.document if found else None
+        shelved = self._bundles.pop(name, None)
+        return shelved.document if shelved else None
 
     def _tidy(self, now_ms: int) -> None:
         self._bundles = {
@@ -75,35 +74,35 @@ def choose(_: PageRequest) -> Page:
     return _page()
 
 
-def check(shelf: BundleShelf, asked: PageRequest) -> Page:
+def check(shelf: BundleShelf, request: PageRequest) -> Page:
     """Look at what was sent. Nothing is recorded yet."""
-    document = asked.form.get("bundle")
+    document = request.form.get("bundle")
     if not isinstance(document, bytes) or not document:
         hint = "Choose a file that was made by an export."
         return _refusal_page(Explanation("invalid_arguments", "No file was sent", hint))
     checked = use.preview_import(document)
     if isinstance(checked, BundleBroken):
-        return _refusal_page(explain(checked))
-    name = shelf.put(document, now_ms=asked.app.clock.now_ms())
+        return _refusal_page(checked.explain())
+    name = shelf.put(document, now_ms=request.app.clock.now_ms())
     return _page(checked=checked, name=name, size=len(document))
 
 
-def import_as_new(shelf: BundleShelf, asked: PageRequest) -> PageRedirect | Page:
-    document = shelf.take(asked.params["name"], now_ms=asked.app.clock.now_ms())
+def import_as_new(shelf: BundleShelf, request: PageRequest) -> PageRedirect | Page:
+    document = shelf.take(request.params["name"], now_ms=request.app.clock.now_ms())
     if document is None:
         error = "This bundle is not at hand any more: it was imported, or looked at too long ago"
         hint = "Nothing was imported just now. Look among the sessions, or choose the file again."
         return _refusal_page(Explanation("bundle_broken", error, hint))
-    session = use.import_as_new(asked.app, document)
+    session = use.import_as_new(request.app, document)
     if isinstance(session, BundleBroken):
-        return _refusal_page(explain(session))
+        return _refusal_page(session.explain())
     return PageRedirect(f"/sessions/{session}", "imported")
 
 
-def export(asked: PageRequest) -> Page | Explanation:
-    exported = use.export(asked.app, asked.params["session"])
+def export(request: PageRequest) -> Page | Explanation:
+    exported = use.export(request.app, request.params["session"])
     if not isinstance(exported, SessionExport):
-        return explain(exported)
+        return exported.explain()
     facts = {
         "session": exported.session,
         "events": exported.events,
@@ -114,10 +113,10 @@ def export(asked: PageRequest) -> Page | Explanation:
     return Page("export.html", f"Export {exported.session}", facts)
 
 
-def download(asked: PageRequest) -> Download | Explanation:
-    exported = use.export(asked.app, asked.params["session"])
+def download(request: PageRequest) -> Download | Explanation:
+    exported = use.export(request.app, request.params["session"])
     if not isinstance(exported, SessionExport):
-        return explain(exported)
+        return exported.explain()
     return Download(f"{exported.session}.json", exported.document)
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.explanation import Explanation
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.inspect import NoteInspection, inspect_note
 from interlock.app.notes.read import pages_of
 from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
 from interlock.core.views.neighbourhood import (
     LinkLine,
     PlacedName,
@@ -37,44 +36,46 @@ UNWRITTEN_MAX = 20
 KIND_CHARS_MAX = 28
 VALUE_CHARS_MAX = 2_000
 BESIDE_PX, ABOVE_PX = 14, 6
-"""Where the word at a line stands, from the side of the node."""
+"""The position of the label of a line, from the side of the node."""
 
 
 def routes(console: Console) -> list[Route]:
     return [console.page("/notes/note", note)]
 
 
-def note(asked: PageRequest) -> Page:
-    project, path = asked.word("in"), asked.word("path")
-    seen = open_project_notes(asked, project)
+def note(request: PageRequest) -> Page:
+    project, path = request.word("in"), request.word("path")
+    seen = open_project_notes(request, project)
     if isinstance(seen.notes, Explanation):
         return _problem(project, seen.notes, seen.stream)
-    depth = DEPTH_MAX if asked.word("depth") == str(DEPTH_MAX) else 1
-    found = inspect_note(asked.app, seen.notes, path, depth=depth)
-    if not isinstance(found, NoteInspection):
-        return _problem(project, explain_note_refusal(found), seen.stream)
-    path = found.note.path
-    is_text = asked.word("view") == "text"
+    depth = DEPTH_MAX if request.word("depth") == str(DEPTH_MAX) else 1
+    inspection = inspect_note(request.app, seen.notes, path, depth=depth)
+    if not isinstance(inspection, NoteInspection):
+        return _problem(project, inspection.explain(), seen.stream)
+    path = inspection.note.path
+    is_text = request.word("view") == "text"
     facts: dict[str, Any] = {
         "project": project,
-        "found": found,
-        "note": found.note,
+        "found": inspection,
+        "note": inspection.note,
         "statuses": STATUSES,
         "is_text": is_text,
         "tabs": (
             ("Note", note_address(project, path), not is_text),
             ("Text", note_address(project, path, view="text"), is_text),
         ),
-        "front": [(key, _word(value)) for key, value in found.front.values.items()],
+        "front": [(key, _word(value)) for key, value in inspection.front.values.items()],
         "file": str(seen.notes.folder.root / path),
         "listed": partial(notes_address, project),
         "note_at": partial(note_address, project),
         "folders": _folders(path),
     }
     facts |= (
-        _text(found, asked, project) if is_text else _rendered_note_facts(found, project, depth)
+        _text(inspection, request, project)
+        if is_text
+        else _rendered_note_facts(inspection, project, depth)
     )
-    return Page("note.html", found.note.title, facts, stream=seen.stream)
+    return Page("note.html", inspection.note.title, facts, stream=seen.stream)
 
 
 def _problem(project: str, problem: Explanation, stream: str) -> Page:
@@ -90,13 +91,13 @@ def _problem(project: str, problem: Explanation, stream: str) -> Page:
     return Page("note_missing.html", problem.error, facts, stream=stream, status=status)
 
 
-def _text(found: NoteInspection, asked: PageRequest, project: str) -> dict[str, Any]:
+def _text(inspection: NoteInspection, request: PageRequest, project: str) -> dict[str, Any]:
     """The file as it is, a page at a time."""
-    pages = pages_of(found.text)
-    page = min(page_number(asked), len(pages))
+    pages = pages_of(inspection.text)
+    page = min(page_number(request), len(pages))
 
     def to(number: int) -> str:
-        return note_address(project, found.note.path, view="text", page=str(number))
+        return note_address(project, inspection.note.path, view="text", page=str(number))
 
     return {
         "text": pages[page - 1],
@@ -107,20 +108,22 @@ def _text(found: NoteInspection, asked: PageRequest, project: str) -> dict[str, 
     }
 
 
-def _rendered_note_facts(found: NoteInspection, project: str, depth: int) -> dict[str, Any]:
+def _rendered_note_facts(inspection: NoteInspection, project: str, depth: int) -> dict[str, Any]:
     links = {
         name: note_address(project, path) if path else ""
-        for name, path in found.paths_by_link_target.items()
+        for name, path in inspection.paths_by_link_target.items()
     }
     # What is too long to be laid out is read in the other view; here the beginning is enough.
-    is_long = is_too_long(found.body)
-    body = pages_of(found.body)[0] if is_long else found.body
+    is_long = is_too_long(inspection.body)
+    body = pages_of(inspection.body)[0] if is_long else inspection.body
     deeper = depth < DEPTH_MAX
     return {
-        "body": note_markdown(body, title=found.note.title, links=links),
-        "is_cut": is_long and len(body) < len(found.body),
-        "drawing": _drawing(found.neighbourhood, found.note.path, depth),
-        "depth_url": note_address(project, found.note.path, **({"depth": "2"} if deeper else {})),
+        "body": note_markdown(body, title=inspection.note.title, links=links),
+        "is_cut": is_long and len(body) < len(inspection.body),
+        "drawing": _drawing(inspection.neighbourhood, inspection.note.path, depth),
+        "depth_url": note_address(
+            project, inspection.note.path, **({"depth": "2"} if deeper else {})
+        ),
         "is_deep": not deeper,
     }
 
@@ -186,7 +189,7 @@ def _draw_line(line: LinkLine, middle: str) -> DrawnLine:
 
 
 def _folders(path: str) -> list[tuple[str, str]]:
-    """The folders that a note lies in, each with its whole path."""
+    """The folders that a note is in, each with its whole path."""
     parts = path.split("/")[:-1]
     return [(part, "/".join(parts[: count + 1])) for count, part in enumerate(parts)]
 

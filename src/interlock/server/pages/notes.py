@@ -6,13 +6,12 @@ from urllib.parse import urlencode
 
 from starlette.routing import Route
 
-from interlock.app.explanation import Explanation
 from interlock.app.notes.browse import NoteListPage, browse_notes
-from interlock.app.notes.explain import explain_note_refusal
 from interlock.app.notes.polling import notes_state
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.projects import known_project, known_projects, newest_project
 from interlock.app.notes.search import NoteFilter, NoteQuery
+from interlock.core.explanation import Explanation
 from interlock.core.notes import fts_query
 from interlock.core.notes.note import NoteStatus
 from interlock.server.console import Console, Page, PageRequest
@@ -37,36 +36,36 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/notes", notes)]
 
 
-def notes(asked: PageRequest) -> Page:
-    projects = known_projects(asked.app)
-    project = asked.word("in") or newest_project(asked.app, projects)
+def notes(request: PageRequest) -> Page:
+    projects = known_projects(request.app)
+    project = request.word("in") or newest_project(request.app, projects)
     facts: dict[str, Any] = {
-        "asked": asked,
+        "asked": request,
         "project": project,
         "projects": projects,
         "problem": None,
         "found": None,
         "statuses": STATUSES,
         "tags_shown": TAGS_SHOWN,
-        "is_filtered": any(asked.word(name) for name in FILTERS),
-        "to": _NotesPageLink(asked, project),
+        "is_filtered": any(request.word(name) for name in FILTERS),
+        "to": _NotesPageLink(request, project),
         "note_at": partial(note_address, project),
-        "parts": partial(fts_query.split_at_matches, query=asked.word("q")),
+        "parts": partial(fts_query.split_at_matches, query=request.word("q")),
     }
     if not project:
         return Page("notes.html", "Notes", facts)
-    seen = open_project_notes(asked, project)
+    seen = open_project_notes(request, project)
     if isinstance(seen.notes, Explanation):
         return _problem(facts, seen.notes, seen.stream)
-    page = page_number(asked)
-    found = browse_notes(asked.app, seen.notes, _search(asked, page))
-    if not isinstance(found, NoteListPage):
-        return _problem(facts, explain_note_refusal(found), seen.stream)
+    page = page_number(request)
+    listing = browse_notes(request.app, seen.notes, _search(request, page))
+    if not isinstance(listing, NoteListPage):
+        return _problem(facts, listing.explain(), seen.stream)
     facts |= {
-        "found": found,
+        "found": listing,
         "folder": str(seen.notes.folder.root),
         "page": page,
-        "why": asked.word("explain") == "yes",
+        "why": request.word("explain") == "yes",
     }
     return Page("notes.html", "Notes", facts, stream=seen.stream)
 
@@ -74,23 +73,21 @@ def notes(asked: PageRequest) -> Page:
 class ProjectNotes(NamedTuple):
     notes: OpenedNotes | Explanation
     stream: str
-    """What tells the page of changes since now; empty where it may not look."""
+    """The address of the stream of changes from now on; empty where the page may not look."""
 
 
-def open_project_notes(asked: PageRequest, project: str) -> ProjectNotes:
+def open_project_notes(request: PageRequest, project: str) -> ProjectNotes:
     """The notes of a project. An address cannot name just any directory."""
-    known = known_project(asked.app, project)
+    known = known_project(request.app, project)
     if isinstance(known, Explanation):
         return ProjectNotes(known, "")
-    found = open_notes(asked.app, known)
-    if isinstance(found, OpenedNotes):
-        found.refresh(asked.app, seconds_max=READ_SECONDS_MAX)
+    outcome = open_notes(request.app, known)
+    if isinstance(outcome, OpenedNotes):
+        outcome.refresh(request.app, seconds_max=READ_SECONDS_MAX)
     # Before anything is read: what changes while the page is made is told to it.
-    state = notes_state(asked.app, known)
+    state = notes_state(request.app, known)
     stream = f"/live/notes?{urlencode({'in': project, 'since': state})}"
-    return ProjectNotes(
-        found if isinstance(found, OpenedNotes) else explain_note_refusal(found), stream
-    )
+    return ProjectNotes(outcome if isinstance(outcome, OpenedNotes) else outcome.explain(), stream)
 
 
 def note_address(project: str, path: str, **more: str) -> str:
@@ -104,9 +101,9 @@ def notes_address(project: str, **more: str) -> str:
 class _NotesPageLink:
     """This page with other filters, and always with its project: the newest may be another soon."""
 
-    def __init__(self, asked: PageRequest, project: str) -> None:
+    def __init__(self, request: PageRequest, project: str) -> None:
         names = (*FILTERS, "explain")
-        self._kept = {name: asked.word(name) for name in names if asked.word(name)}
+        self._kept = {name: request.word(name) for name in names if request.word(name)}
         self._project = project
 
     def __call__(self, **changed: object) -> str:
@@ -115,26 +112,26 @@ class _NotesPageLink:
 
 
 def _problem(facts: dict[str, Any], problem: Explanation, stream: str) -> Page:
-    """What is wrong, on a page on which another project can be chosen."""
+    """A page that shows the problem, and on which another project can be chosen."""
     status = status_of(problem.code)
     return Page("notes.html", "Notes", facts | {"problem": problem}, stream=stream, status=status)
 
 
-def _search(asked: PageRequest, page: int) -> NoteQuery:
-    type_, tag, status = asked.word("type"), asked.word("tag"), asked.word("status")
-    folder = asked.word("folder").strip("/")
+def _search(request: PageRequest, page: int) -> NoteQuery:
+    type_, tag, status = request.word("type"), request.word("tag"), request.word("status")
+    folder = request.word("folder").strip("/")
     wanted = NoteFilter(
         types=(type_,) if type_ else (),
         tags=(tag,) if tag else (),
         statuses=(status,) if status else (),
         prefix=f"{folder}/" if folder else "",
     )
-    is_explained = asked.word("explain") == "yes"
-    return NoteQuery(asked.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
+    is_explained = request.word("explain") == "yes"
+    return NoteQuery(request.word("q"), wanted, PER_PAGE, page, is_explained=is_explained)
 
 
-def page_number(asked: PageRequest) -> int:
-    """Which page is asked for, from 1; the first where that is no number."""
-    text = asked.word("page")
+def page_number(request: PageRequest) -> int:
+    """The number of the page asked for, from 1; the first if that is no number."""
+    text = request.word("page")
     is_number = text.isascii() and text.isdigit() and len(text) < 6  # noqa: PLR2004
     return min(max(int(text), 1), PAGE_MAX) if is_number else 1

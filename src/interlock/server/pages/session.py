@@ -6,13 +6,12 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
 from interlock.app.sessions import session_views
 from interlock.app.sessions.session_views import ViewedSession
+from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
@@ -37,42 +36,42 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def path(asked: PageRequest) -> Page | Explanation:
-    viewed = _view_session(asked)
+def path(request: PageRequest) -> Page | Explanation:
+    viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
     run = viewed.run
     if run is None:
-        return _session_page(asked, viewed, "session_path.html", "path", {"way": None})
-    envelopes = session_views.history(asked.app, viewed)
-    found = session_views.path(asked.app, run, envelopes)
+        return _session_page(request, viewed, "session_path.html", "path", {"way": None})
+    envelopes = session_views.history(request.app, viewed)
+    run_path = session_views.path(request.app, run, envelopes)
     return _session_page(
-        asked, viewed, "session_path.html", "path", {"way": found}, envelopes=envelopes
+        request, viewed, "session_path.html", "path", {"way": run_path}, envelopes=envelopes
     )
 
 
-def graph(asked: PageRequest) -> Page | Explanation:
-    viewed = _view_session(asked)
+def graph(request: PageRequest) -> Page | Explanation:
+    viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
     if viewed.run is None:
-        return _session_page(asked, viewed, "session_graph.html", "graph", {"drawn": None})
-    envelopes = session_views.history(asked.app, viewed)
+        return _session_page(request, viewed, "session_graph.html", "graph", {"drawn": None})
+    envelopes = session_views.history(request.app, viewed)
     whole = run_graph(viewed.run.run, envelopes)
     count = len(whole.nodes)
-    if count > CONFIRM_ABOVE and asked.word("draw") != "yes":
-        facts = {"drawn": None, "count": count, "anyway": asked.without(draw="yes")}
+    if count > CONFIRM_ABOVE and request.word("draw") != "yes":
+        facts = {"drawn": None, "count": count, "anyway": request.without(draw="yes")}
         return _session_page(
-            asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
+            request, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
         )
-    forks = asked.word("forks")
+    forks = request.word("forks")
     expanded = {node.id for node in whole.nodes} if forks == "all" else _node_ids(forks)
     collapsed = collapse(whole, expanded=expanded)
-    laid = layout(collapsed.graph, stubs=collapsed.stubs, ghosts=asked.word("skipped") == "yes")
+    laid = layout(collapsed.graph, stubs=collapsed.stubs, ghosts=request.word("skipped") == "yes")
     if laid.width > LANES or laid.height > ROWS:
         facts = {"drawn": None, "count": count, "anyway": ""}
         return _session_page(
-            asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
+            request, viewed, "session_graph.html", "graph", facts, envelopes=envelopes
         )
     by_id = {node.id: node for node in collapsed.graph.nodes}
     facts: dict[str, Any] = {
@@ -87,71 +86,77 @@ def graph(asked: PageRequest) -> Page | Explanation:
         "too_much": collapsed.is_too_much,
         "forks": forks,
         "stub_urls": [
-            asked.without(forks=" ".join([*_node_ids(forks), placed.stub.node]))
+            request.without(forks=" ".join([*_node_ids(forks), placed.stub.node]))
             for placed in laid.stubs
         ],
-        "toggle": asked.without("forks") if forks else asked.without(forks="all"),
-        "ghosts_url": asked.without("skipped")
-        if asked.word("skipped")
-        else asked.without(skipped="yes"),
-        "shows_ghosts": asked.word("skipped") == "yes",
+        "toggle": request.without("forks") if forks else request.without(forks="all"),
+        "ghosts_url": request.without("skipped")
+        if request.word("skipped")
+        else request.without(skipped="yes"),
+        "shows_ghosts": request.word("skipped") == "yes",
     }
-    return _session_page(asked, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
+    return _session_page(request, viewed, "session_graph.html", "graph", facts, envelopes=envelopes)
 
 
-def events(asked: PageRequest) -> Page | Explanation:
-    viewed = _view_session(asked)
+def events(request: PageRequest) -> Page | Explanation:
+    viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    before = asked.word("before")
+    before = request.word("before")
     page = session_views.events(
-        asked.app,
+        request.app,
         viewed,
         before=_place(before),
         limit=EVENTS_PER_PAGE,
-        only_failures=asked.word("only") == "failures",
-        words=asked.word("q"),
+        only_failures=request.word("only") == "failures",
+        words=request.word("q"),
     )
     facts = {
         "page": page,
-        "older": asked.without(before=str(page.next)) if page.next else "",
-        "newest": asked.without("before") if before else "",
+        "older": request.without(before=str(page.next)) if page.next else "",
+        "newest": request.without("before") if before else "",
     }
-    return _session_page(asked, viewed, "session_events.html", "events", facts)
+    return _session_page(request, viewed, "session_events.html", "events", facts)
 
 
-def event(asked: PageRequest) -> Page | Explanation:
-    viewed = _view_session(asked)
+def event(request: PageRequest) -> Page | Explanation:
+    viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    seq = _place(asked.params["seq"])
-    found = session_views.event(asked.app, viewed, seq) if seq is not None else None
-    text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode() if found else ""
+    seq = _place(request.params["seq"])
+    envelope = session_views.event(request.app, viewed, seq) if seq is not None else None
+    text = msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode() if envelope else ""
     return _session_page(
-        asked, viewed, "session_event.html", "events", {"seq": asked.params["seq"], "text": text}
+        request,
+        viewed,
+        "session_event.html",
+        "events",
+        {"seq": request.params["seq"], "text": text},
     )
 
 
-def node(asked: PageRequest) -> Page | Explanation:
+def node(request: PageRequest) -> Page | Explanation:
     """The node alone: what a page fetches when somebody opens one."""
-    viewed = _view_session(asked)
+    viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    envelopes = session_views.history(asked.app, viewed)
-    found = session_views.node(asked.app, viewed, asked.params["node"], envelopes)
-    if isinstance(found, NoSuchNode):
-        return explain(found)
-    facts = {"viewed": viewed, "panel": found, "closed": f"/sessions/{viewed.session}"}
-    return Page("session_node.html", found.title or "Node", facts, live=viewed.session)
+    envelopes = session_views.history(request.app, viewed)
+    panel = session_views.node(request.app, viewed, request.params["node"], envelopes)
+    if isinstance(panel, NoSuchNode):
+        return panel.explain()
+    facts = {"viewed": viewed, "panel": panel, "closed": f"/sessions/{viewed.session}"}
+    return Page("session_node.html", panel.title or "Node", facts, live=viewed.session)
 
 
-def _view_session(asked: PageRequest) -> ViewedSession | Explanation:
-    found = session_views.view_session(asked.app, asked.params["session"], asked.word("run"))
-    return found if isinstance(found, ViewedSession) else explain(found)
+def _view_session(request: PageRequest) -> ViewedSession | Explanation:
+    outcome = session_views.view_session(
+        request.app, request.params["session"], request.word("run")
+    )
+    return outcome if isinstance(outcome, ViewedSession) else outcome.explain()
 
 
 def _session_page(
-    asked: PageRequest,
+    request: PageRequest,
     viewed: ViewedSession,
     template: str,
     tab: str,
@@ -161,14 +166,14 @@ def _session_page(
 ) -> Page | Explanation:
     """`envelopes`, where the view needed them already."""
     panel = None
-    if name := asked.word("node"):
-        history = envelopes or session_views.history(asked.app, viewed)
-        panel = session_views.node(asked.app, viewed, name, history)
+    if name := request.word("node"):
+        history = envelopes or session_views.history(request.app, viewed)
+        panel = session_views.node(request.app, viewed, name, history)
         if isinstance(panel, NoSuchNode):
-            return explain(panel)
+            return panel.explain()
 
     def to(node: NodeId) -> str:
-        return asked.without("said", node=node)
+        return request.without("said", node=node)
 
     run, runs = viewed.run, viewed.head.runs
     has_gaps = any(one.gaps_open for one in runs)
@@ -177,27 +182,27 @@ def _session_page(
         "viewed": viewed,
         "run": run,
         "tab": tab,
-        "tabs": tuple(_tabs(viewed, asked)),
+        "tabs": tuple(_tabs(viewed, request)),
         "panel": panel,
         "heading": title,
-        "asked": asked,
+        "asked": request,
         "to": to,
-        "closed": asked.without("node", "said"),
+        "closed": request.without("node", "said"),
         "modes": MODES,
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
-        "gaps": list(user_actions.open_gaps(asked.app, viewed.session)) if has_gaps else [],
+        "gaps": list(user_actions.open_gaps(request.app, viewed.session)) if has_gaps else [],
         "notes": [
             (note, note_address(viewed.head.workspace, note.path))
-            for note in notes_of_session(asked.app, viewed.head.workspace, viewed.session)
+            for note in notes_of_session(request.app, viewed.head.workspace, viewed.session)
         ],
         "others": [other for other in reversed(runs) if other is not run],
     }
     return Page(template, title, whole | facts, live=viewed.session)
 
 
-def _tabs(viewed: ViewedSession, asked: PageRequest) -> Iterator[tuple[str, str, str]]:
-    run = f"?run={viewed.run.run}" if asked.word("run") and viewed.run else ""
+def _tabs(viewed: ViewedSession, request: PageRequest) -> Iterator[tuple[str, str, str]]:
+    run = f"?run={viewed.run.run}" if request.word("run") and viewed.run else ""
     for key, name, path in (
         ("path", "Path", ""),
         ("graph", "Graph", "/graph"),

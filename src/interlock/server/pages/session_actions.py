@@ -1,4 +1,4 @@
-"""What the user does to a session: put away, delete, mode, preferences, gaps, go on from a node."""
+"""The user's actions on a session: archive, delete, mode, preferences, gaps, fork from a node."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,12 +7,11 @@ from typing import TypeVar
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesRequired
 from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions.lookup import find_session
+from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import (
@@ -24,9 +23,9 @@ from interlock.core.preferences import (
     Wish,
 )
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.decide import NoPendingStep
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
+from interlock.core.session.refusals import NoPendingStep
 from interlock.core.session.state import SessionState
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import short_id
@@ -46,12 +45,12 @@ class FoundSession(msgspec.Struct, frozen=True):
     def path(self) -> str:
         return f"/sessions/{self.session}"
 
-    def run(self, asked: str) -> RunId | Explanation:
+    def run(self, run_id: str) -> RunId | Explanation:
         """The run of that very name, in this session."""
         for run in self.head.runs:
-            if run.run == asked:
+            if run.run == run_id:
                 return run.run
-        return explain(NoSuchRun(asked, ()))
+        return NoSuchRun(run_id, ()).explain()
 
 
 def routes(console: Console) -> list[Route]:
@@ -71,127 +70,133 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def archive(asked: PageRequest, found: FoundSession) -> PageRedirect:
-    user_actions.set_archived(asked.app, found.session, is_archived=True)
-    return PageRedirect(found.path, "archived")
+def archive(request: PageRequest, target: FoundSession) -> PageRedirect:
+    user_actions.set_archived(request.app, target.session, is_archived=True)
+    return PageRedirect(target.path, "archived")
 
 
-def unarchive(asked: PageRequest, found: FoundSession) -> PageRedirect:
-    user_actions.set_archived(asked.app, found.session, is_archived=False)
-    return PageRedirect(found.path, "unarchived")
+def unarchive(request: PageRequest, target: FoundSession) -> PageRedirect:
+    user_actions.set_archived(request.app, target.session, is_archived=False)
+    return PageRedirect(target.path, "unarchived")
 
 
-def confirm_delete(_: PageRequest, found: FoundSession) -> Page:
-    return _delete_page(found, wrong=False)
+def confirm_delete(_: PageRequest, target: FoundSession) -> Page:
+    return _delete_page(target, wrong=False)
 
 
-def delete(asked: PageRequest, found: FoundSession) -> PageRedirect | Page | Explanation:
+def delete(request: PageRequest, target: FoundSession) -> PageRedirect | Page | Explanation:
     """There is no way back, so its name must be typed."""
-    if asked.word("confirm").strip() not in (short_id(found.session), found.session):
-        return _delete_page(found, wrong=True)
-    done = deletion.delete(asked.app, found.session)
+    if request.word("confirm").strip() not in (short_id(target.session), target.session):
+        return _delete_page(target, wrong=True)
+    done = deletion.delete(request.app, target.session)
     if isinstance(done, NoSuchSession):
-        return explain(done)
+        return done.explain()
     if done.leftovers:
         error = "The session is deleted, but not everything that was published of it"
         return Page("error.html", error, {"error": error, "hint": " ".join(done.leftovers)})
     return PageRedirect("/sessions", "deleted")
 
 
-def change_mode(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
+def change_mode(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
     """Fields: `mode`; `task`, which stays as it is where it is not sent."""
-    mode = mode_named(asked.word("mode"))
+    mode = mode_named(request.word("mode"))
     if mode is None:
-        return _no_such("mode", asked.word("mode"), MODES)
-    task = asked.word("task").strip()[:TASK_CHARS_MAX] if "task" in asked.form else None
-    done = gated_sessions.change_mode(asked.app, found.session, mode, by="user", task=task)
-    return PageRedirect(found.path, "mode") if isinstance(done, SessionState) else explain(done)
+        return _no_such("mode", request.word("mode"), MODES)
+    task = request.word("task").strip()[:TASK_CHARS_MAX] if "task" in request.form else None
+    done = gated_sessions.change_mode(request.app, target.session, mode, by="user", task=task)
+    return PageRedirect(target.path, "mode") if isinstance(done, SessionState) else done.explain()
 
 
-def set_preferences(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
+def set_preferences(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
     """Fields: `run`; `autonomy` and `risk`, of which an empty one stays as it is."""
-    run = found.run(asked.word("run"))
+    run = target.run(request.word("run"))
     if isinstance(run, Explanation):
         return run
-    wanted, risked = asked.word("autonomy"), asked.word("risk")
+    wanted, risked = request.word("autonomy"), request.word("risk")
     autonomy: Autonomy | None = next((one for one in AUTONOMIES if one == wanted), None)
     risk: RiskPolicy | None = next((one for one in RISK_POLICIES if one == risked), None)
     if wanted and autonomy is None:
         return _no_such("autonomy", wanted, AUTONOMIES)
     if risked and risk is None:
         return _no_such("risk policy", risked, RISK_POLICIES)
-    done = user_actions.set_preferences(asked.app, run, Wish(autonomy, risk))
+    done = user_actions.set_preferences(request.app, run, Wish(autonomy, risk))
     return (
-        PageRedirect(found.path, "preferences") if isinstance(done, Preferences) else explain(done)
+        PageRedirect(target.path, "preferences")
+        if isinstance(done, Preferences)
+        else done.explain()
     )
 
 
-def resolve_gap(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
+def resolve_gap(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
     """Field: `how`."""
-    how = asked.word("how").strip()[:HOW_CHARS_MAX]
+    how = request.word("how").strip()[:HOW_CHARS_MAX]
     if not how:
         hint = "It stays in the record: what was done, or why it need not be done."
         return Explanation("invalid_arguments", "Say how the gap was closed", hint)
-    done = user_actions.resolve_gap(asked.app, found.session, GapId(asked.params["gap"]), how)
-    return PageRedirect(found.path, "resolved") if isinstance(done, GapRecorded) else explain(done)
+    done = user_actions.resolve_gap(request.app, target.session, GapId(request.params["gap"]), how)
+    return (
+        PageRedirect(target.path, "resolved") if isinstance(done, GapRecorded) else done.explain()
+    )
 
 
-def unblock(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
-    run = found.run(asked.params["run"])
+def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
+    run = target.run(request.params["run"])
     if isinstance(run, Explanation):
         return run
-    done = user_actions.unblock(asked.app, run)
-    return PageRedirect(found.path, "unblocked") if isinstance(done, RunHead) else explain(done)
+    done = user_actions.unblock(request.app, run)
+    return PageRedirect(target.path, "unblocked") if isinstance(done, RunHead) else done.explain()
 
 
-def checkpoint(asked: PageRequest, found: FoundSession) -> PageRedirect | Explanation:
+def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
     """Fields: `notes`; `run`, at whose newest step it is kept, and otherwise the newest run."""
-    newest = found.head.runs[-1].run if found.head.runs else ""
-    run = found.run(asked.word("run") or newest) if newest else None
+    newest = target.head.runs[-1].run if target.head.runs else ""
+    run = target.run(request.word("run") or newest) if newest else None
     if isinstance(run, Explanation):
         return run
-    tip = found.head.run(run).tip if run else None
-    done = resume_at_node.add_checkpoint(asked.app, found.session, tip or "", asked.word("notes"))
+    tip = target.head.run(run).tip if run else None
+    done = resume_at_node.add_checkpoint(
+        request.app, target.session, tip or "", request.word("notes")
+    )
     if isinstance(done, NotesRequired):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
     return (
-        PageRedirect(found.path, "checkpoint")
+        PageRedirect(target.path, "checkpoint")
         if isinstance(done, RenderedAnswer)
-        else explain(done)
+        else done.explain()
     )
 
 
-def fork(asked: PageRequest, found: FoundSession) -> Page | Explanation:
+def fork(request: PageRequest, target: FoundSession) -> Page | Explanation:
     """A token for the node, and the words to give to an agent with it. Changes nothing."""
-    node = asked.params["node"]
-    picked = resume_at_node.pick_up(asked.app, found.session, node)
+    node = request.params["node"]
+    picked = resume_at_node.pick_up(request.app, target.session, node)
     if not isinstance(picked, RenderedAnswer):
-        return explain(picked)
+        return picked.explain()
     if picked.answer.is_complete:
-        return explain(NoPendingStep())
-    facts = {"session": found.session, "node": node, "answer": picked.answer}
+        return NoPendingStep().explain()
+    facts = {"session": target.session, "node": node, "answer": picked.answer}
     return Page("fork.html", "Continue from here", facts)
 
 
 def _with_session(
-    answer: Callable[[PageRequest, FoundSession], T], asked: PageRequest
+    answer: Callable[[PageRequest, FoundSession], T], request: PageRequest
 ) -> T | Explanation:
     """The answer for the session of that very name: an id is never guessed from its start."""
-    name = asked.params["session"]
-    session = find_session(asked.app.reader, name)
+    name = request.params["session"]
+    session = find_session(request.app.reader, name)
     if isinstance(session, NoSuchSession) or session != name:
-        return explain(NoSuchSession(name, ()))
-    stream = asked.app.reader.stream(session)
+        return NoSuchSession(name, ()).explain()
+    stream = request.app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
-    return answer(asked, FoundSession(session, stream.version, stream.head))
+    return answer(request, FoundSession(session, stream.version, stream.head))
 
 
-def _delete_page(found: FoundSession, *, wrong: bool) -> Page:
-    facts = {"found": found, "typed": short_id(found.session), "wrong": wrong}
+def _delete_page(target: FoundSession, *, wrong: bool) -> Page:
+    facts = {"found": target, "typed": short_id(target.session), "wrong": wrong}
     return Page(
-        "delete.html", f"Delete {short_id(found.session)}", facts, status=400 if wrong else 200
+        "delete.html", f"Delete {short_id(target.session)}", facts, status=400 if wrong else 200
     )
 
 

@@ -19,7 +19,7 @@ class SessionListRow(msgspec.Struct, frozen=True):
     """The newest one."""
     title: str
     more: int
-    """How many runs there are beside the newest."""
+    """The number of runs besides the newest."""
     status: Status
 
 
@@ -27,27 +27,27 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/sessions", sessions)]
 
 
-def sessions(asked: PageRequest) -> Page:
-    status = asked.word("status")
+def sessions(request: PageRequest) -> Page:
+    status = request.word("status")
     wanted = SessionFilter(
-        words=tuple(asked.word("q").split())[:10],
+        words=tuple(request.word("q").split())[:10],
         statuses=(status,) if status in STATUSES else (),
-        workflow=asked.word("workflow"),
-        workspace=asked.word("project"),
+        workflow=request.word("workflow"),
+        workspace=request.word("project"),
         is_archived=status == "archived",
     )
-    page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+    page = session_page(request.app, wanted, after=request.word("after"), limit=PER_PAGE)
     rows = [_row(one.session, one.head) for one in page.sessions]
     return Page(
         "sessions.html",
         "Sessions",
         {
             "rows": rows,
-            "next": asked.without(after=page.next) if page.next else "",
-            "first": asked.without("after") if asked.word("after") else "",
-            "asked": asked,
+            "next": request.without(after=page.next) if page.next else "",
+            "first": request.without("after") if request.word("after") else "",
+            "asked": request,
             "statuses": [{"key": s, "word": s} for s in (*STATUSES, "archived")],
-            "is_filtered": bool(asked.query.keys() & {"q", "status", "workflow", "project"}),
+            "is_filtered": bool(request.query.keys() & {"q", "status", "workflow", "project"}),
         },
         live="",
     )

@@ -22,31 +22,31 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/settings", settings), console.page("/settings/data", data)]
 
 
-def settings(asked: PageRequest) -> Page:
-    found = about(asked.app)
+def settings(request: PageRequest) -> Page:
+    overview = about(request.app)
     facts = {
-        "about": found,
-        "size": sum(entry.size for entry in found.entries),
-        "diagnostics": diagnostics(found, Path.home()),
+        "about": overview,
+        "size": sum(entry.size for entry in overview.entries),
+        "diagnostics": diagnostics(overview, Path.home()),
         "autonomies": AUTONOMIES,
         "risk_policies": RISK_POLICIES,
     }
     return Page("settings.html", "Settings", facts)
 
 
-def data(asked: PageRequest) -> Page:
-    home = asked.app.home
-    found, installs = list_stored_data(home, asked.app.store_label), client_installs(home)
+def data(request: PageRequest) -> Page:
+    home = request.app.home
+    stored_data, installs = list_stored_data(home, request.app.store_label), client_installs(home)
     facts = {
         "home": home,
         "quoted": shlex.quote(str(home)),
         "is_private": is_private(home),
-        "kept": found,
-        "size": sum(one.size for one in found),
+        "kept": stored_data,
+        "size": sum(entry.size for entry in stored_data),
         "installs": [] if isinstance(installs, str) else installs,
         "unknown": installs if isinstance(installs, str) else "",
         "forget_all": forget_all_command(home, () if isinstance(installs, str) else installs),
-        "place": asked.app.store_label if is_shared_store(asked.app.store_label) else "",
+        "place": request.app.store_label if is_shared_store(request.app.store_label) else "",
         "cookie_days": COOKIE_MS // 86_400_000,
     }
     return Page("data.html", "What is stored about me", facts)

@@ -16,12 +16,11 @@ from interlock.app.catalogue.workflow_files import (
     read_workflow_content,
 )
 from interlock.app.catalogue.workflow_files import usage_by_workflow as usage_of_all
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions.known_workspaces import known_workspaces
 from interlock.app.sessions.lookup import SessionFilter, session_page
+from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
@@ -76,56 +75,56 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def workflow(asked: PageRequest) -> Page | Explanation | Download:
-    project = chosen_project(asked)
+def workflow(request: PageRequest) -> Page | Explanation | Download:
+    project = chosen_project(request)
     if isinstance(project, Explanation):
         return project
-    found = find_workflow_file(asked.app, project, asked.params["id"])
-    if isinstance(found, NoSuchWorkflow):
-        return missing_page(asked, found)
-    if asked.word("download"):
-        return _download(found, asked.word("download"))
-    tabs = _tabs(found)
-    tab = asked.word("tab") if asked.word("tab") in tabs else next(iter(tabs))
+    file = find_workflow_file(request.app, project, request.params["id"])
+    if isinstance(file, NoSuchWorkflow):
+        return missing_page(request, file)
+    if request.word("download"):
+        return _download(file, request.word("download"))
+    tabs = _tabs(file)
+    tab = request.word("tab") if request.word("tab") in tabs else next(iter(tabs))
     facts: Facts = {
-        "asked": asked,
-        "tabs": [(name, TABS[name], asked.without("after", tab=name)) for name in tabs],
+        "asked": request,
+        "tabs": [(name, TABS[name], request.without("after", tab=name)) for name in tabs],
         "tab": tab,
-        "source_page": asked.without("after", tab="source"),
-        "problems_page": asked.without("after", tab="problems"),
-        **header(found, project),
-        **_FACTS[tab](asked, found),
+        "source_page": request.without("after", tab="source"),
+        "problems_page": request.without("after", tab="problems"),
+        **header(file, project),
+        **_FACTS[tab](request, file),
     }
     is_live = tab == "used"
     return Page("workflow.html", facts["heading"], facts, live="" if is_live else None)
 
 
-def header(found: WorkflowFile, project: Path | None) -> Facts:
-    """What every page about a workflow says first."""
-    definition = found.compiled.workflow if found.compiled else None
-    errors = sum(problem.severity == "error" for problem in found.problems)
-    why_not = _start_obstacle(found, errors)
+def header(file: WorkflowFile, project: Path | None) -> Facts:
+    """The facts that every page about a workflow begins with."""
+    definition = file.compiled.workflow if file.compiled else None
+    errors = sum(problem.severity == "error" for problem in file.problems)
+    why_not = _start_obstacle(file, errors)
     return {
-        "found": found,
+        "found": file,
         "definition": definition,
-        "compiled": found.compiled.pinned.workflow if found.compiled else None,
-        "pinned": found.compiled.pinned if found.compiled else None,
-        "heading": definition.name if definition else found.workflow or found.place.path.name,
+        "compiled": file.compiled.pinned.workflow if file.compiled else None,
+        "pinned": file.compiled.pinned if file.compiled else None,
+        "heading": definition.name if definition else file.workflow or file.place.path.name,
         "project": str(project) if project else "",
-        "state": _state(found),
+        "state": _state(file),
         "errors": errors,
         "why_not": why_not,
-        "start_page": "" if why_not else address(f"{found.workflow}/start", project),
-        "hidden_by": workflow_file_link(found.hidden_by, project) if found.hidden_by else None,
-        "shadows": [workflow_file_link(place, project) for place in found.shadows],
-        "broken": [workflow_file_link(place, project) for place in found.broken],
+        "start_page": "" if why_not else address(f"{file.workflow}/start", project),
+        "hidden_by": workflow_file_link(file.hidden_by, project) if file.hidden_by else None,
+        "shadows": [workflow_file_link(place, project) for place in file.shadows],
+        "broken": [workflow_file_link(place, project) for place in file.broken],
     }
 
 
-def missing_page(asked: PageRequest, refusal: NoSuchWorkflow) -> Page:
+def missing_page(request: PageRequest, refusal: NoSuchWorkflow) -> Page:
     """There is no such workflow here: where it might be instead."""
-    told, project = explain(refusal), asked.word("project")
-    used = usage_of_all(asked.app).get(refusal.workflow)
+    told, project = refusal.explain(), request.word("project")
+    used = usage_of_all(request.app).get(refusal.workflow)
     here = Path(project) if project else None
     return Page(
         "workflow_missing.html",
@@ -136,7 +135,7 @@ def missing_page(asked: PageRequest, refusal: NoSuchWorkflow) -> Page:
             "suggestions": [(name, address(name, here)) for name in told.did_you_mean],
             "elsewhere": [
                 (place, address(refusal.workflow, Path(place)))
-                for place in _projects_with(asked, refusal.workflow)
+                for place in _projects_with(request, refusal.workflow)
             ],
             "used": used.sessions + used.archived if used else 0,
             "workflow": refusal.workflow,
@@ -146,86 +145,86 @@ def missing_page(asked: PageRequest, refusal: NoSuchWorkflow) -> Page:
     )
 
 
-def pinned_page(asked: PageRequest) -> Page | Explanation | Download:
-    """What runs are pinned to, from the store: the file may be another by now, or gone."""
-    name, wanted = asked.params["id"], asked.params["hash"]
+def pinned_page(request: PageRequest) -> Page | Explanation | Download:
+    """A workflow that runs are pinned to, from the store: its file may differ by now or be gone."""
+    name, wanted = request.params["id"], request.params["hash"]
     hint = f"/workflows/{name}?tab=used shows what its sessions are pinned to."
     try:
-        found = pinned_workflow(asked.app, name, wanted)
+        pinned = pinned_workflow(request.app, name, wanted)
     except StoreFailure as failure:
         return Explanation("unknown_workflow", str(failure), failure.hint)
-    if found is None:
+    if pinned is None:
         error = f"No run of `{name}` is pinned to `{wanted}`"
         return Explanation("unknown_workflow", error, hint)
-    if asked.word("download"):
-        return Download(f"{wanted[7:19]}.compiled.json", found.content)
+    if request.word("download"):
+        return Download(f"{wanted[7:19]}.compiled.json", pinned.content)
     facts: Facts = {
         "name": name,
-        "pinned": found,
-        "compiled": found.workflow,
-        "pieces": outline.pieces(found.workflow),
+        "pinned": pinned,
+        "compiled": pinned.workflow,
+        "pieces": outline.pieces(pinned.workflow),
         "lines_of": {},
-        "download": asked.without(download="compiled"),
-        **_line_facts(_pretty(found), ()),
+        "download": request.without(download="compiled"),
+        **_line_facts(_pretty(pinned), ()),
     }
-    return Page("workflow_pinned.html", f"{found.workflow.name}, pinned", facts)
+    return Page("workflow_pinned.html", f"{pinned.workflow.name}, pinned", facts)
 
 
-def _state(found: WorkflowFile) -> dict[str, str]:
-    if found.compiled is None:
+def _state(file: WorkflowFile) -> dict[str, str]:
+    if file.compiled is None:
         return {"word": "not valid", "tone": "bad", "icon": "blocked"}
-    if found.hidden_by:
+    if file.hidden_by:
         return {"word": "hidden", "tone": "soft", "icon": "ghost"}
-    if found.problems:
+    if file.problems:
         return {"word": "valid, with warnings", "tone": "warn", "icon": "gap"}
     return {"word": "valid", "tone": "good", "icon": "done"}
 
 
-def _start_obstacle(found: WorkflowFile, errors: int) -> str:
-    """Why it cannot be started; empty if it can."""
-    if found.compiled is None:
+def _start_obstacle(file: WorkflowFile, errors: int) -> str:
+    """The reason why it cannot be started; empty if it can."""
+    if file.compiled is None:
         what = "one problem keeps" if errors == 1 else f"{errors} problems keep"
         return f"It cannot be started: {what} this file from being a workflow."
-    if found.hidden_by:
+    if file.hidden_by:
         return "It cannot be started: another file with the same id counts instead."
     return ""
 
 
-def _tabs(found: WorkflowFile) -> tuple[str, ...]:
+def _tabs(file: WorkflowFile) -> tuple[str, ...]:
     """Those that have something to show, the first of which is shown unasked."""
-    if found.compiled:
+    if file.compiled:
         return tuple(TABS)
-    return ("problems", "source", *(("used",) if found.workflow else ()))
+    return ("problems", "source", *(("used",) if file.workflow else ()))
 
 
-def _download(found: WorkflowFile, what: str) -> Download | Explanation:
+def _download(file: WorkflowFile, what: str) -> Download | Explanation:
     """The exact bytes."""
-    name = found.workflow or "workflow"
-    if what == "compiled" and found.compiled:
-        return Download(f"{name}.compiled.json", found.compiled.pinned.content)
+    name = file.workflow or "workflow"
+    if what == "compiled" and file.compiled:
+        return Download(f"{name}.compiled.json", file.compiled.pinned.content)
     try:
-        content = read_workflow_content(found.place.path)
+        content = read_workflow_content(file.place.path)
     except OSError as error:
         return Explanation(
             "unknown_workflow",
-            f"`{found.place.path}` cannot be read: {error.strerror}",
+            f"`{file.place.path}` cannot be read: {error.strerror}",
             "Look at the catalogue again: it may be gone.",
         )
     if len(content) > FILE_BYTES_MAX:
         return Explanation(
             "invalid_arguments",
-            f"`{found.place.path}` is longer than a workflow may be",
+            f"`{file.place.path}` is longer than a workflow may be",
             "Open it where it lies.",
         )
     return Download(f"{name}.json", content)
 
 
-def _readme(_: PageRequest, found: WorkflowFile) -> Facts:
-    definition, compiled = _both(found)
+def _readme(_: PageRequest, file: WorkflowFile) -> Facts:
+    definition, compiled = _both(file)
     features = [builtins.strip_owner_prefix(name, "features") for name in definition.features]
     return {
         "pieces": outline.pieces(compiled),
-        "lines_of": _lines_of(found, outline.pieces(compiled)),
+        "lines_of": _lines_of(file, outline.pieces(compiled)),
         "features": [(name, builtins.FEATURES.get(name)) for name in features],
         "owed": [
             (step, step.contract, step.contract.name in packs.names())
@@ -242,10 +241,10 @@ def _readme(_: PageRequest, found: WorkflowFile) -> Facts:
     }
 
 
-def _source(asked: PageRequest, found: WorkflowFile) -> Facts:
-    download = asked.without("tab", download="source")
+def _source(request: PageRequest, file: WorkflowFile) -> Facts:
+    download = request.without("tab", download="source")
     try:
-        content = read_workflow_content(found.place.path)
+        content = read_workflow_content(file.place.path)
     except OSError as error:
         return {"unreadable": error.strerror or str(error), "download": ""}
     text = content.decode(errors="replace")
@@ -256,31 +255,31 @@ def _source(asked: PageRequest, found: WorkflowFile) -> Facts:
         "is_text": content == text.encode(),
         "is_whole": is_whole,
         "download": download if is_whole else "",
-        **_line_facts(text, found.problems),
+        **_line_facts(text, file.problems),
     }
 
 
-def _compiled_facts(asked: PageRequest, found: WorkflowFile) -> Facts:
-    assert found.compiled is not None, "it has this tab"
-    pin = found.compiled.pinned
+def _compiled_facts(request: PageRequest, file: WorkflowFile) -> Facts:
+    assert file.compiled is not None, "it has this tab"
+    pin = file.compiled.pinned
     try:
-        is_stored = pinned_workflow(asked.app, pin.workflow.id, pin.hash) is not None
+        is_stored = pinned_workflow(request.app, pin.workflow.id, pin.hash) is not None
     except StoreFailure:
         is_stored = False
     return {
         "is_stored": is_stored,
         "size": len(pin.content),
-        "download": asked.without("tab", download="compiled"),
+        "download": request.without("tab", download="compiled"),
         **_line_facts(_pretty(pin), ()),
     }
 
 
-def _problems(_: PageRequest, found: WorkflowFile) -> Facts:
-    return {"problems": found.problems}
+def _problems(_: PageRequest, file: WorkflowFile) -> Facts:
+    return {"problems": file.problems}
 
 
-def _preview(_: PageRequest, found: WorkflowFile) -> Facts:
-    compiled = _both(found)[1]
+def _preview(_: PageRequest, file: WorkflowFile) -> Facts:
+    compiled = _both(file)[1]
     prompts: dict[str, str] = {}
     room, pieces = PROMPT_CHARS_MAX, outline.pieces(compiled)
     for step in outline.preview(compiled, {"goal": "<the goal>"}, Preferences()):
@@ -290,32 +289,32 @@ def _preview(_: PageRequest, found: WorkflowFile) -> Facts:
         prompts[step.step] = step.prompt
     return {
         "pieces": pieces,
-        "lines_of": _lines_of(found, pieces),
+        "lines_of": _lines_of(file, pieces),
         "prompts": prompts,
         "is_cut": len(prompts) < compiled.step_count,
         "mermaid": outline.mermaid(compiled),
     }
 
 
-def _usage_facts(asked: PageRequest, found: WorkflowFile) -> Facts:
-    assert found.workflow is not None, "it has this tab"
-    is_archived = asked.word("status") == "archived"
-    wanted = SessionFilter(workflow=found.workflow, is_archived=is_archived)
-    page = session_page(asked.app, wanted, after=asked.word("after"), limit=PER_PAGE)
+def _usage_facts(request: PageRequest, file: WorkflowFile) -> Facts:
+    assert file.workflow is not None, "it has this tab"
+    is_archived = request.word("status") == "archived"
+    wanted = SessionFilter(workflow=file.workflow, is_archived=is_archived)
+    page = session_page(request.app, wanted, after=request.word("after"), limit=PER_PAGE)
     rows = [
         WorkflowRunRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
         for one in page.sessions
         for run in reversed(one.head.runs)
-        if run.workflow_id == found.workflow
+        if run.workflow_id == file.workflow
     ]
-    usage = usage_of_all(asked.app).get(found.workflow)
+    usage = usage_of_all(request.app).get(file.workflow)
     return {
         "rows": rows,
         "usage": usage,
-        "hash": found.compiled.pinned.hash if found.compiled else WorkflowHash(""),
+        "hash": file.compiled.pinned.hash if file.compiled else WorkflowHash(""),
         "is_archived": is_archived,
-        "next": asked.without(after=page.next) if page.next else "",
-        "first": asked.without("after") if asked.word("after") else "",
+        "next": request.without(after=page.next) if page.next else "",
+        "first": request.without("after") if request.word("after") else "",
     }
 
 
@@ -329,9 +328,9 @@ _FACTS: dict[str, Callable[[PageRequest, WorkflowFile], Facts]] = {
 }
 
 
-def _both(found: WorkflowFile) -> tuple[Workflow, CompiledWorkflow]:
-    assert isinstance(found.compiled, Compilation), "only what is valid has this tab"
-    return found.compiled.workflow, found.compiled.pinned.workflow
+def _both(file: WorkflowFile) -> tuple[Workflow, CompiledWorkflow]:
+    assert isinstance(file.compiled, Compilation), "only what is valid has this tab"
+    return file.compiled.workflow, file.compiled.pinned.workflow
 
 
 def _pretty(pin: PinnedWorkflow) -> str:
@@ -359,11 +358,11 @@ def _tone(problems: list[Problem]) -> str:
     return "warn" if problems else ""
 
 
-def _lines_of(found: WorkflowFile, pieces: tuple[OutlinePiece, ...]) -> dict[str, int]:
+def _lines_of(file: WorkflowFile, pieces: tuple[OutlinePiece, ...]) -> dict[str, int]:
     """The line of the file at which each step and loop stands, or what brought it."""
     try:
         text = (
-            read_workflow_content(found.place.path).decode(errors="replace").removeprefix("\ufeff")
+            read_workflow_content(file.place.path).decode(errors="replace").removeprefix("\ufeff")
         )
     except OSError:
         return {}
@@ -378,12 +377,12 @@ def _all(pieces: tuple[OutlinePiece, ...]) -> Iterator[OutlinePiece]:
         yield from _all(piece.body)
 
 
-def _projects_with(asked: PageRequest, name: WorkflowId) -> Iterator[str]:
+def _projects_with(request: PageRequest, name: WorkflowId) -> Iterator[str]:
     """The projects that bring a workflow along which is not here."""
-    for place in known_workspaces(asked.app)[:SEARCHED_MAX]:
+    for place in known_workspaces(request.app)[:SEARCHED_MAX]:
         try:
-            found = find_workflow(asked.app, Path(place), name)
+            outcome = find_workflow(request.app, Path(place), name)
         except SettingsBroken:
             continue  # that project's own page says so
-        if not isinstance(found, NoSuchWorkflow):
+        if not isinstance(outcome, NoSuchWorkflow):
             yield place

@@ -6,16 +6,15 @@ Nothing is fetched unless somebody presses a button that says so.
 from starlette.routing import Route
 
 from interlock.app.catalogue.sources import (
-    SourceExplanation,
     SourceFailure,
     SourceRow,
     SyncOutcome,
     add_source,
-    explain_source_refusal,
     list_sources,
     remove_source,
     sync_sources,
 )
+from interlock.core.explanation import Explanation
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 
 PAGE = "/workflows/sources"
@@ -30,57 +29,57 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def sources(asked: PageRequest) -> Page:
-    return _page(asked, None)
+def sources(request: PageRequest) -> Page:
+    return _page(request, None)
 
 
-def add(asked: PageRequest) -> PageRedirect | Page:
+def add(request: PageRequest) -> PageRedirect | Page:
     try:
         added = add_source(
-            asked.app.home,
-            asked.word("location").strip(),
-            name=_typed_value(asked, "name"),
-            ref=_typed_value(asked, "ref"),
-            path=_typed_value(asked, "path"),
-            clock=asked.app.clock,
+            request.app.home,
+            request.word("location").strip(),
+            name=_typed_value(request, "name"),
+            ref=_typed_value(request, "ref"),
+            path=_typed_value(request, "path"),
+            clock=request.app.clock,
         )
     except SourceFailure as failure:
-        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
+        return _page(request, Explanation("source_failed", str(failure), failure.hint))
     if not isinstance(added, SourceRow):
-        return _page(asked, explain_source_refusal(added))
+        return _page(request, added.explain())
     return PageRedirect(PAGE, message_key="source_added")
 
 
-def fetch(asked: PageRequest) -> PageRedirect | Page:
+def fetch(request: PageRequest) -> PageRedirect | Page:
     try:
-        outcomes = sync_sources(asked.app.home, asked.word("name"), asked.app.clock)
+        outcomes = sync_sources(request.app.home, request.word("name"), request.app.clock)
     except SourceFailure as failure:
-        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
+        return _page(request, Explanation("source_failed", str(failure), failure.hint))
     if not isinstance(outcomes, tuple):
-        return _page(asked, explain_source_refusal(outcomes))
+        return _page(request, outcomes.explain())
     for outcome in outcomes:
         if outcome.error:
-            return _page(asked, _failure_words(outcome, outcome.error))
+            return _page(request, _failure_words(outcome, outcome.error))
     return PageRedirect(PAGE, message_key="source_fetched")
 
 
-def remove(asked: PageRequest) -> PageRedirect | Page:
+def remove(request: PageRequest) -> PageRedirect | Page:
     try:
-        removed = remove_source(asked.app.home, asked.word("name"))
+        removed = remove_source(request.app.home, request.word("name"))
     except SourceFailure as failure:
-        return _page(asked, SourceExplanation("source_failed", str(failure), failure.hint))
+        return _page(request, Explanation("source_failed", str(failure), failure.hint))
     if not isinstance(removed, SourceRow):
-        return _page(asked, explain_source_refusal(removed))
+        return _page(request, removed.explain())
     return PageRedirect(PAGE, message_key="source_removed")
 
 
-def _page(asked: PageRequest, wrong: SourceExplanation | None) -> Page:
-    is_adding = asked.path.endswith("/add")
-    typed = {name: asked.word(name) if is_adding else "" for name in _FIELDS}
+def _page(request: PageRequest, wrong: Explanation | None) -> Page:
+    is_adding = request.path.endswith("/add")
+    typed = {name: request.word(name) if is_adding else "" for name in _FIELDS}
     return Page(
         "workflow_sources.html",
         "Sources of workflows",
-        {"sources": list_sources(asked.app.home), "wrong": wrong, "typed": typed},
+        {"sources": list_sources(request.app.home), "wrong": wrong, "typed": typed},
         status=409 if wrong else 200,
     )
 
@@ -88,12 +87,10 @@ def _page(asked: PageRequest, wrong: SourceExplanation | None) -> Page:
 _FIELDS = ("location", "name", "ref", "path")
 
 
-def _typed_value(asked: PageRequest, name: str) -> str | None:
-    return asked.word(name).strip() or None
+def _typed_value(request: PageRequest, name: str) -> str | None:
+    return request.word(name).strip() or None
 
 
-def _failure_words(outcome: SyncOutcome, error: str) -> SourceExplanation:
+def _failure_words(outcome: SyncOutcome, error: str) -> Explanation:
     kept = " What was fetched before stays in use." if outcome.commit else ""
-    return SourceExplanation(
-        "source_failed", f"{outcome.name}: {error}", f"{outcome.hint or ''}{kept}"
-    )
+    return Explanation("source_failed", f"{outcome.name}: {error}", f"{outcome.hint or ''}{kept}")

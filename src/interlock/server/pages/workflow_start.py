@@ -10,14 +10,12 @@ import msgspec
 from starlette.routing import Route
 
 from interlock.app.catalogue.workflow_files import WorkflowFile, find_workflow_file
-from interlock.app.explain import explain
-from interlock.app.explanation import Explanation
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.app.runs.resume import ResumableRun, find_resumable_runs
-from interlock.app.runs.resume import ResumeQuery as Sought
+from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.workflow.compiled import CompiledInput
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
@@ -31,7 +29,7 @@ _REQUEST_BYTES = 12
 
 
 class FormError(NamedTuple):
-    """What was typed cannot be taken."""
+    """An input that cannot be accepted."""
 
     error: str
     hint: str
@@ -45,53 +43,53 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def form(asked: PageRequest) -> Page | Explanation:
-    return _page(asked, None)
+def form(request: PageRequest) -> Page | Explanation:
+    return _page(request, None)
 
 
-def begin(asked: PageRequest) -> PageRedirect | Page | Explanation:
-    if not asked.word("project"):
-        return _page(asked, FormError("No project is chosen", "A run belongs to a directory."))
-    project = known_workspace(asked.app, asked.word("project"))
+def begin(request: PageRequest) -> PageRedirect | Page | Explanation:
+    if not request.word("project"):
+        return _page(request, FormError("No project is chosen", "A run belongs to a directory."))
+    project = known_workspace(request.app, request.word("project"))
     if isinstance(project, Explanation):
         return project
-    found = find_workflow_file(asked.app, project, asked.params["id"])
-    if isinstance(found, NoSuchWorkflow):
-        return missing_page(asked, found)
-    if found.workflow is None or not found.can_start:
-        return _page(asked, None)
-    context = _context(asked, _inputs(found))
+    file = find_workflow_file(request.app, project, request.params["id"])
+    if isinstance(file, NoSuchWorkflow):
+        return missing_page(request, file)
+    if file.workflow is None or not file.can_start:
+        return _page(request, None)
+    context = _context(request, _inputs(file))
     if isinstance(context, FormError):
-        return _page(asked, context)
+        return _page(request, context)
     # The session that the server itself may have been started in is not what is meant here.
-    app = msgspec.structs.replace(asked.app, environment={})
+    app = msgspec.structs.replace(request.app, environment={})
     answered = start(
         app,
         StartRequest(
-            found.workflow,
-            goal=asked.word("goal"),
+            file.workflow,
+            goal=request.word("goal"),
             workspace=project,
             context=context,
-            request_id=f"console:{asked.word('request')}" if asked.word("request") else None,
+            request_id=f"console:{request.word('request')}" if request.word("request") else None,
         ),
     )
     if not isinstance(answered, RenderedAnswer):
-        told = explain(answered)
-        return _page(asked, FormError(told.error, told.hint))
+        told = answered.explain()
+        return _page(request, FormError(told.error, told.hint))
     session = answered.answer.session
     return PageRedirect(
-        f"/workflows/{found.workflow}/started?session={session}", message_key="started"
+        f"/workflows/{file.workflow}/started?session={session}", message_key="started"
     )
 
 
-def started_page(asked: PageRequest) -> Page | Explanation:
+def started_page(request: PageRequest) -> Page | Explanation:
     """The run as it stands, and the words with which an agent takes it up."""
-    app, workflow = asked.app, asked.params["id"]
-    sought = Sought(app.home, session=asked.word("session") or "-")
-    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, sought)
+    app, workflow = request.app, request.params["id"]
+    query = ResumeQuery(app.home, session=request.word("session") or "-")
+    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
     chosen = next((one for one in candidates if one.row.workflow == workflow), None)
     if chosen is None:
-        error = f"No run of `{workflow}` was started in session `{asked.word('session')}`"
+        error = f"No run of `{workflow}` was started in session `{request.word('session')}`"
         return Explanation("unknown_run", error, "The list of sessions shows what there is.")
     arguments: dict[str, Json] = {"continueToken": chosen.token, "intent": "rehydrate"}
     return Page(
@@ -107,20 +105,20 @@ def started_page(asked: PageRequest) -> Page | Explanation:
     )
 
 
-def _page(asked: PageRequest, wrong: FormError | None) -> Page | Explanation:
-    project = chosen_project(asked)
+def _page(request: PageRequest, wrong: FormError | None) -> Page | Explanation:
+    project = chosen_project(request)
     if isinstance(project, Explanation):
         return project
-    found = find_workflow_file(asked.app, project, asked.params["id"])
-    if isinstance(found, NoSuchWorkflow):
-        return missing_page(asked, found)
-    facts = header(found, project)
-    inputs = _inputs(found)
-    context = _context(asked, inputs)
+    file = find_workflow_file(request.app, project, request.params["id"])
+    if isinstance(file, NoSuchWorkflow):
+        return missing_page(request, file)
+    facts = header(file, project)
+    inputs = _inputs(file)
+    context = _context(request, inputs)
     if isinstance(context, FormError):
         wrong, context = wrong or context, {}
-    goal = asked.word("goal").strip()
-    arguments: dict[str, Json] = {"workflowId": str(found.workflow), "goal": goal}
+    goal = request.word("goal").strip()
+    arguments: dict[str, Json] = {"workflowId": str(file.workflow), "goal": goal}
     if project:
         arguments["workspacePath"] = str(project)
     if context:
@@ -130,36 +128,38 @@ def _page(asked: PageRequest, wrong: FormError | None) -> Page | Explanation:
         f"Start {facts['heading']}",
         {
             **facts,
-            "asked": asked,
-            "detail_page": address(asked.params["id"], project),
+            "asked": request,
+            "detail_page": address(request.params["id"], project),
             "wrong": wrong,
             "goal": goal,
             "goal_max": GOAL_CHARS_MAX,
             "inputs": [(one, f"{INPUT}{one.name}") for one in inputs],
-            "projects": _projects(asked, found, project),
+            "projects": _projects(request, file, project),
             "is_ready": bool(goal) and not wrong and not facts["why_not"],
             "call": pretty_json(arguments),
             "paste": _start_prompt(arguments),
-            "request": asked.word("request") or asked.app.entropy(_REQUEST_BYTES).hex(),
+            "request": request.word("request") or request.app.entropy(_REQUEST_BYTES).hex(),
         },
-        status=409 if asked.form else 200,  # a form comes back only when it was not taken
+        status=409 if request.form else 200,  # a form comes back only when it was not taken
     )
 
 
-def _inputs(found: WorkflowFile) -> tuple[CompiledInput, ...]:
-    return found.compiled.pinned.workflow.inputs if found.compiled else ()
+def _inputs(file: WorkflowFile) -> tuple[CompiledInput, ...]:
+    return file.compiled.pinned.workflow.inputs if file.compiled else ()
 
 
-def _projects(asked: PageRequest, found: WorkflowFile, project: Path | None) -> tuple[str, ...]:
-    """Where it can be started. What a project brings along is that project's."""
-    if found.place.origin == "project" and project:
+def _projects(request: PageRequest, file: WorkflowFile, project: Path | None) -> tuple[str, ...]:
+    """The projects in which it can be started. A workflow of a project belongs to that project."""
+    if file.place.origin == "project" and project:
         return (str(project),)
-    return known_workspaces(asked.app)
+    return known_workspaces(request.app)
 
 
-def _context(asked: PageRequest, inputs: tuple[CompiledInput, ...]) -> dict[str, Json] | FormError:
-    """What was typed for the inputs, and the rest as it was written."""
-    written = asked.word("context").strip()
+def _context(
+    request: PageRequest, inputs: tuple[CompiledInput, ...]
+) -> dict[str, Json] | FormError:
+    """The context of the run: the values typed for the inputs, and the rest from the JSON field."""
+    written = request.word("context").strip()
     try:
         rest: Any = msgspec.json.decode(written) if written else {}
     except (msgspec.DecodeError, RecursionError) as error:
@@ -168,7 +168,7 @@ def _context(asked: PageRequest, inputs: tuple[CompiledInput, ...]) -> dict[str,
         )
     if not isinstance(rest, dict):
         return FormError("The context is not an object", 'Write one, like {"area": "api"}.')
-    typed = {one.name: asked.word(f"{INPUT}{one.name}").strip() for one in inputs}
+    typed = {one.name: request.word(f"{INPUT}{one.name}").strip() for one in inputs}
     given = {name: _value(text) for name, text in typed.items() if text}
     return {**cast("dict[str, Json]", rest), **given}
 

@@ -17,9 +17,9 @@ from interlock.app.catalogue.workflow_files import (
     usage_by_workflow,
     workflow_handle,
 )
-from interlock.app.explanation import Explanation
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
 from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
@@ -62,13 +62,13 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def workflows(asked: PageRequest) -> Page | Explanation:
-    project = chosen_project(asked)
+def workflows(request: PageRequest) -> Page | Explanation:
+    project = chosen_project(request)
     if isinstance(project, Explanation):
         return project
-    tag, source, query = asked.word("tag"), asked.word("source"), asked.word("q")
-    listing = list_workflows(asked.app, project, tags=(tag,) if tag else (), query=query)
-    used = usage_by_workflow(asked.app)
+    tag, source, query = request.word("tag"), request.word("source"), request.word("q")
+    listing = list_workflows(request.app, project, tags=(tag,) if tag else (), query=query)
+    used = usage_by_workflow(request.app)
     chosen = [entry for entry in listing.entries if source in ("", entry.place.origin)]
     rows = [_row(entry, used.get(entry.workflow.id), project) for entry in chosen]
     broken = [file for file in listing.broken if _fits(file, tag=tag, source=source, query=query)]
@@ -76,21 +76,21 @@ def workflows(asked: PageRequest) -> Page | Explanation:
         "workflows.html",
         "Workflows",
         {
-            "asked": asked,
+            "asked": request,
             "rows": sorted(rows, key=lambda row: row.is_routine),
             "broken": [_broken_row(file, project) for file in broken],
             "tags": listing.tags,
-            "sources": _origins(asked, project),
-            "projects": known_workspaces(asked.app),
+            "sources": _origins(request, project),
+            "projects": known_workspaces(request.app),
             "is_filtered": bool(tag or source or query),
         },
     )
 
 
-def builtins(asked: PageRequest) -> Page | Download:
-    if asked.word("download") == "schema":
+def builtins(request: PageRequest) -> Page | Download:
+    if request.word("download") == "schema":
         return Download("workflow.schema.json", published_schema())
-    contracts = [found for name in packs.names() if (found := packs.pack(name))]
+    contracts = [pack for name in packs.names() if (pack := packs.pack(name))]
     return Page(
         "workflow_builtins.html",
         "Built-ins",
@@ -105,10 +105,10 @@ def builtins(asked: PageRequest) -> Page | Download:
     )
 
 
-def chosen_project(asked: PageRequest) -> Path | Explanation | None:
+def chosen_project(request: PageRequest) -> Path | Explanation | None:
     """The project whose workflows are shown. A URL cannot name just any directory."""
-    project = asked.word("project")
-    return known_workspace(asked.app, project) if project else None
+    project = request.word("project")
+    return known_workspace(request.app, project) if project else None
 
 
 def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
@@ -166,6 +166,6 @@ def _fits(file: BrokenEntry, *, tag: str, source: str, query: str) -> bool:
     return is_found and not tag and source in ("", file.place.origin)
 
 
-def _origins(asked: PageRequest, project: Path | None) -> list[str]:
-    added = [f"source {row.name}" for row in list_sources(asked.app.home)]
+def _origins(request: PageRequest, project: Path | None) -> list[str]:
+    added = [f"source {row.name}" for row in list_sources(request.app.home)]
     return ["bundled", "user", *added, *(["project"] if project else [])]
