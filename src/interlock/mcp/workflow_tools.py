@@ -14,12 +14,10 @@ from interlock.app.refusals import (
     NoSuchWorkflow,
     RequestReused,
     SeveralSessions,
-    UnhealthySession,
 )
 from interlock.app.runs.advance import advance
-from interlock.app.runs.approvals import resolve_if_overdue
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
-from interlock.app.runs.rehydrate import rehydrate
+from interlock.app.runs.pending_step import show_pending_step
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
@@ -178,27 +176,10 @@ def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
             advance(app, token, submission) if isinstance(submission, Submission) else submission
         )
     else:
-        outcome = _rehydrate_step(app, token)
+        outcome = show_pending_step(app, token)
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(outcome)
     return refusal_result(outcome.explain(), _suggest_call(outcome, token))
-
-
-def _rehydrate_step(
-    app: App, token: str
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
-    def render() -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
-        return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
-
-    outcome = render()
-    approval = outcome.answer.approval if isinstance(outcome, RenderedAnswer) else None
-    if (
-        approval
-        and isinstance(outcome, RenderedAnswer)
-        and resolve_if_overdue(app, approval.id, outcome.answer.session)
-    ):
-        return render()  # the deadline had passed, and this call was the first to notice
-    return outcome
 
 
 CONTINUE_WORKFLOW = Tool(

@@ -30,8 +30,8 @@ class WriteLock:
             ) from error
 
     @contextmanager
-    def hold(self, wait_seconds: float = WAIT_SECONDS_MAX) -> Generator[None]:
-        self._acquire(wait_seconds)
+    def hold(self, wait_seconds: float | None = None) -> Generator[None]:
+        self._acquire(WAIT_SECONDS_MAX if wait_seconds is None else wait_seconds)
         try:
             yield
         finally:

@@ -52,14 +52,15 @@ def load_effective_policy(home: Path, root: Path, *, at_ms: int) -> EffectivePol
             is_trusted = False
             faults.append(str(broken))
     merged = trust.effective_policy(project_policy, user_policy, bypasses, is_trusted=is_trusted)
-    if_trusted = trust.effective_policy(
-        project_policy, user_policy, bypasses, is_trusted=True
-    ).policy
+    policy_if_trusted = None
+    if merged.ignored_settings:
+        trusted = trust.effective_policy(project_policy, user_policy, bypasses, is_trusted=True)
+        policy_if_trusted = trusted.policy
     return EffectivePolicy(
         merged.policy,
         user_policy.notice_limit,
         merged.ignored_settings,
-        policy_if_trusted=if_trusted if merged.ignored_settings else None,
+        policy_if_trusted=policy_if_trusted,
         faults=tuple(faults),
         stamp=project_policy.stamp,
     )

@@ -35,7 +35,9 @@ class ViewedSession(msgspec.Struct, frozen=True):
     head: Head
     version: int
     run: RunHead | None
-    """The one that was asked for, or the newest."""
+    """The requested one, or the newest."""
+    next_intent: NextIntent | None
+    """The intent that the agent was given at the tip of that run."""
     status: Status
 
 
@@ -55,28 +57,29 @@ def view_session(
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
     head = stream.head
-    chosen = next((one for one in head.runs if one.run == run), None)
+    chosen = next((candidate for candidate in head.runs if candidate.run == run), None)
     if run and chosen is None:
-        return NoSuchRun(run, tuple(one.run for one in head.runs))
+        return NoSuchRun(run, tuple(candidate.run for candidate in head.runs))
     chosen = chosen or (head.runs[-1] if head.runs else None)
-    told = _next_intent(app, chosen)
-    return ViewedSession(
-        session,
-        head,
-        stream.version,
-        chosen,
-        session_status(head, chosen, next_intent=told),
-    )
+    next_intent = _next_intent(app, chosen)
+    status = session_status(head, chosen, next_intent=next_intent)
+    return ViewedSession(session, head, stream.version, chosen, next_intent, status)
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
-    """All that happened in the session: what the views below are made of, read once for a page."""
+    """All events of the session, which the views below are made of: read once for a page."""
     return [decode_envelope(link.body) for link in app.reader.links(viewed.session)]
 
 
-def path(app: App, run: RunHead, envelopes: Sequence[Envelope]) -> Path:
+def path(app: App, viewed: ViewedSession, envelopes: Sequence[Envelope]) -> Path | None:
+    """The path of the viewed run; None where the session has no run."""
+    if viewed.run is None:
+        return None
     return path_of(
-        run, envelopes, next_intent=_next_intent(app, run), titles=_step_titles(app, run)
+        viewed.run,
+        envelopes,
+        next_intent=viewed.next_intent,
+        titles=_step_titles(app, viewed.run),
     )
 
 
@@ -84,19 +87,19 @@ def node(
     app: App, viewed: ViewedSession, node_id: str, envelopes: Sequence[Envelope]
 ) -> NodePanel | NoSuchNode:
     """A node of any run of the session, with everything that was given and handed in there."""
-    made = next((e for e in envelopes if e.node == node_id and e.run is not None), None)
-    if made is None or made.run is None:
+    run = next((e.run for e in envelopes if e.node == node_id and e.run is not None), None)
+    if run is None:
         return NoSuchNode(node_id, viewed.session)
-    around = node_panel.node_surroundings(made.run, envelopes, NodeId(node_id))
-    if around is None:
+    surroundings = node_panel.node_surroundings(run, envelopes, NodeId(node_id))
+    if surroundings is None:
         return NoSuchNode(node_id, viewed.session)
     blobs: dict[BlobRef, bytes] = {}
-    for ref in around.blob_refs:
+    for ref in surroundings.blob_refs:
         try:
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
-            continue  # shown as not there, which is what is so
-    return node_panel.panel(around, blobs, titles=_step_titles(app, viewed.head.run(made.run)))
+            continue  # shown as missing, which it is
+    return node_panel.panel(surroundings, blobs, titles=_step_titles(app, viewed.head.run(run)))
 
 
 def events(
@@ -110,14 +113,14 @@ def events(
 ) -> EventRowPage:
     """A page of events, newest first. A filter may give fewer than `limit` and still go on."""
     at = viewed.version if before is None else before
-    wanted, rows, looked = words.casefold(), list[EventRow](), 0
-    while at > 0 and len(rows) < limit and looked < SCANNED_EVENTS_MAX:
+    folded_words, rows, scanned = words.casefold(), list[EventRow](), 0
+    while at > 0 and len(rows) < limit and scanned < SCANNED_EVENTS_MAX:
         links = app.reader.links_before(viewed.session, at, limit=CHUNK)
         for link in links:
             at = link.seq
-            looked += 1
+            scanned += 1
             row = event_row(decode_envelope(link.body))
-            if (row.is_failure or not only_failures) and wanted in (
+            if (row.is_failure or not only_failures) and folded_words in (
                 f"{row.kind} {row.summary}".casefold()
             ):
                 rows.append(row)
@@ -135,7 +138,7 @@ def event(app: App, viewed: ViewedSession, seq: int) -> Json:
 
 
 def _next_intent(app: App, run: RunHead | None) -> NextIntent | None:
-    """What the agent was told at the tip to do next."""
+    """The intent that the agent was given at the tip of the run."""
     if run is None or run.tip is None or run.status != "open":
         return None
     try:

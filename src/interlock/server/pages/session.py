@@ -40,11 +40,8 @@ def path(request: PageRequest) -> Page | Explanation:
     viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    run = viewed.run
-    if run is None:
-        return _session_page(request, viewed, "session_path.html", "path", {"way": None})
-    envelopes = session_views.history(request.app, viewed)
-    run_path = session_views.path(request.app, run, envelopes)
+    envelopes = session_views.history(request.app, viewed) if viewed.run else ()
+    run_path = session_views.path(request.app, viewed, envelopes)
     return _session_page(
         request, viewed, "session_path.html", "path", {"way": run_path}, envelopes=envelopes
     )
