@@ -1,10 +1,10 @@
 """`interlock approvals`: see what runs wait for, and answer it."""
 
-import time
 from textwrap import indent
 
 import click
 
+from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
@@ -30,7 +30,7 @@ def list_command(*, as_json: bool) -> None:
         return
     if not pending:
         print("Nothing waits for an approval.")
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = SystemClock().now_ms()
     for approval in pending:
         age = time_ago(approval.asked_ms, now_ms)
         print(f"{approval.approval}  {approval.workflow}, {approval.step}, asked {age}")

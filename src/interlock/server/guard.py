@@ -186,7 +186,7 @@ def cookie_name(port: int) -> str:
 def _limit_body(receive: Receive) -> Receive:
     size = 0
 
-    async def bounded() -> Message:
+    async def receive_within_limit() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
@@ -194,7 +194,7 @@ def _limit_body(receive: Receive) -> Receive:
             raise HTTPException(413, TOO_LARGE.error)
         return message
 
-    return bounded
+    return receive_within_limit
 
 
 def _with_headers(send: Send, path: str) -> Send:

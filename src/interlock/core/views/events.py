@@ -1,6 +1,6 @@
 """Events for people: each as one line in plain words, with links to what it is about."""
 
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -87,12 +87,52 @@ def is_failure(event: SessionEvent) -> bool:
             return False
 
 
+_RunEvent: TypeAlias = (
+    RunStarted
+    | NodeCreated
+    | AdvanceRecorded
+    | OutputAppended
+    | ValidationPerformed
+    | ContextSet
+    | PreferencesChanged
+    | CapabilityObserved
+    | GapRecorded
+    | GapResolved
+    | DivergenceRecorded
+    | TraceAppended
+    | AssessmentRecorded
+    | ApprovalRequested
+    | ApprovalResolved
+    | RunCompleted
+    | RunUnblocked
+)
+
+
 def _unclipped_summary(event: SessionEvent) -> str:
     match event:
         case SessionCreated():
             return f"session created in {event.workspace}"
         case ObservationRecorded():
             return f"git: {event.git_branch or 'detached'} at {(event.git_head or 'nothing')[:12]}"
+        case HostBound():
+            return f"conversation {event.host_session} of {event.host} ({event.source})"
+        case ModeChanged():
+            return f"mode {event.mode}, by {event.by}"
+        case WorkChanged():
+            about = f"feature {event.feature or '-'}, task {event.task or '-'}"
+            return f"{about}, phase {event.phase}"
+        case ProtocolStarted():
+            return f"session started: {_pairs(event.evidence)}"
+        case StatusChanged():
+            return f"session {event.status}: {event.reason}"
+        case SessionArchived():
+            return "archived" if event.is_archived else "back from the archive"
+        case _:
+            return _run_event_summary(event)
+
+
+def _run_event_summary(event: _RunEvent) -> str:
+    match event:
         case RunStarted():
             return f"run of {event.workflow_id} started: {event.goal}"
         case NodeCreated():
@@ -126,23 +166,10 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"approval {event.approval} asked for: {event.question}"
         case ApprovalResolved():
             return f"approval {event.approval} {event.verdict} ({event.by}): {event.reason or '-'}"
-        case HostBound():
-            return f"conversation {event.host_session} of {event.host} ({event.source})"
-        case ModeChanged():
-            return f"mode {event.mode}, by {event.by}"
-        case WorkChanged():
-            about = f"feature {event.feature or '-'}, task {event.task or '-'}"
-            return f"{about}, phase {event.phase}"
-        case ProtocolStarted():
-            return f"session started: {_pairs(event.evidence)}"
-        case StatusChanged():
-            return f"session {event.status}: {event.reason}"
         case RunCompleted():
             return "run complete"
         case RunUnblocked():
             return "unblocked by the user"
-        case SessionArchived():
-            return "archived" if event.is_archived else "back from the archive"
         case _:
             assert_never(event)
 

@@ -9,7 +9,7 @@ from interlock.core.session.events import Envelope, NodeCreated, NodeKind
 from interlock.core.views.arrivals import Arrival, arrivals
 
 
-class Skipped(msgspec.Struct, frozen=True, rename="camel"):
+class SkippedStep(msgspec.Struct, frozen=True, rename="camel"):
     """A step or loop that was not gone into."""
 
     step: str
@@ -33,7 +33,7 @@ class GraphNode(msgspec.Struct, frozen=True, rename="camel"):
     """Whether it is on the path from the root to the tip."""
     is_aside: bool
     """Whether it came from an answer on an abandoned branch: work goes on elsewhere."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedStep, ...]
     """The steps and loops that were passed over on the way here."""
 
     @property
@@ -116,9 +116,9 @@ def _path_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[No
     return path
 
 
-def _skipped_steps(arrival: Arrival) -> tuple[Skipped, ...]:
+def _skipped_steps(arrival: Arrival) -> tuple[SkippedStep, ...]:
     return tuple(
-        Skipped(entry.about, entry.why)
+        SkippedStep(entry.about, entry.why)
         for entry in arrival.decisions
         if entry.what in ("skipped", "loop_skipped")
     )
