@@ -13,12 +13,13 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
-from interlock.core.workflow import interpret, packs, prompt
+from interlock.core.workflow import interpret, packs, positions, prompt
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.compiler import Compilation, compile_content
-from interlock.core.workflow.interpret import Destination, Position
+from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
+from interlock.core.workflow.positions import Position
 from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import McpProtocol
@@ -166,11 +167,11 @@ def handed(one: CompiledStep, *, decision: str) -> list[Json]:
 def judged(
     found: CompiledWorkflow, position: Position, context: Doc, sent: list[Json]
 ) -> Judgement:
-    one = interpret.step_at(found, position)
+    one = positions.step_at(found, position)
     taken = artifacts.parse_artifacts(tuple(sent))
     assert one
     assert isinstance(taken, tuple)
-    at = CurrentStep(found, position, one, interpret.scope(found, position, context))
+    at = CurrentStep(found, position, one, positions.scope(found, position, context))
     run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
     return judge(at, StepOutput(NOTES, taken), run)
 
@@ -190,7 +191,7 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
             opening=None if steps else (),
         )
         assert isinstance(shown, RenderedPrompt), shown
-        around = interpret.enclosing_loops(found, moved.position)
+        around = positions.enclosing_loops(found, moved.position)
         is_last = bool(around) and around[-1].iteration >= passes
         sent = handed(moved.step, decision="stop" if is_last else "continue")
         outcome = judged(found, moved.position, context, sent)
@@ -282,7 +283,7 @@ def test_what_is_unset_in_a_foreign_file_is_shown_and_warned_about() -> None:
     shown = prompt.render(
         found,
         first,
-        (interpret.Frame(0),),
+        (positions.Frame(0),),
         context={"goal": "g"},
         preferences=Preferences(),
     )

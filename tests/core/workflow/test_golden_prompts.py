@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from interlock.core.preferences import Preferences
-from interlock.core.workflow import interpret
+from interlock.core.workflow import interpret, positions
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.packs import LoopControlArtifact
-from interlock.core.workflow.prompt import RenderedPrompt, Resolved, render
+from interlock.core.workflow.prompt import RenderedPrompt, ResolvedReference, render
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CONTEXT: dict[str, Any] = {
@@ -23,7 +23,7 @@ CONTEXT: dict[str, Any] = {
     "depth": "full",
     "list": [{"name": "tiles"}, {"name": "gutter"}],
 }
-REFERENCES = (Resolved("rules", problem="it is not there"), Resolved("site"))
+REFERENCES = (ResolvedReference("rules", problem="it is not there"), ResolvedReference("site"))
 GO_ON = LoopControlArtifact("continue")
 
 
@@ -48,7 +48,7 @@ def walk(preferences: Preferences) -> dict[str, str]:
         )
         assert isinstance(rendered, RenderedPrompt), rendered
         passes = "".join(
-            f"-{found.iteration}" for found in interpret.enclosing_loops(workflow, moved.position)
+            f"-{found.iteration}" for found in positions.enclosing_loops(workflow, moved.position)
         )
         given[f"{len(given):02}-{moved.step.id}{passes}"] = rendered.text
         moved = interpret.continue_from(workflow, moved.position, CONTEXT, GO_ON)

@@ -15,7 +15,7 @@ from interlock.app.context import App
 from interlock.app.sessions import bundle
 from interlock.app.sessions.bundle import SessionExport
 from interlock.core.preferences import Preferences
-from interlock.core.workflow import interpret, prompt
+from interlock.core.workflow import positions, prompt
 from interlock.core.workflow.compiled import COMPILER_VERSION, decode_workflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.problems import InvalidWorkflow
@@ -213,7 +213,7 @@ def first_prompt(found: Any) -> str:
     rendered = prompt.render(
         found,
         found.steps[0],
-        (interpret.Frame(0),),
+        (positions.Frame(0),),
         context={"goal": "g"},
         preferences=Preferences(),
         opening=(),

@@ -14,9 +14,10 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, StepOutput, judge
-from interlock.core.workflow import conditions, interpret, prompt
+from interlock.core.workflow import conditions, interpret, positions, prompt
 from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
-from interlock.core.workflow.interpret import Context, Destination, Impasse, Position
+from interlock.core.workflow.interpret import Context, Destination, Impasse
+from interlock.core.workflow.positions import Position
 from interlock.core.workflow.prompt import RenderedPrompt
 from tests.core.workflow.generated import (
     WALKED,
@@ -97,13 +98,13 @@ class Run:
         self.asked = asked
         if isinstance(found, Destination):
             self.context, self.position = context, found.position
-            assert interpret.is_position(self._workflow, found.position)
-            assert interpret.step_at(self._workflow, found.position) == found.step
+            assert positions.is_position(self._workflow, found.position)
+            assert positions.step_at(self._workflow, found.position) == found.step
         return found
 
     def seen(self) -> Doc:
         assert self.position is not None
-        return interpret.scope(self._workflow, self.position, self.context)
+        return positions.scope(self._workflow, self.position, self.context)
 
     def _go(
         self, workflow: CompiledWorkflow, position: Position | None, context: Doc, deed: Deed

@@ -5,8 +5,9 @@ from typing import Any
 from interlock.core.preferences import Preferences
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.interpret import Frame, Impasse
+from interlock.core.workflow.interpret import Impasse
 from interlock.core.workflow.placeholders import placeholder_paths
+from interlock.core.workflow.positions import Frame
 from interlock.core.workflow.prompt import MissingContextKeys, render
 from tests.core.session.test_decide import changed
 from tests.scenes import pinned

@@ -16,6 +16,7 @@ from interlock.app.gate import policy, tool_calls
 from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
+from interlock.app.hosts.tool_listing import LISTING, tools_in
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
@@ -223,53 +224,16 @@ def _server(around: Path, environment: Mapping[str, str]) -> Check:
     if words is None:
         return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
     command, more = words
-    ran = run_with_timeout(command, _LISTING, around, {**environment, **more}, SERVER_SECONDS)
+    ran = run_with_timeout(command, LISTING, around, {**environment, **more}, SERVER_SECONDS)
     if isinstance(ran, str):
         return Check("server", f"The MCP server in `{path}` {ran}", _INSTALL)
-    count = _tools_in(ran.out)
+    count = tools_in(ran.out)
     if not count:
         what = (
             f"The MCP server in `{path}` does not answer: {last_line(ran.err) or 'it says nothing'}"
         )
         return Check("server", what, _INSTALL)
     return Check("server", f"The MCP server starts and has {count} tools")
-
-
-_LISTING = b"".join(
-    msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n"
-    for message in (
-        {
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "interlock-doctor", "version": "1"},
-            },
-        },
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-    )
-)
-
-
-class _Tools(msgspec.Struct, frozen=True):
-    tools: list[msgspec.Raw]
-
-
-class _Reply(msgspec.Struct, frozen=True):
-    id: int
-    result: _Tools
-
-
-def _tools_in(out: bytes) -> int:
-    for line in out.splitlines():
-        try:
-            reply = msgspec.json.decode(line, type=_Reply)
-        except msgspec.MsgspecError:
-            continue
-        return len(reply.result.tools)
-    return 0
 
 
 def _proofs(

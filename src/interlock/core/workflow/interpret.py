@@ -1,12 +1,10 @@
-"""The position of a run in its workflow, and the search for its next step: pure functions.
+"""The search for the next step of a run: pure functions.
 
 A compiled workflow is a tree: a block is a tuple of parts, and a part is a step or a loop, whose
 body is again a block. (A group is a loop with one pass: parts under a common condition.) A
-`Position` is a path into that tree, with one `Frame` for each block that the run is in: the steps
-of the workflow, then the body of each loop around the pending step. A frame holds the index of the
-current part of its block. Where that part is a loop, it also holds the pass that the loop is in,
-and whether the agent has decided to stop after it. Nothing else is remembered, so continuing from a
-stored position is the same as never having stopped.
+`Position` (in `positions`) is a path into that tree, with one `Frame` for each block that the run
+is in: the steps of the workflow, then the body of each loop around the pending step. Nothing else
+is remembered, so continuing from a stored position is the same as never having stopped.
 
 `begin` starts at the first part. `continue_from` writes the agent's decisions about loops into
 the frames and moves past the accepted step. Then `_StepSearch` turns the frames into a stack of
@@ -42,6 +40,14 @@ from interlock.core.workflow.compiled import (
 )
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.packs import LoopControlArtifact
+from interlock.core.workflow.positions import (
+    EnclosingLoop,
+    Frame,
+    Position,
+    enclosing_loops,
+    targeted_loop_index,
+    with_loop_variables,
+)
 
 DECISIONS_MAX = 5_000  # in one search: a file may loop over nothing 1,000 times 1,000 times
 _DIGITS_MAX = 9  # of a count in the context that is written as text
@@ -50,18 +56,6 @@ _NOTHING_LEFT = "no step is left"
 _ENTRIES_MAX = 100  # of a trace; those left out are counted
 
 Context: TypeAlias = Mapping[str, Json]
-
-
-class Frame(msgspec.Struct, frozen=True, array_like=True):
-    index: int
-    """The current part of the block; one past the last where the block is finished."""
-    iteration: int = 0
-    """The pass of the loop at `index`, counted from 1; 0 where there is no loop."""
-    stops: bool = False
-    """Whether the agent has decided that this pass of the loop is the last."""
-
-
-Position: TypeAlias = tuple[Frame, ...]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,13 +102,6 @@ class Impasse(msgspec.Struct, frozen=True):
     message: str
 
 
-class EnclosingLoop(msgspec.Struct, frozen=True):
-    """A loop that a position is in, and its current pass."""
-
-    loop: CompiledLoop
-    iteration: int
-
-
 def begin(workflow: CompiledWorkflow, context: Context) -> Destination | Impasse:
     """Return the first step of a run."""
     return _StepSearch(workflow, (Frame(0),), context, None).find_next_step()
@@ -144,86 +131,6 @@ def continue_from(
 def is_plain_trace(trace: tuple[Entry, ...]) -> bool:
     """Whether the trace says no more than that the next step in order came next."""
     return len(trace) == 1 and trace[0].why in (IN_ORDER, _NOTHING_LEFT)
-
-
-def is_position(workflow: CompiledWorkflow, position: Position) -> bool:
-    """Whether a run of this workflow can be at `position`, which came from elsewhere."""
-    block = workflow.steps
-    for depth, frame in enumerate(position, start=1):
-        is_last = depth == len(position)
-        if not 0 <= frame.index < len(block):
-            return is_last and depth == 1 and frame.index == len(block)
-        part = block[frame.index]
-        if is_last or isinstance(part, CompiledStep):
-            return is_last and isinstance(part, CompiledStep)
-        if not 1 <= frame.iteration <= part.passes_max:
-            return False
-        block = part.body
-    return False
-
-
-def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | None:
-    """Return the step that is pending at `position`; None where the run is complete."""
-    block = workflow.steps
-    for frame in position[:-1]:
-        part = block[frame.index]
-        assert isinstance(part, CompiledLoop), "only a loop has a block of its own"
-        block = part.body
-    last = position[-1].index
-    part = block[last] if last < len(block) else None
-    assert not isinstance(part, CompiledLoop), "a run stands at a step, not at a loop"
-    return part
-
-
-def enclosing_loops(workflow: CompiledWorkflow, position: Position) -> tuple[EnclosingLoop, ...]:
-    """Return the loops that `position` is in, from the outermost."""
-    loops: list[EnclosingLoop] = []
-    block = workflow.steps
-    for frame in position[:-1]:
-        loop = block[frame.index]
-        assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
-        loops.append(EnclosingLoop(loop, frame.iteration))
-        block = loop.body
-    return tuple(loops)
-
-
-def scope(workflow: CompiledWorkflow, position: Position, context: Context) -> dict[str, Json]:
-    """Return the variables of prompts and conditions at `position`: the context and the loops'."""
-    return _with_loop_variables(context, enclosing_loops(workflow, position))
-
-
-def controlled_loop_names(workflow: CompiledWorkflow) -> tuple[str, ...]:
-    """Return the names of the loops that the agent controls."""
-    loops = {id(loop): loop for _, enclosing in workflow.steps_with_loops() for loop in enclosing}
-    controlled = [loop for loop in loops.values() if loop.is_controlled]
-    return tuple(name for loop in controlled for name in (loop.id, loop.control_id) if name)
-
-
-def targeted_loop_index(
-    loops: tuple[EnclosingLoop, ...], control: LoopControlArtifact
-) -> int | None:
-    """Return the index of the loop that a decision is about: the one named, or the innermost."""
-    for index in reversed(range(len(loops))):
-        loop = loops[index].loop
-        if loop.is_controlled and control.loop_id in (None, "", loop.id, loop.control_id):
-            return index
-    return None
-
-
-def _with_loop_variables(context: Context, loops: tuple[EnclosingLoop, ...]) -> dict[str, Json]:
-    variables: dict[str, Json] = dict(context)
-    for enclosing in loops:
-        loop, index = enclosing.loop, enclosing.iteration - 1
-        if loop.kind == "group":
-            continue
-        variables[loop.iteration_var] = enclosing.iteration
-        if loop.kind == "forEach":
-            items = conditions.look_up(variables, loop.items)  # evaluated outside of this loop
-            variables[loop.index_var] = index
-            variables[loop.item_var] = (
-                items[index] if isinstance(items, list) and index < len(items) else None
-            )
-    return variables
 
 
 class _OpenBlock(msgspec.Struct):
@@ -345,7 +252,7 @@ class _StepSearch:
         assert loop.condition is not None, "the other loops have a condition"
         condition = conditions.unpack(loop.condition)
         loops = (*self._open_loops(excluding=loop), EnclosingLoop(loop, passes + 1))
-        answer = conditions.evaluate(condition, _with_loop_variables(self._context, loops))
+        answer = conditions.evaluate(condition, with_loop_variables(self._context, loops))
         if isinstance(answer, UnusableValue):
             return _impasse(loop, loop.condition_at, answer)
         description = conditions.describe(condition)
@@ -357,7 +264,7 @@ class _StepSearch:
         if isinstance(name, int):
             return name
         value = conditions.look_up(
-            _with_loop_variables(self._context, self._open_loops(excluding=loop)), name
+            with_loop_variables(self._context, self._open_loops(excluding=loop)), name
         )
         if loop.kind == "forEach":
             if isinstance(value, list):
@@ -387,7 +294,7 @@ class _StepSearch:
         )
 
     def _scope(self) -> dict[str, Json]:
-        return _with_loop_variables(self._context, self._open_loops())
+        return with_loop_variables(self._context, self._open_loops())
 
     def _record(self, kind: Any, about: str, reason: str) -> None:
         if len(self._trace) < _ENTRIES_MAX:

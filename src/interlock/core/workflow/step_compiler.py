@@ -4,9 +4,9 @@ Blocks are compiled from the outside in and in the order of the file (`_compile_
 `Scope` that says what applies to its steps: the prefix of ids, the functions, the pointer, and what
 brought the steps in. A step becomes itself and the steps that the compiler puts after it
 (verification, audit). A loop gets its body, which may be a step beside it, and a step that owes the
-decision where the agent controls it. A call becomes the routine's steps with the arguments put in,
-and a parallel step a delegating and a synthesis step. Several parts under one condition become a
-group, so that the condition is evaluated once.
+decision where the agent controls it. A call becomes the routine's steps (`call_compiler`), and a
+parallel step a delegating and a synthesis step. Several parts under one condition become a group,
+so that the condition is evaluated once.
 
 Whatever is wrong is added to `problems`, and compiling goes on, as far as the limits on steps,
 nesting and size allow. Numbers of steps follow the order in which steps are built.
@@ -16,16 +16,16 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from interlock.core import canonical
 from interlock.core.ids import StepId
 from interlock.core.workflow import prompt_texts, routines
+from interlock.core.workflow.call_compiler import CallCompiler
 from interlock.core.workflow.compile_context import CompilerBase, Library, Scope
 from interlock.core.workflow.compiled import (
     CompiledFragment,
     CompiledLoop,
     CompiledPart,
     CompiledStep,
-    Injected,
+    InjectedPart,
 )
 from interlock.core.workflow.definition import (
     STEPS_MAX,
@@ -42,16 +42,7 @@ from interlock.core.workflow.demand_compiler import DemandCompiler
 from interlock.core.workflow.name_checks import function_problems, functions_by_name, known_features
 from interlock.core.workflow.problems import suggest_nearest
 
-NESTING_MAX = 5  # of routines in routines, and of loops in loops
-_WORKFLOW_LEVEL_FIELDS = {
-    "meta_guidance": "metaGuidance",
-    "features": "features",
-    "preconditions": "preconditions",
-    "clarification_prompts": "clarificationPrompts",
-    "capabilities": "capabilities",
-    "references": "references",
-    "context_schema": "contextSchema",
-}
+NESTING_MAX = 5  # of loops in loops
 
 
 _LocatedSteps: TypeAlias = tuple[tuple[AnyStep, str], ...]
@@ -68,11 +59,11 @@ class StepCompiler(CompilerBase):
     def __init__(self, workflow: Workflow, library: Library) -> None:
         super().__init__(workflow, library)
         self._workflow = workflow
-        self._library = library
         self._loop_bodies: list[AnyStep] = []
         """Steps that were compiled as the body of a loop beside them."""
         self._features = known_features(workflow, self.problems)
         self._demands = DemandCompiler(workflow, self.problems)
+        self._calls = CallCompiler(workflow, library, self.problems)
 
     def compile_steps(self) -> tuple[CompiledPart, ...]:
         workflow = self._workflow
@@ -136,7 +127,7 @@ class StepCompiler(CompilerBase):
         )
         text = prompt_texts.step_text(step, self._features, functions, lambda _: None)
         compiled = self._build_step(step, text, scope)
-        by_feature = (Injected("text", f"feature {name}") for name in self._features)
+        by_feature = (InjectedPart("text", f"feature {name}") for name in self._features)
         injected = (*compiled.injected, *by_feature)
         parts = [msgspec.structs.replace(compiled, injected=injected)]
         if step.verification:
@@ -227,7 +218,7 @@ class StepCompiler(CompilerBase):
             text,
             output_contract=contract,
         )
-        by = Injected("step", f"{part} of {step.id}")
+        by = InjectedPart("step", f"{part} of {step.id}")
         here = msgspec.structs.replace(
             scope,
             at=scope.pointer_to(f"/{part}"),
@@ -305,7 +296,7 @@ class StepCompiler(CompilerBase):
         last = unconditional[-1] if unconditional and unconditional[-1] is loop.body[-1] else None
         by = f"loop {loop.id}"
         if last and last.contract is None and last.validation_criteria is None:
-            injected = (*last.injected, Injected("contract", by))
+            injected = (*last.injected, InjectedPart("contract", by))
             last = msgspec.structs.replace(last, contract=decision_contract, injected=injected)
             return msgspec.structs.replace(loop, body=(*loop.body[:-1], last))
         decision = Step(
@@ -314,79 +305,40 @@ class StepCompiler(CompilerBase):
             output_contract=OutputContract("loop_control"),
         )
         decision_scope = msgspec.structs.replace(
-            scope, injected=(*scope.injected, Injected("step", by)), is_elsewhere=True
+            scope, injected=(*scope.injected, InjectedPart("step", by)), is_elsewhere=True
         )
         step = self._build_step(decision, prompt_texts.DECISION_PROMPT, decision_scope)
         return msgspec.structs.replace(loop, body=(*loop.body, step))
 
     def _expand_call(self, step: TemplateCall, scope: Scope) -> tuple[CompiledPart, ...]:
-        routine = self._called_routine(step, scope)
+        routine = self._calls.called_routine(step, scope)
         self.claim_id(step.id, scope)
         if routine is None or self.is_too_large:
             return ()
-        arguments = self._call_arguments(step, routine, scope)
-        self._warn_about_dropped_fields(routine, scope)
+        arguments = self._calls.call_arguments(step, routine, scope)
         if self.add_and_check_size(
             routines.expanded_size(routine, arguments), scope.pointer_to("/templateCall")
         ):
             return ()
-        steps: list[AnyStep] = []
-        for routine_step in routine.steps:
-            filled = routines.with_arguments(routine_step, arguments)
-            if filled is None:
-                message = (
-                    f"with these arguments, `{routine_step.id}` of the routine is too long or not"
-                    " valid"
-                )
-                self.error("template", scope.pointer_to("/templateCall/args"), message)
-            else:
-                steps.append(_with_call_title(filled, step.title))
+        steps = self._calls.routine_steps(step, routine, arguments, scope)
         inner_scope = Scope(
             at=scope.at,
             prefix=f"{scope.prefix}{step.id}.",
             functions={function.name: function for function in routine.function_definitions},
-            injected=(*scope.injected, Injected("step", f"routine {routine.id} {routine.version}")),
+            injected=(
+                *scope.injected,
+                InjectedPart("step", f"routine {routine.id} {routine.version}"),
+            ),
             calls=(*scope.calls, routine.id),
             loops=scope.loops,
             is_elsewhere=True,
         )
         with self._demands.resolving_names_in(routine), self.slot_defaults_of(routine):
-            parts = self._compile_block(_with_pointers(tuple(steps), scope.at), inner_scope)
+            parts = self._compile_block(_with_pointers(steps, scope.at), inner_scope)
         return self._under_condition(step.run_condition, parts, step.id, scope)
 
-    def _called_routine(self, step: TemplateCall, scope: Scope) -> Workflow | None:
-        called, at = step.template_call.template_id, scope.pointer_to("/templateCall/templateId")
-        routine = routines.find_routine(called, self._library.routines)
-        if routine is None:
-            hint = suggest_nearest(called, self._library.routines)
-            self.error("template", at, f"there is no routine `{called}`", hint)
-        elif routine.id in (*scope.calls, self._workflow.id):
-            call_chain = " → ".join((*scope.calls, routine.id))
-            self.error("template", at, f"routine `{called}` ends up calling itself: {call_chain}")
-        elif len(scope.calls) == NESTING_MAX:
-            self.error("template", at, f"routines call routines more than {NESTING_MAX} deep")
-        else:
-            return routine
-        return None
-
-    def _call_arguments(
-        self, step: TemplateCall, routine: Workflow, scope: Scope
-    ) -> dict[str, str]:
-        arguments = routines.arguments_of(step, routine)
-        for name in arguments.unknown:
-            pointer = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
-            message = f"routine `{routine.id}` takes no `{name}`"
-            self.error("template", pointer, message, suggest_nearest(name, routine.inputs))
-        for name in arguments.unused:
-            pointer = scope.pointer_to(f"/templateCall/args/{canonical.escape_pointer_part(name)}")
-            self.warn("template", pointer, f"routine `{routine.id}` does not speak of `{{{name}}}`")
-        for name in arguments.missing:
-            message = f"routine `{routine.id}` needs `{name}`: {routine.inputs[name].description}"
-            self.error("template", scope.pointer_to("/templateCall"), message)
-        return arguments.given
-
     def _compile_parallel(self, step: Parallel, scope: Scope) -> tuple[CompiledPart, ...]:
-        by = Injected("text", f"parallel {step.id}")
+        by = InjectedPart("text", f"parallel {step.id}")
         inner_scope = msgspec.structs.replace(
             scope, injected=(*scope.injected, by), is_elsewhere=True
         )
@@ -415,22 +367,3 @@ class StepCompiler(CompilerBase):
         synthesis_scope = msgspec.structs.replace(inner_scope, at=scope.pointer_to("/synthesis"))
         parts = (delegating, *self._compile_step(synthesis, synthesis_scope))
         return self._under_condition(step.run_condition, parts, step.id, scope)
-
-    def _warn_about_dropped_fields(self, routine: Workflow, scope: Scope) -> None:
-        """Warn about workflow-level fields of a routine: they do not come along with its steps."""
-        dropped = [
-            name for field, name in _WORKFLOW_LEVEL_FIELDS.items() if getattr(routine, field)
-        ]
-        if dropped:
-            message = (
-                f"`{'`, `'.join(dropped)}` of routine `{routine.id}` do not come along with a call"
-            )
-            self.warn("template", scope.pointer_to("/templateCall"), message)
-
-
-def _with_call_title(step: AnyStep, title: str | None) -> AnyStep:
-    """Return a routine's step under the title of its call."""
-    if not title:
-        return step
-    full_title = f"{title}: {step.title}" if step.title else title
-    return msgspec.structs.replace(step, title=full_title)

@@ -1,8 +1,8 @@
 """Edits of JSON texts: insert or remove values, and leave every other character as it was.
 
-A text is never decoded and encoded again, which would change its layout. Python's decoder only
-finds where values begin and end; an edit is then a list of insertions at positions of the text, or
-of deletions of spans, and everything else is copied.
+A text is never decoded and encoded again, which would change its layout. `json_scan` finds where
+values begin and end; an edit is then a list of insertions at positions of the text, or of deletions
+of spans, and everything else is copied.
 
 - `read` checks that the text is one JSON object; the other passes rely on that. A blank text counts
   as an empty object. A byte order mark and the space around the object stay.
@@ -23,21 +23,26 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.workspace.files.json_scan import (
+    BOM,
+    DECODER,
+    Container,
+    parse_container,
+    root_position,
+    skip_space,
+)
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead from the root to a value."""
 
-BOM = "\ufeff"
 _SPACES = " \t\n\r"
-_SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"[ \t]*")
 _UNIT = "  "
-_DIGITS_MAX = 400  # longer integers are read as text: nobody computes with them here
 
 
 class Splice(msgspec.Struct, frozen=True):
@@ -75,27 +80,6 @@ class _Style(NamedTuple):
     """Between key and value, with the space after it."""
 
 
-class _Item(NamedTuple):
-    """A member of an object or an element of an array, by its positions in the text."""
-
-    name: str | int
-    """The key, or the index."""
-    start: int
-    """The start of the key, or of the element."""
-    value_start: int
-    end: int
-
-
-class _Container(NamedTuple):
-    """An object or an array in the text."""
-
-    opening: int
-    """The position of its opening bracket."""
-    items: tuple[_Item, ...]
-    closing: int
-    """The position of its closing bracket."""
-
-
 def decode(content: bytes) -> str | UnusableJson:
     """Return the text of a file, with its byte order mark if it has one."""
     try:
@@ -113,14 +97,14 @@ def read(text: str) -> dict[str, Json] | UnusableJson:
     if is_blank(text):
         return {}
     try:
-        value, end = _DECODER.raw_decode(text, _root_position(text))
+        value, end = DECODER.raw_decode(text, root_position(text))
     except json.JSONDecodeError as error:
         return UnusableJson(f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})")
     except ValueError as error:
         return UnusableJson(f"is not JSON: {error}")
     except RecursionError:
         return UnusableJson("is nested more deeply than can be read")
-    if _skip_space(text, end) < len(text):
+    if skip_space(text, end) < len(text):
         line = text.count("\n", 0, end) + 1
         return UnusableJson(f"is not JSON: something follows the end of the value (line {line})")
     if not isinstance(value, dict):
@@ -142,10 +126,10 @@ def insert(text: str, addition: Mapping[str, Json]) -> Edit | UnusableJson:
         return Edit(text, (), ())
     if is_blank(text):
         return _new_document(text, addition)
-    style, root = _style(text), _parse_container(text, _root_position(text))
+    style, root = _style(text), parse_container(text, root_position(text))
     insertions: list[tuple[int, str]] = []
     created_paths: list[JsonPath] = []
-    pending: list[tuple[JsonPath, _Container, bool, Mapping[str, Json]]] = [
+    pending: list[tuple[JsonPath, Container, bool, Mapping[str, Json]]] = [
         ((), root, False, addition)
     ]
     while pending:
@@ -160,15 +144,15 @@ def insert(text: str, addition: Mapping[str, Json]) -> Edit | UnusableJson:
         for name in (name for name in members if name in existing):
             value, at = members[name], existing[name].value_start
             if isinstance(value, dict) and text[at] == "{":
-                inner = _parse_container(text, at)
+                inner = parse_container(text, at)
                 pending.append(((*path, name), inner, inner_is_inline, value))
             elif isinstance(value, list) and text[at] == "[":
                 items = [("", element) for element in value]
-                inner = _parse_container(text, at)
+                inner = parse_container(text, at)
                 insertions.append(_insertion(text, inner, items, style, is_inline=inner_is_inline))
             else:
                 dotted_path = "`" + ".".join(map(str, (*path, name))) + "`"
-                kind = _kind(_DECODER.raw_decode(text, at)[0])
+                kind = _kind(DECODER.raw_decode(text, at)[0])
                 return UnusableJson(
                     f"has {kind} at {dotted_path}, where {_kind(value)} was expected"
                 )
@@ -196,11 +180,11 @@ def remove(text: str, targets: Sequence[JsonPath], created_paths: Sequence[JsonP
     that nobody knows what was created, and then it always goes, except for the root. If the root
     itself was created and is empty, the text becomes empty. No target may lead into another.
     """
-    containers: dict[JsonPath, _Container] = {}
+    containers: dict[JsonPath, Container] = {}
     for path in targets:
         for depth in range(len(path)):
             if path[:depth] not in containers:
-                containers[path[:depth]] = _parse_container(
+                containers[path[:depth]] = parse_container(
                     text, _value_position(text, containers, path[:depth])
                 )
     removed = set(targets)
@@ -224,14 +208,14 @@ def remove(text: str, targets: Sequence[JsonPath], created_paths: Sequence[JsonP
         for span in _removal_spans(containers[path], names)
     ]
     rest = _delete_spans(text, sorted(spans))
-    is_empty = not _parse_container(rest, _root_position(rest)).items
+    is_empty = not parse_container(rest, root_position(rest)).items
     return "" if is_empty and created_paths is not None and () in created_paths else rest
 
 
-def _value_position(text: str, containers: Mapping[JsonPath, _Container], path: JsonPath) -> int:
+def _value_position(text: str, containers: Mapping[JsonPath, Container], path: JsonPath) -> int:
     """Return where the value at `path` begins; its container has been parsed already."""
     if not path:
-        return _root_position(text)
+        return root_position(text)
     siblings = reversed(containers[path[:-1]].items)
     return next(item.value_start for item in siblings if item.name == path[-1])
 
@@ -242,7 +226,7 @@ def _is_created(path: JsonPath, created_paths: Sequence[JsonPath] | None) -> boo
     )
 
 
-def _removal_spans(container: _Container, names: set[str | int]) -> list[tuple[int, int]]:
+def _removal_spans(container: Container, names: set[str | int]) -> list[tuple[int, int]]:
     """Return the spans to delete for these items, each with one of the commas around it."""
     staying = [item for item in container.items if item.name not in names]
     if not staying:
@@ -271,7 +255,7 @@ def _new_document(text: str, addition: Mapping[str, Json]) -> Edit:
 
 
 def _insertion(
-    text: str, container: _Container, new: list[tuple[str, Json]], style: _Style, *, is_inline: bool
+    text: str, container: Container, new: list[tuple[str, Json]], style: _Style, *, is_inline: bool
 ) -> tuple[int, str]:
     """Return a position and the text to insert there. An item is its key with colon, and value."""
     if container.items:
@@ -337,7 +321,7 @@ def _only_position(text: str, part: str) -> int:
 
 def _style(text: str) -> _Style:
     """Return the layout of a text that can be read, judged by its first member."""
-    container = _parse_container(text, _root_position(text))
+    container = parse_container(text, root_position(text))
     unit, colon = _UNIT, ": "
     if container.items:
         first = container.items[0]
@@ -352,37 +336,10 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _is_multiline(text: str, container: _Container) -> bool:
+def _is_multiline(text: str, container: Container) -> bool:
     """Whether the container spreads over lines; an empty one counts as such."""
     first_start = container.items[0].start if container.items else container.closing
     return not container.items or "\n" in text[container.opening : first_start]
-
-
-def _root_position(text: str) -> int:
-    return _skip_space(text, len(BOM) if text.startswith(BOM) else 0)
-
-
-def _parse_container(text: str, opening: int) -> _Container:
-    """Return the object or array at `opening`, in a text that is known to be JSON."""
-    is_object = text[opening] == "{"
-    items: list[_Item] = []
-    at = _skip_space(text, opening + 1)
-    while text[at] not in "}]":
-        if text[at] == ",":
-            at = _skip_space(text, at + 1)
-        start, name = at, len(items)
-        if is_object:
-            name, at = _DECODER.raw_decode(text, at)
-            at = _skip_space(text, _skip_space(text, at) + 1)
-        value_start = at
-        _, end = _DECODER.raw_decode(text, value_start)
-        items.append(_Item(name, start, value_start, end))
-        at = _skip_space(text, end)
-    return _Container(opening, tuple(items), at)
-
-
-def _skip_space(text: str, at: int) -> int:
-    return cast("re.Match[str]", _SPACE.match(text, at)).end()
 
 
 def _kind(value: Json) -> str:
@@ -399,14 +356,3 @@ def _kind(value: Json) -> str:
             return "null"
         case _:
             return "a number"
-
-
-def _parse_int(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _DIGITS_MAX else digits
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-_DECODER = json.JSONDecoder(parse_int=_parse_int, parse_constant=_refuse_constant)

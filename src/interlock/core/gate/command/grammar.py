@@ -65,7 +65,7 @@ class ShellParser(Lexer):
             raise UnreadableShellText(f"commands are nested more than {COMPOUND_MAX} deep")
         while True:
             self._newlines()
-            if self.text[self.at] in ");\0" or self._reserved() in stops:
+            if self.text[self.at] in ");\0" or self._reserved_word() in stops:
                 break
             may_be_empty = True
             self._and_or()
@@ -89,7 +89,7 @@ class ShellParser(Lexer):
 
     def _pipeline(self) -> None:
         self.blanks()
-        while (word := self._reserved()) in {"!", "time"}:
+        while (word := self._reserved_word()) in {"!", "time"}:
             self.is_plain = False
             self.at += len(word)
             self.blanks()
@@ -108,7 +108,7 @@ class ShellParser(Lexer):
             self.blanks()
 
     def _command(self) -> None:
-        word = self._reserved()
+        word = self._reserved_word()
         if self.text[self.at] == "(" or word in _COMPOUND:
             self.is_plain = False
             self._compound(word)
@@ -156,10 +156,10 @@ class ShellParser(Lexer):
             self._list("then")
             self._expect("then")
             self._list("elif", "else", "fi")
-            if self._reserved() != "elif":
+            if self._reserved_word() != "elif":
                 break
             self._skip("elif")
-        if self._reserved() == "else":
+        if self._reserved_word() == "else":
             self._skip("else")
             self._list("fi")
         self._expect("fi")
@@ -176,7 +176,7 @@ class ShellParser(Lexer):
         if variables.is_special(name.text):
             self.doubt(f"`{name.text}` is set")
         self._newlines()
-        if self._reserved() == "in":
+        if self._reserved_word() == "in":
             self._skip("in")
             while self.word():
                 self.blanks()
@@ -192,7 +192,7 @@ class ShellParser(Lexer):
         self._newlines()
         self._expect("in")
         self._newlines()
-        while self._reserved() != "esac":
+        while self._reserved_word() != "esac":
             if self.text[self.at] == "(":
                 self.at += 1
             self._pattern()
@@ -200,7 +200,7 @@ class ShellParser(Lexer):
             ending = next((e for e in (";;&", ";;", ";&") if self.text.startswith(e, self.at)), "")
             self.at += len(ending)
             self._newlines()
-            if not ending and self._reserved() != "esac":
+            if not ending and self._reserved_word() != "esac":
                 raise UnreadableShellText("a case has no end")
         self._skip("esac")
 
@@ -257,7 +257,7 @@ class ShellParser(Lexer):
                 raise UnreadableShellText("the pattern after `=~` is not plain")
 
     def _function(self) -> None:
-        """What follows the name: parentheses, maybe, and a body, which counts as if it ran."""
+        """Read what follows the name: parentheses, maybe, and a body, which counts as if it ran."""
         self.is_plain = False
         self.blanks()
         if self.text[self.at] == "(":
@@ -265,7 +265,7 @@ class ShellParser(Lexer):
             self.blanks()
             self._expect(")")
         self._newlines()
-        if self.text[self.at] != "(" and self._reserved() not in _COMPOUND:
+        if self.text[self.at] != "(" and self._reserved_word() not in _COMPOUND:
             raise UnreadableShellText("a function has no body")
         self._command()
 
@@ -384,7 +384,7 @@ class ShellParser(Lexer):
             ShellParser(body, self.found, self.depth, is_posix=self.is_posix).body()
         self.at = end + 1 if end >= 0 else len(self.text) - 1
 
-    def _reserved(self) -> str:
+    def _reserved_word(self) -> str:
         matched = _RESERVED.match(self.text, self.at)
         return matched.group() if matched else ""
 
@@ -394,6 +394,7 @@ class ShellParser(Lexer):
 
     def _expect(self, token: str) -> None:
         self.blanks()
-        if not self.text.startswith(token, self.at) or (token != ")" and self._reserved() != token):
+        is_whole = token == ")" or self._reserved_word() == token
+        if not is_whole or not self.text.startswith(token, self.at):
             raise UnreadableShellText(f"`{token}` is missing")
         self.at += len(token)

@@ -118,14 +118,14 @@ class Lexer:
                     self._substitution(2, built, "one")
                     continue
                 break
-            self._unquoted(char, built, is_first=self.at == start)
+            self._read_unquoted(char, built, is_first=self.at == start)
         if self.at == start:
             return None
         word = built.word(self.text[start : self.at])
         self.is_plain = self.is_plain and word.is_exact
         return word
 
-    def _unquoted(self, char: str, built: _WordBuilder, *, is_first: bool) -> None:
+    def _read_unquoted(self, char: str, built: _WordBuilder, *, is_first: bool) -> None:
         match char:
             case "'":
                 end = self.text.find("'", self.at + 1)
@@ -134,7 +134,7 @@ class Lexer:
                 self._take(built, end + 1, self.text[self.at + 1 : end])
             case '"':
                 self.at += 1
-                self._quoted(built)
+                self._read_quoted(built)
             case "\\":
                 escaped = self.text[self.at + 1]
                 if escaped == "\0":
@@ -171,7 +171,7 @@ class Lexer:
         assert matched, "every other character has a case of its own"
         self._take(built, matched.end())
 
-    def _quoted(self, built: _WordBuilder) -> None:
+    def _read_quoted(self, built: _WordBuilder) -> None:
         """To the closing double quote, and past it."""
         while True:
             match self.text[self.at]:
@@ -326,7 +326,7 @@ class Lexer:
                 case "`":
                     self._backticks(inner, is_quoted=is_quoted)
                 case "'" | '"' as quote if not is_quoted:
-                    self._unquoted(quote, inner, is_first=False)
+                    self._read_unquoted(quote, inner, is_first=False)
                 case "(" | ")" | "<" | ">" if is_quoted:
                     self._take(inner, self.at + 1)
                 case "\\" | "'" | '"' | "{" | "(" | ")" | "<" | ">" | "\0":

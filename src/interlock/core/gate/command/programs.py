@@ -27,10 +27,10 @@ class ProgramRule(msgspec.Struct, frozen=True, kw_only=True):
     lifts: str = ""
     """With one of these, it takes any number of operands and still reads."""
     starts: str = ""
-    """What each operand begins with."""
+    """Each operand begins with this."""
     starts_not: str = ""
     values_not: tuple[str, ...] = ()
-    """What no value of an option contains."""
+    """No value of an option contains any of these."""
     otherwise: Effect = "unknown"
     is_clustered: bool = True
     is_early: bool = False

@@ -28,7 +28,7 @@ class WrappedCommand(msgspec.Struct):
 
 
 def unwrap(name: str, words: Sequence[Word]) -> WrappedCommand | EffectJudgement:
-    """What the wrapper runs; or what is to be said of the wrapper, if that cannot be seen."""
+    """Return the command that the wrapper runs; a judgement of the wrapper if that is unseen."""
     if name in RUNNERS:
         return _runner(name, words)
     wrapper = WRAPPERS[name]
@@ -84,7 +84,7 @@ def _runner(name: str, words: Sequence[Word]) -> WrappedCommand | EffectJudgemen
 def _xargs_command(
     parsed: ParsedOptions, words: Sequence[Word], floors: list[EffectJudgement]
 ) -> WrappedCommand | EffectJudgement:
-    """What `xargs` runs: with words from its input at the end, or where its mark stands."""
+    """The command that `xargs` runs, with words of its input at the end or in place of its mark."""
     marks = [value for name, value in parsed.options if name == "-I"]
     if not marks:
         return WrappedCommand([*words, _UNSEEN], floors)
@@ -102,7 +102,7 @@ def _fill(word: Word, mark: str) -> Word:
 
 
 def find_runs(words: Sequence[Word]) -> tuple[EffectJudgement, list[Sequence[Word]]]:
-    """What `find` does itself, and the commands that it runs."""
+    """Return the effect of `find` itself, and the commands that it runs."""
     outcome, commands = READS, list[Sequence[Word]]()
     index = 0
     while index < len(words):
