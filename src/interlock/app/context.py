@@ -1,4 +1,4 @@
-"""What every use case works with, and how it is put together."""
+"""The objects that every use case works with, and how they are opened."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -28,12 +28,12 @@ class App(msgspec.Struct, frozen=True):
     catalogue: Catalogue
     home: Path
     store_label: str
-    """Where the store is, as it may be shown."""
+    """The location of the store, without a password, for display."""
     caller: str
-    """Who calls, as far as a call without a token can be told apart from another's."""
+    """Tells the calls of one client from those of another where a call has no token."""
     environment: Mapping[str, str]
     process: int
-    """Our own. What led to it tells which client it works for."""
+    """The id of our own process. Its ancestors tell which client it works for."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
     workflow_cache: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
@@ -41,7 +41,7 @@ class App(msgspec.Struct, frozen=True):
     )
     """Pinned workflows by hash. They never change, so neither does an entry."""
     notes: dict[Path, Any] = msgspec.field(default_factory=dict[Path, Any])
-    """Notes that were opened (`app.notes.opened`), by their folder."""
+    """Opened notes (`app.notes.project_notes`), by their folder."""
 
     def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.workflow_cache:
@@ -51,20 +51,20 @@ class App(msgspec.Struct, frozen=True):
         return self.workflow_cache[workflow_hash]
 
     def close(self) -> None:
-        for opened in self.notes.values():
-            opened.close()
+        for project_notes in self.notes.values():
+            project_notes.close()
         if self.reader is not self.log:
             self.reader.close()
         self.log.close()
 
 
 def open_app(home: Path) -> App:
-    """Everything that lies in `home`, made on first use.
+    """Open everything that is stored in `home`; it is made on first use.
 
-    A store in PostgreSQL may be away: then what needs it fails, each time, until it is back.
+    A store in PostgreSQL may be unreachable: then every call that needs it fails until it is back.
 
     Raises:
-        StoreFailure: the home cannot be used; the message says why and what to do.
+        StoreFailure: the home cannot be used; the message gives the reason and a remedy.
     """
     hint = "Point INTERLOCK_HOME at a directory that you can write."
     create_private_directory(home, hint=hint, label="The data home")
@@ -84,20 +84,20 @@ def open_app(home: Path) -> App:
 
 
 def has_store(home: Path, environment: Mapping[str, str]) -> bool:
-    """Whether there is something to look at; looking would make it otherwise."""
+    """Whether there is a store to look at; `open_app` would make one."""
     return bool(store_url(home, environment)) or (home / STORE_FILE).exists()
 
 
 def store_url(home: Path, environment: Mapping[str, str]) -> str:
-    """Where the user keeps the store; nothing for the file in `home`. May hold a password.
+    """The URL of the user's store; empty for the file in `home`. It may contain a password.
 
-    Only the user says so: the config of a project cannot send sessions elsewhere.
+    Only the user chooses it: the config of a project cannot send sessions elsewhere.
 
     Raises:
-        StoreUnusable: the user's config cannot be read, so nobody knows.
+        StoreUnusable: the user's config cannot be read, so the URL is not known.
     """
-    if chosen := environment.get("INTERLOCK_STORE"):
-        return chosen
+    if url := environment.get("INTERLOCK_STORE"):
+        return url
     try:
         return store_url_in(home / "config.toml")
     except SettingsBroken as broken:

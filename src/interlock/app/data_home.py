@@ -1,4 +1,4 @@
-"""The data home: where everything that Interlock keeps for a user lies."""
+"""The data home: the directory of everything that Interlock stores for a user."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def data_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """`INTERLOCK_HOME`, or the place that the platform has for such data."""
-    if chosen := environment.get("INTERLOCK_HOME"):
-        return Path(chosen).expanduser().absolute()
+    """`INTERLOCK_HOME`, or the directory that the platform has for such data."""
+    if path := environment.get("INTERLOCK_HOME"):
+        return Path(path).expanduser().absolute()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "interlock"
     base = environment.get("XDG_DATA_HOME")

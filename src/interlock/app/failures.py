@@ -1,4 +1,4 @@
-"""How the world can fail a use case, for the surfaces that have to say so."""
+"""Exceptions that a use case may raise, for the surfaces that have to report them."""
 
 from interlock.store.failures import StoreBusy, StoreFailure, StoreUnreachable
 from interlock.workspace.failures import SettingsBroken

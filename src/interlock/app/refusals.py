@@ -19,9 +19,9 @@ class NoSuchWorkflow(Refusal, frozen=True):
     """Files that do not validate: the requested one may be among them."""
 
     def explain(self) -> Explanation:
-        folded = {name.casefold(): name for name in self.available}
-        likely = difflib.get_close_matches(self.workflow.casefold(), folded, n=3)
-        close = tuple(folded[name] for name in likely)
+        folded_ids = {name.casefold(): name for name in self.available}
+        similar = difflib.get_close_matches(self.workflow.casefold(), folded_ids, n=3)
+        close = tuple(folded_ids[name] for name in similar)
         count = len(self.available)
         listing = f"`interlock workflow list` (or `list_workflows`) shows all {count}."
         hint = f"Did you mean `{close[0]}`? {listing}" if close else listing
@@ -50,7 +50,7 @@ class NodeGone(Refusal, frozen=True):
 
 class NoSuchNode(Refusal, frozen=True):
     requested: str
-    """Empty where no node could be asked for, since there is no run."""
+    """Empty if no node could be requested, since there is no run."""
     session: SessionId
 
     def explain(self) -> Explanation:
@@ -75,7 +75,7 @@ class UnhealthySession(Refusal, frozen=True):
 class NoSuchSession(Refusal, frozen=True):
     requested: str
     candidates: tuple[SessionId, ...]
-    """Several sessions begin like that."""
+    """The sessions whose ids begin with it, if there are several."""
     variable: str = ""
     """The variable of the environment that named the session, if the call did not."""
 
@@ -98,7 +98,7 @@ class NoSuchSession(Refusal, frozen=True):
 
 
 class OpenSession(msgspec.Struct, frozen=True):
-    """A session that may be meant, with what tells it from others."""
+    """A session that the caller may mean, with details that tell it from others."""
 
     session: SessionId
     mode: str = ""
@@ -114,7 +114,7 @@ class OpenSession(msgspec.Struct, frozen=True):
 
 
 class SeveralSessions(Refusal, frozen=True):
-    """Nothing says which of them is the caller's."""
+    """Several sessions are open, and nothing tells which of them is the caller's."""
 
     candidates: tuple[OpenSession, ...]
 

@@ -1,5 +1,7 @@
 """What counts as an observation, a relation, a link, a tag and a heading, and what does not."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +97,8 @@ def test_this_is_no_observation(line: str) -> None:
         ("1. зависит_от [[Хранилище Я]] ", "зависит_от", "Хранилище Я", ""),
         ('- "is part of" [[A|B]]', "is part of", "A", ""),
         ("- [[A]]", "links_to", "A", ""),
+        ("- - [[A]]", "links_to", "A", ""),  # a list in the list
+        ('- "-" [[A]]', "-", "A", ""),
         ("- [[A]] (b)", "links_to", "A", "b"),
         ("  - 2nd [[A#B|C]]", "2nd", "A", ""),
     ],
@@ -262,10 +266,16 @@ def test_a_note_is_named_after_its_file(path: str, title: str) -> None:
     assert grammar.parse_note("", path=path).title == title
 
 
+def composed(content: str, title: str = "new", **parts: Any) -> str:
+    made = grammar.compose_note(title=title, content=content, **parts)
+    assert isinstance(made, grammar.ComposedNote)
+    return made.text
+
+
 def test_a_new_note_begins_with_what_it_is() -> None:
-    made = grammar.compose_note(
-        title="ADR-1: yes",
-        content="Text\n",
+    made = composed(
+        "Text\n",
+        "ADR-1: yes",
         tags=["#a", "b c", " "],
         metadata={"status": "on", "size": 1, "title": "not this"},
     )
@@ -281,17 +291,15 @@ def test_frontmatter_of_the_content_is_kept_where_nothing_else_is_said() -> None
         "---\r\ntype: task # mine\r\ntitle: old\r\ndue: 2024-05-01\r\ntags: [x]\r\n---\r\nText\r\n"
     )
 
-    assert grammar.compose_note(title="new", content=content, metadata={"by": "me"}) == (
+    assert composed(content, metadata={"by": "me"}) == (
         "---\r\ntype: task # mine\r\ntitle: new\r\ndue: 2024-05-01\r\ntags: [x]\r\nby: me\r\n"
         "---\r\nText\r\n"
     )
-    assert "type: fact # mine" in str(
-        grammar.compose_note(title="new", content=content, type="fact")
-    )
+    assert "type: fact # mine" in composed(content, type="fact")
 
 
 def test_frontmatter_of_the_content_that_cannot_be_read_is_not_lost() -> None:
-    made = grammar.compose_note(title="T", content="---\n- a\n---\nText\n")
+    made = composed("---\n- a\n---\nText\n", "T")
 
     assert made == "---\ntitle: T\ntype: note\n---\n---\n- a\n---\nText\n"
 

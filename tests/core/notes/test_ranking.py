@@ -3,6 +3,7 @@
 from random import Random
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,22 @@ def test_the_parts_are_what_their_names_say() -> None:
     assert (other.text, other.recency, other.links) == (0.25, 0.5, 0.5)
     assert other.score == TEXT_WEIGHT * 0.25 + RECENCY_WEIGHT * 0.5 + LINKS_WEIGHT * 0.5
     assert round(TEXT_WEIGHT + RECENCY_WEIGHT + LINKS_WEIGHT, 9) == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "recency"), [(-1, 1.0), (0, 1.0), (0.5, 0.5 ** (1 / 60)), (30, 0.5), (60, 0.25)]
+)
+def test_recency_halves_with_every_thirty_days(days: float, recency: float) -> None:
+    (ranked,) = rank([hit(modified_ms=NOW - int(days * DAY))], QUERY, now_ms=NOW)
+
+    assert ranked.recency == pytest.approx(recency, rel=1e-9)
+
+
+@pytest.mark.parametrize(("backlinks", "links"), [(0, 0.0), (1, 0.25), (3, 0.5), (9, 0.75)])
+def test_each_link_counts_less_than_the_one_before(backlinks: int, links: float) -> None:
+    (ranked,) = rank([hit(backlinks=backlinks)], QUERY, now_ms=NOW)
+
+    assert ranked.links == links
 
 
 @given(hits, st.randoms())

@@ -1,3 +1,3 @@
-"""The installation itself: diagnostics, access to the server, what is stored where, copies of the
-store. Nothing here is about one session.
+"""The installation itself: diagnostics, access to the server, an inventory of stored data, copies
+of the store. Nothing here is about one session.
 """

@@ -1,7 +1,7 @@
-"""Who may use the server: whoever can read the secret in the data home, and their browser.
+"""Access to the server: for whoever can read the secret in the data home, and their browser.
 
-Nothing that a browser holds is the secret itself, and nothing is remembered by the server but the
-login codes of the last minutes. So a restart logs nobody out.
+A browser never holds the secret itself, only values signed with it, and the server remembers
+nothing but the login codes of the last minutes. So a restart logs nobody out.
 """
 
 import hashlib
@@ -28,26 +28,26 @@ class Secret(msgspec.Struct, frozen=True):
 
     @property
     def bearer(self) -> str:
-        """What a program sends in `Authorization: Bearer …`."""
+        """The token that a program sends in `Authorization: Bearer …`."""
         return self.value.hex()
 
-    def is_bearer(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.bearer.encode())
+    def is_bearer(self, candidate: str) -> bool:
+        return hmac.compare_digest(candidate.encode(), self.bearer.encode())
 
     @property
     def agent_bearer(self) -> str:
-        """What an agent's client sends. It opens `/mcp` and nothing that is the user's."""
+        """The token of an agent's client. It opens `/mcp` and nothing that is the user's."""
         return self._sign("agent")
 
-    def is_agent_bearer(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.agent_bearer.encode())
+    def is_agent_bearer(self, candidate: str) -> bool:
+        return hmac.compare_digest(candidate.encode(), self.agent_bearer.encode())
 
     def login_code(self, *, now_ms: int) -> str:
-        """Good for one login within minutes. It is in a URL's fragment, which is never sent."""
+        """A code for one login within minutes. It is in a URL's fragment, which is never sent."""
         return self._sign_with_expiry("login", now_ms + LOGIN_CODE_MS)
 
     def is_login_code(self, code: str, *, now_ms: int, since_ms: int = 0) -> bool:
-        """Whether it was made here, at `since_ms` or later, and is still good."""
+        """Whether it was made with this secret, at `since_ms` or later, and is still valid."""
         if not self._is_valid("login", code, now_ms):
             return False
         return int(code.partition(".")[0]) - LOGIN_CODE_MS >= since_ms
@@ -55,34 +55,34 @@ class Secret(msgspec.Struct, frozen=True):
     def cookie(self, *, now_ms: int) -> str:
         return self._sign_with_expiry("cookie", now_ms + COOKIE_MS)
 
-    def is_cookie(self, given: str, *, now_ms: int) -> bool:
-        return self._is_valid("cookie", given, now_ms)
+    def is_cookie(self, candidate: str, *, now_ms: int) -> bool:
+        return self._is_valid("cookie", candidate, now_ms)
 
     def csrf(self, cookie: str) -> str:
-        """What a page sends back with every change, to show that it is ours."""
+        """The token that a page sends back with every change, to show that it is ours."""
         return self._sign(f"csrf:{cookie}")
 
-    def is_csrf(self, given: str, cookie: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.csrf(cookie).encode())
+    def is_csrf(self, candidate: str, cookie: str) -> bool:
+        return hmac.compare_digest(candidate.encode(), self.csrf(cookie).encode())
 
     def content_signature(self, purpose: str, content: str) -> str:
-        """Binds an answer to the content that it was given for."""
+        """A signature that binds an answer to the content that it was given for."""
         return self._sign(f"shown:{purpose}:{content}")[:32]
 
-    def is_content_signature(self, given: str, purpose: str, content: str) -> bool:
+    def is_content_signature(self, candidate: str, purpose: str, content: str) -> bool:
         return hmac.compare_digest(
-            given.encode(), self.content_signature(purpose, content).encode()
+            candidate.encode(), self.content_signature(purpose, content).encode()
         )
 
-    def _sign_with_expiry(self, purpose: str, until_ms: int) -> str:
-        return f"{until_ms}.{self._sign(f'{purpose}:{until_ms}')}"
+    def _sign_with_expiry(self, purpose: str, expiry_ms: int) -> str:
+        return f"{expiry_ms}.{self._sign(f'{purpose}:{expiry_ms}')}"
 
-    def _is_valid(self, purpose: str, given: str, now_ms: int) -> bool:
-        until, _, _ = given.partition(".")
-        if not (until.isascii() and until.isdigit() and len(until) < 16):  # noqa: PLR2004
+    def _is_valid(self, purpose: str, candidate: str, now_ms: int) -> bool:
+        expiry, _, _ = candidate.partition(".")
+        if not (expiry.isascii() and expiry.isdigit() and len(expiry) < 16):  # noqa: PLR2004
             return False
-        expected = self._sign_with_expiry(purpose, int(until))
-        return hmac.compare_digest(given.encode(), expected.encode()) and now_ms < int(until)
+        expected = self._sign_with_expiry(purpose, int(expiry))
+        return hmac.compare_digest(candidate.encode(), expected.encode()) and now_ms < int(expiry)
 
     def _sign(self, text: str) -> str:
         return hmac.new(self.value, text.encode(), hashlib.sha256).hexdigest()
@@ -97,7 +97,7 @@ def agent_secret_file(home: Path) -> Path:
 
 
 def publish_agent_bearer(home: Path, secret: Secret) -> None:
-    """Where the lines that connect an agent's client read it from."""
+    """Write the agents' token to the file that the config of an agent's client reads it from."""
     path = agent_secret_file(home)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -105,7 +105,7 @@ def publish_agent_bearer(home: Path, secret: Secret) -> None:
 
 
 def load_secret(home: Path) -> Secret:
-    """The secret of a data home, made on first use.
+    """Return the secret of a data home; it is made on first use.
 
     Raises:
         StoreFailure: it cannot be read or made, or others can read it.

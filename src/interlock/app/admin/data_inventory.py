@@ -1,4 +1,4 @@
-"""What Interlock keeps on this machine: every kind of thing, where, how large, how it goes."""
+"""The data that Interlock stores on this machine: each kind, its files, its size, its deletion."""
 
 import os
 import shlex
@@ -15,12 +15,12 @@ from interlock.workspace.machine import install_manifest
 class DataKind(msgspec.Struct, frozen=True):
     name: str
     files: tuple[str, ...]
-    """What lies in the data home under these names belongs to it."""
+    """Patterns of names: entries of the data home that match one are of this kind."""
     holds: str
     goes: str
-    """When it goes, and what its going means."""
+    """The time of its deletion, and the consequences."""
     command: str = ""
-    """What makes it go. `{home}` stands for the data home."""
+    """The command that deletes it. `{home}` stands for the data home."""
 
 
 class StoredData(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class ClientInstall(msgspec.Struct, frozen=True):
     host: str
     paths: tuple[str, ...]
     command: str
-    """What puts them back."""
+    """The command that restores them."""
 
 
 DATA_KINDS = (
@@ -171,7 +171,7 @@ POSTGRES_KINDS = (
         DATA_KINDS[1].command,
     ),
 )
-"""In place of the first two, where the store is not a file."""
+"""They replace the first two of `DATA_KINDS` if the store is not a file."""
 OTHER_FILES = DataKind(
     "Other files",
     (),
@@ -181,7 +181,7 @@ OTHER_FILES = DataKind(
 
 
 class HomeEntry(msgspec.Struct, frozen=True):
-    """Something that lies in the data home."""
+    """A file or directory in the data home."""
 
     name: str
     size: int
@@ -189,7 +189,7 @@ class HomeEntry(msgspec.Struct, frozen=True):
 
 
 def home_entries(home: Path) -> list[HomeEntry]:
-    """All that lies in the data home, by name; a directory with what is below it."""
+    """All entries of the data home, by name; the size of a directory is that of all its files."""
     return [
         HomeEntry(_displayable_name(path.name), sum(_file_sizes(path)), _kind_of(path.name).name)
         for path in sorted(home.iterdir())
@@ -197,24 +197,24 @@ def home_entries(home: Path) -> list[HomeEntry]:
 
 
 def list_stored_data(home: Path, store_label: str) -> list[StoredData]:
-    """Every kind of thing that Interlock may keep, whether it is there or not.
+    """Every kind of data that Interlock may store, whether there is any or not.
 
-    `place` is where the store is: in the data home, or not.
+    `store_label` tells where the store is: in the data home, or not.
     """
-    there = home_entries(home)
+    all_entries = home_entries(home)
     shared = POSTGRES_KINDS if is_shared_store(store_label) else ()
-    found: list[StoredData] = []
+    inventory: list[StoredData] = []
     for kind in (*shared, *DATA_KINDS[len(shared) :], OTHER_FILES):
-        of_kind = [entry for entry in there if entry.kind == kind.name]
-        if not of_kind and kind is OTHER_FILES:
+        entries = [entry for entry in all_entries if entry.kind == kind.name]
+        if not entries and kind is OTHER_FILES:
             continue
-        paths = tuple(str(home / entry.name) for entry in of_kind)
+        paths = tuple(str(home / entry.name) for entry in entries)
         paths = (store_label, *paths) if kind in shared else paths
-        size = sum(entry.size for entry in of_kind)
-        found.append(
+        size = sum(entry.size for entry in entries)
+        inventory.append(
             StoredData(kind, paths, size, kind.command.format(home=shlex.quote(str(home))))
         )
-    return found
+    return inventory
 
 
 def is_shared_store(store_label: str) -> bool:
@@ -228,7 +228,7 @@ def is_private(home: Path) -> bool:
 
 
 def client_installs(home: Path) -> list[ClientInstall] | str:
-    """What Interlock was put into; or why that is not known."""
+    """The agent clients that Interlock was installed into; or the reason that it is not known."""
     try:
         installs = install_manifest.load(home)
     except SettingsBroken as broken:
@@ -246,12 +246,12 @@ def client_installs(home: Path) -> list[ClientInstall] | str:
 
 def forget_all_command(home: Path, installs: Sequence[ClientInstall]) -> str:
     """The command after which nothing of Interlock is left but its program."""
-    before = [f"({install.command})" for install in installs]
-    return "; ".join([*before, "interlock stop", f"rm -r {shlex.quote(str(home))}"])
+    uninstalls = [f"({install.command})" for install in installs]
+    return "; ".join([*uninstalls, "interlock stop", f"rm -r {shlex.quote(str(home))}"])
 
 
 def _displayable_name(name: str) -> str:
-    """A name need not be text."""
+    """The name as text: bytes that are not UTF-8 are replaced."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
@@ -263,7 +263,9 @@ def _kind_of(name: str) -> DataKind:
 
 
 def _file_sizes(path: Path) -> Iterator[int]:
-    """Of the file, or of the files below; a link counts as itself. What vanishes is left out."""
+    """The size of the file, or of each file below; a link counts as itself. A file that vanishes
+    meanwhile is left out.
+    """
     if path.is_dir() and not path.is_symlink():
         for directory, _, names in os.walk(path):
             for name in names:

@@ -1,4 +1,4 @@
-"""About this Interlock: versions, store, keys, preferences, gate and server, and all that in a
+"""An overview of this installation: versions, store, keys, preferences, gate and server, also as a
 text that can be shown to others.
 """
 
@@ -34,10 +34,10 @@ class UserPreferences(msgspec.Struct, frozen=True):
     is_written: bool
     preferences: Preferences
     fault: str = ""
-    """Why the file cannot be used; until then no run can begin."""
+    """The reason that the file cannot be used, if so; until it is corrected no run can begin."""
 
 
-class About(msgspec.Struct, frozen=True):
+class InstallationOverview(msgspec.Struct, frozen=True):
     at_ms: int
     version: str
     python: str
@@ -46,18 +46,18 @@ class About(msgspec.Struct, frozen=True):
     is_private: bool
     entries: tuple[HomeEntry, ...]
     place: str
-    """Where the store is."""
+    """The location of the store."""
     stats: Stats
     keys: tuple[KeyState, ...]
     chosen: UserPreferences
     glass: GateOverride | None
-    """Who has switched the gate off, if it is off."""
+    """The override that has switched the gate off, if it is off."""
     server: RunningServer | None
 
 
-def about(app: App) -> About:
+def installation_overview(app: App) -> InstallationOverview:
     server = find_server(app.home)
-    return About(
+    return InstallationOverview(
         at_ms=app.clock.now_ms(),
         version=__version__,
         python=platform.python_version(),
@@ -74,16 +74,16 @@ def about(app: App) -> About:
     )
 
 
-def diagnostics(report: About, user_home: Path) -> str:
-    """What helps somebody else to help: no secret, no token, nothing that an agent wrote.
+def diagnostics(report: InstallationOverview, user_home: Path) -> str:
+    """A text for somebody who is to help: no secret, no token, nothing that an agent wrote.
 
-    `user_home` is written as `~`, since it mostly is the user's name.
+    `user_home` is written as `~`, since it mostly contains the user's name.
     """
-    stats, chosen = report.stats, report.chosen
+    stats, user = report.stats, report.chosen
     states = [key.state for key in report.keys]
     keys = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
-    preferences = f"{chosen.preferences.autonomy}, {chosen.preferences.risk_policy}"
-    written = "config.toml" if chosen.is_written else "no config.toml"
+    preferences = f"{user.preferences.autonomy}, {user.preferences.risk_policy}"
+    config_file = "config.toml" if user.is_written else "no config.toml"
     server = report.server
     lines = [
         f"Interlock {report.version}",
@@ -92,7 +92,7 @@ def diagnostics(report: About, user_home: Path) -> str:
         f"{stats.sessions} sessions, {stats.events} events, {stats.blobs} blobs,"
         f" {stats.size} bytes",
         f"keys: {keys}",
-        f"preferences: {preferences} ({'broken config.toml' if chosen.fault else written})",
+        f"preferences: {preferences} ({'broken config.toml' if user.fault else config_file})",
         f"gate: {'off for the moment' if report.glass else 'on'}",
         f"server: process {server.pid}, {server.url}, {_uptime_hours(report)} h up"
         if server
@@ -103,7 +103,7 @@ def diagnostics(report: About, user_home: Path) -> str:
     return "\n".join(line for line in lines if line).replace(str(user_home), "~") + "\n"
 
 
-def _uptime_hours(report: About) -> int:
+def _uptime_hours(report: InstallationOverview) -> int:
     return (report.at_ms - report.server.started_ms) // 3_600_000 if report.server else 0
 
 

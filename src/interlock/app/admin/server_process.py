@@ -1,4 +1,4 @@
-"""The one server of a data home: becoming it, and finding the one that runs."""
+"""The one server of a data home: become it, or find the one that runs."""
 
 import os
 import time
@@ -9,14 +9,14 @@ import msgspec
 from interlock.store.process_claim import Claim
 
 DEFAULT_PORT = 3100
-"""Where it is served if nobody says otherwise."""
+"""The port of the server if the user names no other."""
 LOCK_FILE = "server.lock"
 CLAIM_WAIT_SECONDS = 0.3
 ANNOUNCEMENT_FILE = "server.json"
 
 
 class RunningServer(msgspec.Struct, frozen=True, rename="camel"):
-    """A server that runs, as it told of itself."""
+    """A server that runs, as it announced itself."""
 
     pid: int
     url: str
@@ -25,11 +25,11 @@ class RunningServer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StartingServer(msgspec.Struct, frozen=True):
-    """A server holds the lock and has not told of itself yet, or cannot be asked."""
+    """A server that holds the lock and has not announced itself, or not readably."""
 
 
 class ServerLease(msgspec.Struct, frozen=True):
-    """This process is the server."""
+    """The right of this process to be the server."""
 
     claim: Claim
     home: Path
@@ -49,7 +49,7 @@ class ServerLease(msgspec.Struct, frozen=True):
 
 
 def become_server(home: Path) -> ServerLease | RunningServer | StartingServer:
-    """Be the one server of `home`; otherwise the one that there is.
+    """Become the one server of `home`; if there is one already, return that.
 
     Raises:
         StoreFailure: the home cannot be used.
@@ -64,7 +64,7 @@ def become_server(home: Path) -> ServerLease | RunningServer | StartingServer:
 
 
 def _try_claim(claim: Claim) -> bool:
-    """Somebody who only looks whether there is a server holds it for a moment, too."""
+    """Acquire the claim, waiting briefly: `find_server` holds it for a moment, too."""
     deadline = time.monotonic() + CLAIM_WAIT_SECONDS
     while not claim.try_acquire():
         if time.monotonic() > deadline:

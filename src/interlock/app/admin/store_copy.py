@@ -1,7 +1,7 @@
 """Copy the store in use to another one, and prove that everything arrived.
 
-Nobody has to stop working meanwhile. Most is brought session by session; then one moment of the
-source is held, and what was written until then is brought as well. Each session in the target is a
+Nobody has to stop working meanwhile. Most is copied session by session; then a snapshot of the
+source is held, and what was written until then is copied as well. Each session in the target is a
 prefix of the one in the source at any time, so a copy that was interrupted goes on where it
 stopped. Until all of it has been checked, the target cannot be used for anything else.
 """
@@ -33,7 +33,7 @@ from interlock.store.log import LogReader
 from interlock.store.open_store import Store, directory_of, holds_foreign_files, open_target
 
 ProgressReporter: TypeAlias = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
+"""Called with the name of the present phase, how much of it is done, and how much there is."""
 LinkedEvent: TypeAlias = tuple[ChainLink, Envelope]
 Blobs: TypeAlias = dict[BlobRef, bytes]
 StreamEnds: TypeAlias = dict[SessionId, tuple[int, bytes]]
@@ -43,7 +43,7 @@ SESSIONS_PER_SYNC = 20
 PLAN_EVENTS_MAX = 500
 """Events that are written with one plan; their blobs are in memory at once."""
 BYTES_MAX = 8_000_000
-"""Of events and blobs, in one plan and with one sync: what is brought stays, if the rest fails."""
+"""Bytes of events and blobs in one plan and with one sync; those stay if the rest fails."""
 
 
 class CopyReport(msgspec.Struct, frozen=True):
@@ -55,43 +55,48 @@ class CopyReport(msgspec.Struct, frozen=True):
     requests: int
     keys: int
     known: int
-    """Sessions of which the target held something before."""
+    """The number of sessions of which the target had events before."""
     brought: int
-    """Events that it did not hold."""
+    """The number of events that it did not have."""
     at_ms: int
-    """What was written until then is in the target."""
+    """The time until which everything that was written is in the target."""
 
 
 def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusal:
-    """Raises `StoreFailure` where either store cannot be used; the same copy can be made again."""
+    """Copy the store in use to the directory or the URL `to`. A failed copy can be repeated.
+
+    Raises:
+        StoreFailure: one of the stores cannot be used.
+    """
     if refusal := _refuse_target(app, to):
         return refusal
-    ours = app.reader.identity()  # before anything is made at the target: the source may be away
+    # Before anything is made at the target: the source may be unreachable.
+    source_identity = app.reader.identity()
     with closing(open_target(to, app.entropy)) as target:
-        if target.log.identity() == ours:
+        if target.log.identity() == source_identity:
             return SameStore(app.store_label)
-        known = target.log.all_sessions()
-        refusal = _find_foreign_session(app.reader, target, known) or _find_damage(
+        target_sessions = target.log.all_sessions()
+        refusal = _find_foreign_session(app.reader, target, target_sessions) or _find_damage(
             app.reader, report
         )
         if refusal:
             return refusal
         target.log.set_unfinished(is_unfinished=True)
         try:
-            copied = _copy_sessions(app, target, known, report)
+            outcome = _copy_sessions(app, target, target_sessions, report)
         except StreamMoved:
             return CopyMismatch(target.label, None, "somebody else writes to it")
-        if isinstance(copied, CopyReport):
+        if isinstance(outcome, CopyReport):
             target.log.set_unfinished(is_unfinished=False)
-        return copied
+        return outcome
 
 
 def _refuse_target(app: App, to: str) -> NoTarget | TargetNotEmpty | None:
-    """A store must not end up in the directory where somebody happens to be, or in a checkout."""
+    """Refuse a directory with foreign files: a working directory or a checkout gets no store."""
     if not to.strip():
         return NoTarget()
     directory = directory_of(to)
-    # The data home holds other things of ours while the store is elsewhere: this is the way back.
+    # The data home contains other files of ours while the store is elsewhere: this is the way back.
     if directory is None or directory.resolve() == app.home.resolve():
         return None
     return TargetNotEmpty(str(directory)) if holds_foreign_files(directory) else None
@@ -100,60 +105,60 @@ def _refuse_target(app: App, to: str) -> NoTarget | TargetNotEmpty | None:
 def _find_foreign_session(
     source: LogReader, target: Store, target_sessions: Sequence[SessionId]
 ) -> ForeignSession | None:
-    """What the target holds must be how the same sessions began in the source."""
+    """Find a session in the target that is not a prefix of the same one in the source."""
     for session in target_sessions:
-        theirs = target.log.stream(session)
-        assert theirs is not None, "it is listed"
-        link = next(iter(source.links_before(session, theirs.version, limit=1)), None)
+        target_stream = target.log.stream(session)
+        assert target_stream is not None, "it is listed"
+        link = next(iter(source.links_before(session, target_stream.version, limit=1)), None)
         if link is None:
             return ForeignSession(target.label, session, "is not in the store that is copied")
-        if (link.seq + 1, link.digest) != (theirs.version, theirs.end):
+        if (link.seq + 1, link.digest) != (target_stream.version, target_stream.end):
             return ForeignSession(target.label, session, "went on differently there")
     return None
 
 
 def _find_damage(source: LogReader, report: ProgressReporter) -> SourceDamaged | None:
-    """Everything is looked at before anything is written."""
+    """Check all sessions of the source, before anything is written."""
     sessions = source.all_sessions()
-    unsound: list[tuple[SessionId, str]] = []
+    damaged: list[tuple[SessionId, str]] = []
     for number, (session, health) in enumerate(check_streams(source, sessions), start=1):
         report("Checking", number, len(sessions))
         if health.state != "healthy":
-            unsound.append((session, health.reason))
-    return SourceDamaged(tuple(unsound)) if unsound else None
+            damaged.append((session, health.reason))
+    return SourceDamaged(tuple(damaged)) if damaged else None
 
 
 def _copy_sessions(
     app: App, target: Store, target_sessions: Sequence[SessionId], report: ProgressReporter
 ) -> CopyReport | CopyMismatch:
-    first = app.reader.all_sessions()
-    brought = _copy_new_events(app.reader, target, first, partial(report, "Copying"))
+    first_sessions = app.reader.all_sessions()
+    event_count = _copy_new_events(app.reader, target, first_sessions, partial(report, "Copying"))
     with app.reader.snapshot(is_long=True):
         at_ms = app.clock.now_ms()
         sessions = app.reader.all_sessions()
-        brought += _copy_new_events(app.reader, target, sessions, partial(report, "Following"))
+        event_count += _copy_new_events(app.reader, target, sessions, partial(report, "Following"))
         ends: StreamEnds = {}
         for session in sessions:
             stream = app.reader.stream(session)
-            assert stream is not None, "it is listed, in the same moment"
+            assert stream is not None, "it is listed in the same snapshot"
             if stream != target.log.stream(session):
                 return CopyMismatch(
                     target.label, session, "its head is not what its events add up to"
                 )
             ends[session] = (stream.version, stream.end)
         requests = app.reader.requests()
-    gone = [session for session in target.log.all_sessions() if session not in ends]
-    if others := set(gone).difference(target_sessions, first):
-        return CopyMismatch(target.label, min(others), "somebody else began it there")
-    # What was there when we began and is not there any more was deleted meanwhile.
-    for session in gone:
+    surplus = [session for session in target.log.all_sessions() if session not in ends]
+    if foreign := set(surplus).difference(target_sessions, first_sessions):
+        return CopyMismatch(target.label, min(foreign), "somebody else began it there")
+    # The others were in the source when the copy began, and were deleted there meanwhile.
+    for session in surplus:
         target.log.delete(session)
     target.log.import_requests(requests)
-    # Read after the events: the keys that they name were there before them.
+    # Read after the events: the keys that they refer to existed before them.
     keys = tuple(app.keyring.keys().values())
     target.keyring.adopt(keys)
-    if unlike := _find_mismatch(target, ends, report):
-        return unlike
+    if mismatch := _find_mismatch(target, ends, report):
+        return mismatch
     stats = target.log.stats()
     return CopyReport(
         app.store_label,
@@ -164,7 +169,7 @@ def _copy_sessions(
         len(requests),
         len(keys),
         len(target_sessions),
-        brought,
+        event_count,
         at_ms,
     )
 
@@ -175,38 +180,39 @@ def _copy_new_events(
     sessions: Sequence[SessionId],
     report: Callable[[int, int], None],
 ) -> int:
-    brought = size = 0
-    with ExitStack() as together:
+    """Append to the target the events that it lacks, and return their number."""
+    event_count = size = 0
+    with ExitStack() as open_commit:
         for number, session in enumerate(sessions, start=1):
             with source.snapshot(is_long=True):  # the target may be slow
                 for plan in _missing_plans(source, target, session):
                     if not size:
-                        together.enter_context(target.log.group_commit())
+                        open_commit.enter_context(target.log.group_commit())
                     target.log.append(plan)
-                    brought += len(plan.links)
+                    event_count += len(plan.links)
                     size += sum(len(link.body) for link in plan.links)
                     size += sum(map(len, plan.blobs.values()))
                     if size > BYTES_MAX:
-                        together.close()
+                        open_commit.close()
                         size = 0
             if number % SESSIONS_PER_SYNC == 0:
-                together.close()
+                open_commit.close()
                 size = 0
             report(number, len(sessions))
-    return brought
+    return event_count
 
 
 def _missing_plans(source: LogReader, target: Store, session: SessionId) -> Iterator[Plan]:
-    """What the target does not hold of it. Each is made when the one before has been written."""
-    wanted = source.stream(session)
+    """Yield plans of the events that the target lacks, each after the one before was written."""
+    source_stream = source.stream(session)
     stream = target.log.stream(session) or Stream(session)
-    if wanted is None or stream.version == wanted.version:
+    if source_stream is None or stream.version == source_stream.version:
         return
-    before = stream.version
+    first_missing = stream.version
     times = {row.run: row.updated_ms for row in source.rows([session])}
-    links = (link for link in source.links(session) if link.seq >= before)
-    for part, blobs in _event_batches(source, links):
-        plan = _batch_plan(source, stream, part, blobs, times)
+    links = (link for link in source.links(session) if link.seq >= first_missing)
+    for batch, blobs in _event_batches(source, links):
+        plan = _batch_plan(source, stream, batch, blobs, times)
         yield plan
         stream = Stream(session, plan.expected_version + len(plan.links), plan.end, plan.head)
 
@@ -214,24 +220,27 @@ def _missing_plans(source: LogReader, target: Store, session: SessionId) -> Iter
 def _event_batches(
     source: LogReader, links: Iterator[ChainLink]
 ) -> Iterator[tuple[list[LinkedEvent], Blobs]]:
-    """As the events may have been written: each run has a row with the time of its last change."""
-    part: list[LinkedEvent] = []
+    """Yield events with their blobs, in batches of limited size that each belong to one run.
+
+    They may have been written like that; each run has a row with the time of its last change.
+    """
+    batch: list[LinkedEvent] = []
     blobs: Blobs = {}
     size = 0
     for link in links:
         envelope = decode_envelope(link.body)
-        is_full = len(part) == PLAN_EVENTS_MAX or size > BYTES_MAX
-        if part and (part[-1][1].run != envelope.run or is_full):
-            yield part, blobs
-            part, blobs, size = [], {}, 0
-        part.append((link, envelope))
+        is_full = len(batch) == PLAN_EVENTS_MAX or size > BYTES_MAX
+        if batch and (batch[-1][1].run != envelope.run or is_full):
+            yield batch, blobs
+            batch, blobs, size = [], {}, 0
+        batch.append((link, envelope))
         size += len(link.body)
         for ref in blob_refs_of(envelope.event):
             if ref not in blobs:
                 blobs[ref] = source.blob(ref)
                 size += len(blobs[ref])
-    if part:
-        yield part, blobs
+    if batch:
+        yield batch, blobs
 
 
 def _batch_plan(
@@ -242,23 +251,23 @@ def _batch_plan(
     times: Mapping[RunId, int],
 ) -> Plan:
     plan = plan_from_recorded(stream, batch, blobs=blobs)
-    # An imported session was written at once, and does not own the conversations it tells of.
+    # An imported session was written at once, and does not own the conversations in its events.
     at_ms = plan.head.updated_ms
     runs = [
         run.run for run in plan.head.runs if run.run in plan.runs or times.get(run.run) == at_ms
     ]
-    bound = [
-        one
-        for one in plan.bound_conversations
-        if source.session_of_conversation(*one) == stream.session
+    conversations = [
+        conversation
+        for conversation in plan.bound_conversations
+        if source.session_of_conversation(*conversation) == stream.session
     ]
-    return msgspec.structs.replace(plan, runs=tuple(runs), bound_conversations=tuple(bound))
+    return msgspec.structs.replace(plan, runs=tuple(runs), bound_conversations=tuple(conversations))
 
 
 def _find_mismatch(
     target: Store, ends: StreamEnds, report: ProgressReporter
 ) -> CopyMismatch | None:
-    """Every chain is walked in the target and every blob hashed."""
+    """Walk every chain in the target, hash every blob, and return the first difference."""
     for number, (session, end) in enumerate(ends.items(), start=1):
         report("Verifying", number, len(ends))
         stream = target.log.stream(session)

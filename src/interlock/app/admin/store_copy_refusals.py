@@ -9,7 +9,7 @@ _SHOWN_MAX = 10
 
 
 class NoTarget(Refusal, frozen=True):
-    """The name of the target is empty, as that of a variable which is not set."""
+    """The name of the target is empty, like a variable that is not set."""
 
     def explain(self) -> Explanation:
         return Explanation(
@@ -45,7 +45,7 @@ class SameStore(Refusal, frozen=True):
 
 
 class ForeignSession(Refusal, frozen=True):
-    """The target holds something that did not come from the source."""
+    """The target has a session that did not come from the source."""
 
     target: str
     session: SessionId
@@ -65,14 +65,14 @@ class SourceDamaged(Refusal, frozen=True):
 
     def explain(self) -> Explanation:
         count = len(self.damaged_sessions)
-        shown = [
+        details = [
             f"`{session}` ({reason})" for session, reason in self.damaged_sessions[:_SHOWN_MAX]
         ]
         more = [f"{count - _SHOWN_MAX} more"] if count > _SHOWN_MAX else []
         subject = "A session is" if count == 1 else f"{count} sessions are"
         return Explanation(
             "session_unhealthy",
-            f"{subject} damaged: {', '.join((*shown, *more))}",
+            f"{subject} damaged: {', '.join((*details, *more))}",
             "Nothing was copied. Restore the store from a backup, or do without them:"
             " `interlock session delete ID`, then copy again.",
         )

@@ -24,7 +24,7 @@ from interlock.app.sessions.lookup import find_session
 from interlock.core import tokens
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.head import Attended
+from interlock.core.session.head import Attendance
 from interlock.core.tokens import TokenFault
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.projects import project
@@ -165,7 +165,7 @@ def _current_directory() -> str:
 
 
 def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
-    attended_heads: dict[SessionId, Attended] = {}
+    attended_heads: dict[SessionId, Attendance] = {}
     for session in app.reader.attended_sessions_in(str(_project_root(workspace))):
         stream = app.reader.stream(session)
         if stream and stream.head and stream.head.attended:
@@ -199,7 +199,7 @@ def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession
 
 
 def _may_be_in_use(
-    app: App, session: SessionId, attended: Attended, running: set[tuple[str, str]]
+    app: App, session: SessionId, attended: Attendance, running: set[tuple[str, str]]
 ) -> bool:
     """Whether a client still works in a session, or no client is known to have worked in it."""
     if not attended.hosts:

@@ -1,3 +1,3 @@
-"""The catalogue: workflow files that can be started, where they come from, new ones. Running one
-is in `runs`.
+"""The catalogue: workflow files that can be started, the sources they come from, new files.
+Running a workflow is in `runs`.
 """

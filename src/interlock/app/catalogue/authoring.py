@@ -1,4 +1,4 @@
-"""Begin a workflow: a small file to edit, with the schema beside it that editors complete from."""
+"""Begin a workflow: write a small file to edit, and the schema that editors use for completion."""
 
 from pathlib import Path
 
@@ -21,17 +21,17 @@ class AuthoringRefusal(msgspec.Struct, frozen=True):
 def write_starter_workflow(
     root: Path, workflow: WorkflowId, name: str | None
 ) -> Path | AuthoringRefusal:
-    """A workflow in `root`/workflows, and the schema in `root`.
+    """Write a workflow to `root`/workflows, and the schema to `root`.
 
     Raises:
         OSError: the directory cannot be written.
     """
-    plain = (workflow.partition(".")[2] or workflow).replace("-", " ").capitalize()
-    content = _starter_content(workflow, (name or "").strip() or plain)
-    wrong = compile_content(content)
-    if isinstance(wrong, InvalidWorkflow):
+    default_name = (workflow.partition(".")[2] or workflow).replace("-", " ").capitalize()
+    content = _starter_content(workflow, (name or "").strip() or default_name)
+    outcome = compile_content(content)
+    if isinstance(outcome, InvalidWorkflow):
         return AuthoringRefusal(
-            str(wrong.problems[0]), "Use `name` or `namespace.name`, lower case."
+            str(outcome.problems[0]), "Use `name` or `namespace.name`, lower case."
         )
     if (BUNDLED_DIRECTORY / f"{workflow}.json").exists() or workflow.startswith(
         ("interlock.", "wr.")
@@ -43,7 +43,7 @@ def write_starter_workflow(
     path = root / "workflows" / f"{workflow}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = root / SCHEMA_NAME
-    if schema.is_symlink():  # in a clone it may lead anywhere
+    if schema.is_symlink():  # in a clone it may point anywhere
         schema.unlink()
     schema.write_bytes(published_schema())
     try:

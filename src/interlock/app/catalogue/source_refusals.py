@@ -1,4 +1,4 @@
-"""Refusals of what is asked about workflow sources, each with its explanation."""
+"""Refusals to add, fetch or remove a workflow source, each with its explanation."""
 
 import re
 from typing import Literal, TypeAlias, assert_never
@@ -40,12 +40,12 @@ class LocationUnusable(Refusal, frozen=True):
         return Explanation("source_location", *self._error_and_hint())
 
     def _error_and_hint(self) -> tuple[str, str]:
-        # What stands before `@` may be a password; it is not repeated.
-        shown = _printable(self.location.rpartition("@")[2])
+        # The part before `@` may be a password; it is not repeated.
+        location = _printable(self.location.rpartition("@")[2])
         match self.fault:
             case "option":
                 return (
-                    f"`{shown}` begins with `-`, as options do",
+                    f"`{location}` begins with `-`, as options do",
                     "Write a directory as `./-NAME`.",
                 )
             case "characters":
@@ -63,11 +63,11 @@ class LocationUnusable(Refusal, frozen=True):
                 )
             case "address":
                 return (
-                    f"`{shown}` is no directory, and no address that git fetches from",
+                    f"`{location}` is no directory, and no address that git fetches from",
                     "Check how it is written: https://HOST/PATH, git@HOST:PATH or a directory.",
                 )
             case "missing":
-                return f"There is no directory `{shown}`", "Check how it is written."
+                return f"There is no directory `{location}`", "Check how it is written."
             case _:
                 assert_never(self.fault)
 

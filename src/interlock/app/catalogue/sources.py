@@ -47,7 +47,7 @@ class SourceRow(msgspec.Struct, frozen=True):
 
 
 class SyncOutcome(msgspec.Struct, frozen=True):
-    """What came of a sync. With an `error` what was there before is still in use."""
+    """The outcome of a sync. If there is an `error`, the files of the last sync are still used."""
 
     name: str
     kind: SourceKind
@@ -75,20 +75,20 @@ def add_source(
     """Add a directory, or a repository that is fetched once.
 
     Raises:
-        SourceFailure: it cannot be fetched or kept. Nothing was added.
+        SourceFailure: it cannot be fetched or stored. Nothing was added.
     """
-    asked = _requested_source(location, name=name, ref=ref, path=path)
-    if not isinstance(asked, Source):
-        return asked
+    new_source = _requested_source(location, name=name, ref=ref, path=path)
+    if not isinstance(new_source, Source):
+        return new_source
     with _exclusive_change(home):
-        known = sources.load(home)
-        for source in known:
-            if source.name == asked.name:
+        existing = sources.load(home)
+        for source in existing:
+            if source.name == new_source.name:
                 return SourceNameTaken(source.name, source.location)
-        if asked.kind == "git":
-            asked = sources.fetch(home, asked, at_ms=clock.now_ms())
-        sources.save(home, (*known, asked))
-    return _row(home, asked)
+        if new_source.kind == "git":
+            new_source = sources.fetch(home, new_source, at_ms=clock.now_ms())
+        sources.save(home, (*existing, new_source))
+    return _row(home, new_source)
 
 
 def sync_sources(
@@ -96,61 +96,62 @@ def sync_sources(
 ) -> tuple[SyncOutcome, ...] | NoSuchSource:
     """Fetch one source or all. The failure of one is its outcome, and the others go on."""
     with _exclusive_change(home):
-        known = list(sources.load(home))
-        if name is not None and name not in {source.name for source in known}:
-            return NoSuchSource(name, tuple(source.name for source in known))
+        synced = list(sources.load(home))
+        if name is not None and name not in {source.name for source in synced}:
+            return NoSuchSource(name, tuple(source.name for source in synced))
         outcomes: list[SyncOutcome] = []
-        for place, source in enumerate(known):
+        for index, source in enumerate(synced):
             if name is not None and source.name != name:
                 continue
             try:
                 if source.kind == "git":
-                    known[place] = sources.fetch(home, source, at_ms=clock.now_ms())
-                    sources.save(home, tuple(known))
-                outcomes.append(_sync_outcome(home, source, known[place]))
+                    synced[index] = sources.fetch(home, source, at_ms=clock.now_ms())
+                    sources.save(home, tuple(synced))
+                outcomes.append(_sync_outcome(home, source, synced[index]))
             except SourceFailure as failure:
-                known[place] = source
+                synced[index] = source
                 outcomes.append(_failed_outcome(source, failure))
     return tuple(outcomes)
 
 
 def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
-    """Read nothing from there any more. A directory that is a source stays as it is.
+    """Stop reading from a source. A directory that is a source stays as it is.
 
     Raises:
-        SourceFailure: the list cannot be written, or something of a checkout is still there.
+        SourceFailure: the list cannot be written, or a part of a checkout is still there.
     """
     with _exclusive_change(home):
-        known = sources.load(home)
-        for source in known:
+        existing = sources.load(home)
+        for source in existing:
             if source.name == name:
                 row = _row(home, source)
-                sources.save(home, tuple(other for other in known if other != source))
+                sources.save(home, tuple(other for other in existing if other != source))
                 if source.kind == "git":
                     sources.remove_checkouts(home, name)
                 return row
-    return NoSuchSource(name, tuple(source.name for source in known))
+    return NoSuchSource(name, tuple(source.name for source in existing))
 
 
 def _requested_source(
     location: str, *, name: str | None, ref: str | None, path: str | None
 ) -> Source | AddRefusal:
-    found = _recognise_location(location, ref)
-    if isinstance(found, LocationUnusable):
-        return found
-    kind, place = found
-    chosen = _proposed_name(place) if name is None else name
-    if not sources.name_is_sound(chosen):
-        return NameUnusable(chosen)
+    recognised = _recognise_location(location, ref)
+    if isinstance(recognised, LocationUnusable):
+        return recognised
+    kind, location = recognised
+    if name is None:
+        name = _proposed_name(location)
+    if not sources.name_is_sound(name):
+        return NameUnusable(name)
     if ref is not None and not ref_is_sound(ref):
         return RefUnusable(ref)
     if path is not None:
         if not path_is_sound(path):
             return PathUnusable(path)
         path = str(PurePosixPath(path))
-        if kind == "directory" and not is_directory_below(Path(place), path):
+        if kind == "directory" and not is_directory_below(Path(location), path):
             return PathUnusable(path)
-    return Source(chosen, kind, place, ref, path)
+    return Source(name, kind, location, ref, path)
 
 
 def _recognise_location(
@@ -158,7 +159,7 @@ def _recognise_location(
 ) -> tuple[SourceKind, str] | LocationUnusable:
     fault = url_fault(location)
     if fault in (None, "address"):
-        # Whoever names a ref means the repository, and a bare one holds no files to read.
+        # A ref means that a repository is wanted, and a bare repository has no files to read.
         local = os.path.abspath(os.path.expanduser(location))
         if os.path.isdir(local):
             is_git = ref is not None or sources.is_bare_repository(Path(local))
@@ -169,7 +170,7 @@ def _recognise_location(
 
 
 def _proposed_name(location: str) -> str:
-    """The last word of a location, in the letters of a name."""
+    """The last word of a location, in the characters that a name may have."""
     last = re.split(r"[/:]", location.rstrip("/"))[-1].removesuffix(".git").lower()
     return re.sub(r"[^a-z0-9._-]+", "-", last).strip("-._")[:64]
 
@@ -200,16 +201,17 @@ def _row(home: Path, source: Source) -> SourceRow:
     )
 
 
-def _sync_outcome(home: Path, before: Source, after: Source) -> SyncOutcome:
-    row, changed = _row(home, after), 0
-    old, new = sources.directory_of(home, before), sources.directory_of(home, after)
-    if new != old:
-        changed = sources.changed_files(old, new)
-    was = before.checkout.commit if before.checkout else None
-    if not new.is_dir():
+def _sync_outcome(home: Path, old: Source, new: Source) -> SyncOutcome:
+    row, changed = _row(home, new), 0
+    old_directory = sources.directory_of(home, old)
+    new_directory = sources.directory_of(home, new)
+    if new_directory != old_directory:
+        changed = sources.changed_files(old_directory, new_directory)
+    old_commit = old.checkout.commit if old.checkout else None
+    if not new_directory.is_dir():
         hint = f"Restore it, or forget it with `interlock sources remove {row.name}`."
-        return SyncOutcome(row.name, row.kind, was, row.commit, error=row.problem, hint=hint)
-    return SyncOutcome(row.name, row.kind, was, row.commit, changed, row.files)
+        return SyncOutcome(row.name, row.kind, old_commit, row.commit, error=row.problem, hint=hint)
+    return SyncOutcome(row.name, row.kind, old_commit, row.commit, changed, row.files)
 
 
 def _failed_outcome(source: Source, failure: SourceFailure) -> SyncOutcome:
@@ -221,7 +223,7 @@ def _failed_outcome(source: Source, failure: SourceFailure) -> SyncOutcome:
 
 @contextmanager
 def _exclusive_change(home: Path) -> Generator[None]:
-    """One command at a time changes sources: another would sweep away what this one fetches."""
+    """Let one command at a time change sources: another would delete what this one fetches."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

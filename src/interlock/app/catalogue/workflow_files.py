@@ -1,4 +1,4 @@
-"""Look through the workflows that can be started, at one of them, or at any file."""
+"""List the workflows that can be started, find one of them, and check any workflow file."""
 
 import hashlib
 import os
@@ -52,23 +52,23 @@ class WorkflowListing(msgspec.Struct, frozen=True):
     entries: tuple[CatalogueEntry, ...]
     broken: tuple[BrokenEntry, ...]
     tags: dict[str, int]
-    """How many workflows carry each tag, before any filter."""
+    """The number of workflows with each tag, before any filter."""
 
 
 class WorkflowFile(msgspec.Struct, frozen=True):
-    """A file as it can be looked at: valid or not, in use or hidden by another."""
+    """A workflow file for display: valid or not, in use or hidden by another."""
 
     place: CatalogueLocation
     workflow: WorkflowId | None
-    """Its id, where the file can be read so far."""
+    """Its id, if the file can be parsed so far."""
     problems: tuple[Problem, ...]
-    """Warnings, or what keeps it from being a workflow."""
+    """Warnings, or the problems that keep it from being a workflow."""
     compiled: "Compilation | None" = None
     hidden_by: CatalogueLocation | None = None
-    """The file with the same id that counts instead."""
+    """The file with the same id that takes precedence."""
     shadows: tuple[CatalogueLocation, ...] = ()
     broken: tuple[CatalogueLocation, ...] = ()
-    """Files that seem to be meant for this id and are not valid."""
+    """Invalid files that seem to be meant for this id."""
 
     @property
     def can_start(self) -> bool:
@@ -82,8 +82,8 @@ def list_workflows(
     counts: dict[str, int] = {}
     for tag in (tag for entry in entries for tag in entry.workflow.tags):
         counts[tag] = counts.get(tag, 0) + 1
-    chosen = (entry for entry in entries if _matches_filter(entry, tags, query))
-    return WorkflowListing(tuple(chosen), tuple(broken), dict(sorted(counts.items())))
+    matches = (entry for entry in entries if _matches_filter(entry, tags, query))
+    return WorkflowListing(tuple(matches), tuple(broken), dict(sorted(counts.items())))
 
 
 def find_workflow(
@@ -103,29 +103,31 @@ def find_workflow_file(
     if id_or_handle.startswith("~"):
         return _find_by_handle(app, workspace, id_or_handle)
     entries, broken = app.catalogue.entries(workspace, only=WorkflowId(id_or_handle))
-    meant = [file for file in broken if id_or_handle in (file.workflow, file.place.path.stem)]
+    broken_matches = [
+        file for file in broken if id_or_handle in (file.workflow, file.place.path.stem)
+    ]
     for entry in entries:
         if entry.workflow.id == id_or_handle:
-            return _valid_file(entry, tuple(file.place for file in meant))
-    if meant:
-        return _invalid_file(meant[-1])
-    known = tuple(entry.workflow.id for entry in entries)
-    return NoSuchWorkflow(WorkflowId(id_or_handle), known, tuple(broken))
+            return _valid_file(entry, tuple(file.place for file in broken_matches))
+    if broken_matches:
+        return _invalid_file(broken_matches[-1])
+    available = tuple(entry.workflow.id for entry in entries)
+    return NoSuchWorkflow(WorkflowId(id_or_handle), available, tuple(broken))
 
 
-def workflow_handle(place: CatalogueLocation) -> str:
-    """Names a file in an address without saying where it lies; no id begins so."""
-    named = place.origin.encode() + b"\0" + os.fsencode(place.path)
-    return f"~{hashlib.sha256(named).hexdigest()[:16]}"
+def workflow_handle(location: CatalogueLocation) -> str:
+    """A name for a file in a URL that does not disclose its path; no id begins with `~`."""
+    identity = location.origin.encode() + b"\0" + os.fsencode(location.path)
+    return f"~{hashlib.sha256(identity).hexdigest()[:16]}"
 
 
 def usage_by_workflow(app: App) -> dict[str, WorkflowUsage]:
-    """How much each workflow was used, whether its file is still there or not."""
-    return {found.workflow: found for found in app.reader.usage()}
+    """The usage of each workflow, whether its file still exists or not."""
+    return {usage.workflow: usage for usage in app.reader.usage()}
 
 
 def pinned_workflow(app: App, workflow: str, workflow_hash: str) -> PinnedWorkflow | None:
-    """What runs of `workflow` are pinned to under this hash, as it is stored.
+    """Return what runs of `workflow` are pinned to under this hash, as it is stored.
 
     Raises:
         StoreFailure: nothing is stored under this hash, or something else than it says.
@@ -136,14 +138,14 @@ def pinned_workflow(app: App, workflow: str, workflow_hash: str) -> PinnedWorkfl
     try:
         compiled = decode_workflow(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None  # a prompt or an answer
+        return None  # the hash is that of a prompt or an answer
     if compiled.id != workflow:
         return None
     return PinnedWorkflow(compiled, CanonicalBytes(content), WorkflowHash(workflow_hash))
 
 
 def check_file(app: App, workspace: Path, path: Path) -> "Compilation | InvalidWorkflow":
-    """A file wherever it lies, as it would be if it lay in the project.
+    """Compile a file from anywhere as if it were in the project.
 
     Raises:
         OSError: the file cannot be read.
@@ -164,8 +166,8 @@ def _find_by_handle(
         for hidden in entry.shadows:
             if workflow_handle(hidden) == requested_handle:
                 return _hidden_file(app, workspace, hidden, entry)
-    known = tuple(entry.workflow.id for entry in entries)
-    return NoSuchWorkflow(WorkflowId(requested_handle), known, tuple(broken))
+    available = tuple(entry.workflow.id for entry in entries)
+    return NoSuchWorkflow(WorkflowId(requested_handle), available, tuple(broken))
 
 
 def _valid_file(entry: CatalogueEntry, broken: tuple[CatalogueLocation, ...]) -> WorkflowFile:
@@ -187,20 +189,20 @@ def _invalid_file(file: BrokenEntry) -> WorkflowFile:
 
 
 def _hidden_file(
-    app: App, workspace: Path | None, place: CatalogueLocation, hiding_entry: CatalogueEntry
+    app: App, workspace: Path | None, location: CatalogueLocation, hiding_entry: CatalogueEntry
 ) -> WorkflowFile:
     try:
-        found = app.catalogue.check_file(workspace, place.path)
+        outcome = app.catalogue.check_file(workspace, location.path)
     except OSError as error:
-        found = InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
+        outcome = InvalidWorkflow((Problem("json", "", f"it cannot be read: {error.strerror}"),))
     name, hidden_by = hiding_entry.workflow.id, hiding_entry.place
-    if isinstance(found, InvalidWorkflow):
-        return WorkflowFile(place, name, found.problems, hidden_by=hidden_by)
-    return WorkflowFile(place, name, found.warnings, found, hidden_by=hidden_by)
+    if isinstance(outcome, InvalidWorkflow):
+        return WorkflowFile(location, name, outcome.problems, hidden_by=hidden_by)
+    return WorkflowFile(location, name, outcome.warnings, outcome, hidden_by=hidden_by)
 
 
 def check_content(app: App, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
-    """The content of a file that is not there yet, as it would be if it lay in the project."""
+    """Compile the content of a file that does not exist yet as if it were in the project."""
     return app.catalogue.check_content(workspace, content)
 
 
@@ -208,5 +210,5 @@ def _matches_filter(entry: CatalogueEntry, tags: tuple[str, ...], query: str) ->
     workflow = entry.workflow
     if tags and not set(tags) & set(workflow.tags):
         return False
-    words = f"{workflow.id} {workflow.name} {workflow.description}".casefold()
-    return all(word in words for word in query.casefold().split())
+    text = f"{workflow.id} {workflow.name} {workflow.description}".casefold()
+    return all(word in text for word in query.casefold().split())

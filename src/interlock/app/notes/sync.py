@@ -239,12 +239,12 @@ def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
         yield paths[first : first + BATCH_SIZE]
 
 
-def parse_note_text(path: str, text: str) -> tuple[Note, str]:
+def parse_note_text(path: str, text: str, front: Frontmatter | None = None) -> tuple[Note, str]:
     """Return the parsed note and an empty string, or a note with only its name and the reason."""
     if "\0" in text:
         return _unparsed_note(path), "It is not text"
     try:
-        return grammar.parse_note(text, path=path), ""
+        return grammar.parse_note(text, path=path, front=front), ""
     except RecursionError:
         return _unparsed_note(path), "It is nested too deeply"
 

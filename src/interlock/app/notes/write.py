@@ -36,12 +36,12 @@ from interlock.app.notes.write_and_index import (
     write_and_index,
 )
 from interlock.core.explanation import Refusal
-from interlock.core.notes import frontmatter, frontmatter_values
+from interlock.core.notes import frontmatter_values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.fts_query import fts_expression, one_line
-from interlock.core.notes.grammar import TYPE_DEFAULT, compose_note, parse_note
+from interlock.core.notes.grammar import TYPE_DEFAULT, ComposedNote, compose_note, parse_note
 from interlock.core.notes.markdown_blocks import newline_of
 from interlock.core.notes.naming import canonical_title, file_name, permalink_of
 from interlock.core.notes.note import Metadata, Note
@@ -83,7 +83,7 @@ class PlannedWrite(msgspec.Struct, frozen=True):
     """The outcome of a draft: this text at this path, replacing the existing file if any."""
 
     path: str
-    text: str
+    note: ComposedNote
     result: ChangeOutcome
     existing_file: FileContent | None = None
     hints: tuple[str, ...] = ()
@@ -118,7 +118,8 @@ def write_draft(
             app,
             notes,
             planned.path,
-            planned.text,
+            planned.note.text,
+            front=planned.note.front,
             existing_file=planned.existing_file,
             result=planned.result,
             call=call,
@@ -159,12 +160,12 @@ def plan_write(
     if not draft.is_separate and (similar_note := _similar_note(notes, draft)):
         return similar_note
     default_metadata = {"created": timestamp(app.clock.now_ms()), **origin}
-    text = _compose_text(draft, path, {**default_metadata, **draft.metadata})
-    if isinstance(text, UnwritableFrontmatter):
-        return FrontmatterUnreadable(path, text.problem)
-    if bad_value := frontmatter_values.first_bad_value({}, frontmatter.read(text)[0].values):
+    note = _compose(draft, path, {**default_metadata, **draft.metadata})
+    if isinstance(note, UnwritableFrontmatter):
+        return FrontmatterUnreadable(path, note.problem)
+    if bad_value := frontmatter_values.first_bad_value({}, note.front.values):
         return bad_value
-    return PlannedWrite(path, text, "created", hints=placement.hints)
+    return PlannedWrite(path, note, "created", hints=placement.hints)
 
 
 def _plan_overwrite(
@@ -177,26 +178,24 @@ def _plan_overwrite(
     version = version_of(existing_file.digest)
     # Values of the existing frontmatter that the draft does not set are kept.
     metadata = {**existing_front.values, **draft.metadata}
-    text = _compose_text(draft, path, metadata, existing_note)
-    if isinstance(text, UnwritableFrontmatter):
-        return FrontmatterUnreadable(path, text.problem)
-    if bad_value := frontmatter_values.first_bad_value(
-        existing_front.values, frontmatter.read(text)[0].values
-    ):
+    note = _compose(draft, path, metadata, existing_note)
+    if isinstance(note, UnwritableFrontmatter):
+        return FrontmatterUnreadable(path, note.problem)
+    if bad_value := frontmatter_values.first_bad_value(existing_front.values, note.front.values):
         return bad_value
-    if text == existing_file.text:
+    if note.text == existing_file.text:
         permalink = shown_permalink(existing_note.permalink, path)
         return NoteChangeResult("unchanged", path, permalink, version)
     if not draft.overwrite or draft.version is None:
-        return NoteExists(path, version, diff_of(existing_file.text, text))
+        return NoteExists(path, version, diff_of(existing_file.text, note.text))
     if not version_matches(draft.version, existing_file.digest):
-        return NoteChanged(path, version, diff_of(existing_file.text, text))
-    return PlannedWrite(path, text, "replaced", existing_file)
+        return NoteChanged(path, version, diff_of(existing_file.text, note.text))
+    return PlannedWrite(path, note, "replaced", existing_file)
 
 
-def _compose_text(
+def _compose(
     draft: NoteDraft, path: str, metadata: Metadata, existing_note: Note | None = None
-) -> str | UnwritableFrontmatter:
+) -> ComposedNote | UnwritableFrontmatter:
     return compose_note(
         title=draft.title,
         type=draft.type or (existing_note.type if existing_note else ""),

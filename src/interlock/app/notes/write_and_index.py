@@ -17,7 +17,7 @@ from interlock.app.notes.sync import parse_note_text
 from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
-from interlock.core.notes.note import Note
+from interlock.core.notes.note import Frontmatter, Note
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
@@ -40,7 +40,7 @@ def refuse_on_disk_failure(
     """Wrap a use case so that a failure of the disk becomes a refusal."""
 
     @functools.wraps(use_case)
-    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | Refusal:
+    def run_use_case(*args: Params.args, **kwargs: Params.kwargs) -> Outcome | Refusal:
         try:
             try:
                 return use_case(*args, **kwargs)
@@ -52,7 +52,7 @@ def refuse_on_disk_failure(
         except FolderFailure as failure:
             return NoteNotWritten(str(failure), failure.hint)
 
-    return wrapped
+    return run_use_case
 
 
 def write_and_index(
@@ -63,16 +63,18 @@ def write_and_index(
     *,
     existing_file: FileContent | None,
     result: ChangeOutcome,
+    front: Frontmatter | None = None,
     call: RequestKey | None = None,
     hints: tuple[str, ...] = (),
 ) -> NoteChangeResult | Refusal:
     """Write the file, if it still is the `existing_file`, and add it to the index.
 
+    `front`: the frontmatter of `text`, where it is known.
     The caller holds the lock. A `call` is recorded first, so that it is recognised if repeated.
     """
     if "\0" in text and not (existing_file and "\0" in existing_file.text):
         return NoteNotWritten("The text holds a NUL, so it is no text", "Leave that character out.")
-    note, problem = parse_note_text(path, text)
+    note, problem = parse_note_text(path, text, front)
     version = version_of(digest_of(text))
     permalink = shown_permalink(note.permalink, path)
     change_result = NoteChangeResult(result, path, permalink, version, hints)

@@ -40,7 +40,7 @@ from interlock.core.protocol import gated_session, logbook
 from interlock.core.protocol.gated_session import Actor, ChangeNotAllowed, Conversation, WorkUpdate
 from interlock.core.session import state
 from interlock.core.session.events import ObservationRecorded, SessionStatus, decode_envelope
-from interlock.core.session.head import Attended
+from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate_rows
@@ -287,7 +287,7 @@ def _mode_of(app: App, conversation: Conversation) -> Mode | None:
     return attended.mode if attended else None
 
 
-def _attended_head(app: App, session: SessionId) -> Attended | None:
+def _attended_head(app: App, session: SessionId) -> Attendance | None:
     stream = app.reader.stream(session)
     return stream.head.attended if stream and stream.head else None
 

@@ -22,7 +22,7 @@ from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.explanation import Refusal
 from interlock.core.ids import SessionId
-from interlock.core.notes.grammar import compose_note, parse_note
+from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note
 from interlock.core.notes.note import Metadata
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
@@ -84,7 +84,7 @@ def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> NoteCha
             return PublishPathTaken(path)
         if old_note and _page_version(old_note.front.values) > _page_version(page.metadata):
             return NoteChangeResult("unchanged", path, page.name, "")
-        text = compose_note(
+        composed = compose_note(
             title=page.title,
             type=str(page.metadata["type"]),
             content=with_leading_blank_line(
@@ -94,11 +94,17 @@ def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> NoteCha
             metadata={key: value for key, value in page.metadata.items() if key != "type"},
             permalink=page.name,
         )
-        assert isinstance(text, str), "our own metadata is short and flat"
-        if file and text == file.text:
+        assert isinstance(composed, ComposedNote), "our own metadata is short and flat"
+        if file and composed.text == file.text:
             return NoteChangeResult("unchanged", path, page.name, "")
         return write_and_index(
-            app, notes, path, text, existing_file=file, result="replaced" if file else "created"
+            app,
+            notes,
+            path,
+            composed.text,
+            front=composed.front,
+            existing_file=file,
+            result="replaced" if file else "created",
         )
 
 

@@ -1,3 +1,3 @@
-"""Runs: start one, advance it, show it again, answer its approvals. What only looks at what is
-recorded is in `sessions`.
+"""Runs: start one, advance it, show it again, answer its approvals. Use cases that only look at
+what is recorded are in `sessions`.
 """

@@ -38,18 +38,18 @@ def advance(
 def _decide(
     app: App, token: str, submission: Submission
 ) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
-    place = token_target.find_token_target(app.log, token, app.keyring.keys())
-    if not isinstance(place, TokenTarget):
-        return place
-    attempt, child = _find_attempt(app.log, place, submission.arguments)
+    target = token_target.find_token_target(app.log, token, app.keyring.keys())
+    if not isinstance(target, TokenTarget):
+        return target
+    attempt, child = _find_attempt(app.log, target, submission.arguments)
     if child:
         return replay(app, child)
     return decide.advance(
-        place.stream,
-        place.node,
-        app.pinned_workflow(place.run.workflow_hash),
+        target.stream,
+        target.node,
+        app.pinned_workflow(target.run.workflow_hash),
         Attempt(attempt, submission.arguments, submission.output, submission.context),
-        _advance_inputs(app, place, submission),
+        _advance_inputs(app, target, submission),
     )
 
 
@@ -69,7 +69,7 @@ def replay(app: App, child: NodeId) -> RenderedAnswer:
 
 def _advance_inputs(app: App, target: TokenTarget, submission: Submission) -> AdvanceInputs:
     node = target.node
-    assert target.stream.head is not None, "a node lies in a session"
+    assert target.stream.head is not None, "a node is in a session"
     return AdvanceInputs(
         context=context.decode(app.log.blob(node.created.context)),
         prompt=stored_node.prompt_of(app.log, node),
@@ -84,24 +84,25 @@ def _advance_inputs(app: App, target: TokenTarget, submission: Submission) -> Ad
 def _open_gaps(
     reader: LogReader, target: TokenTarget, submission: Submission
 ) -> dict[GapId, GapRecorded]:
-    known, _ = artifacts.known_artifacts(submission.output.artifacts)
+    """The open gaps of the run that the submission resolves."""
+    known_artifacts, _ = artifacts.known_artifacts(submission.output.artifacts)
     session = target.node.session
-    found: dict[GapId, GapRecorded] = {}
-    for artifact in known:
+    open_gaps: dict[GapId, GapRecorded] = {}
+    for artifact in known_artifacts:
         if isinstance(artifact, GapResolutionArtifact):
             gap = GapId(artifact.gap_id)
-            recorded = reader.event_with_key(session, gap_key(gap))
-            if recorded and not reader.event_with_key(session, gap_resolved_key(gap)):
-                assert isinstance(recorded.event, GapRecorded), "a gap key is taken by a gap"
-                if recorded.run == target.node.run:
-                    found[gap] = recorded.event
-    return found
+            envelope = reader.event_with_key(session, gap_key(gap))
+            if envelope and not reader.event_with_key(session, gap_resolved_key(gap)):
+                assert isinstance(envelope.event, GapRecorded), "a gap key is used by a gap"
+                if envelope.run == target.node.run:
+                    open_gaps[gap] = envelope.event
+    return open_gaps
 
 
 def _find_attempt(
     reader: LogReader, target: TokenTarget, arguments: BlobRef
 ) -> tuple[AttemptId, NodeId | None]:
-    """The attempt that these arguments stand for at this place, and what it led to, if it was made.
+    """The attempt that these arguments stand for, and the node it led to, if it was made already.
 
     A spent token with other arguments is a rewind: it stands for an attempt of its own.
     """
@@ -110,16 +111,16 @@ def _find_attempt(
         return target.attempt, None
     if recorded.arguments == arguments:
         return target.attempt, recorded.to
-    rewound = ids.rewound_attempt(target.attempt, arguments)
-    again = _recorded_advance(reader, target, rewound)
-    return rewound, again.to if again else None
+    rewound_attempt = ids.rewound_attempt(target.attempt, arguments)
+    recorded_rewind = _recorded_advance(reader, target, rewound_attempt)
+    return rewound_attempt, recorded_rewind.to if recorded_rewind else None
 
 
 def _recorded_advance(
     reader: LogReader, target: TokenTarget, attempt: AttemptId
 ) -> AdvanceRecorded | None:
-    found = reader.event_with_key(target.node.session, advance_key(target.node.id, attempt))
-    if found is None:
+    envelope = reader.event_with_key(target.node.session, advance_key(target.node.id, attempt))
+    if envelope is None:
         return None
-    assert isinstance(found.event, AdvanceRecorded), "an advance key is taken by an advance"
-    return found.event
+    assert isinstance(envelope.event, AdvanceRecorded), "an advance key is used by an advance"
+    return envelope.event

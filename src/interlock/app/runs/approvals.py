@@ -1,4 +1,4 @@
-"""Approvals: which ones wait, and answering one. A deadline is decided by whoever looks first."""
+"""Approvals: list those that wait, and answer one. Whoever looks first decides an overdue one."""
 
 from collections.abc import Iterator
 
@@ -28,13 +28,13 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     run: RunId
     node: NodeId
-    """Where the run waits."""
+    """The node at which the run waits."""
     workflow: str
     goal: str
     step: str
     question: str
     notes: str
-    """What was handed in for the step that is to be approved."""
+    """The notes on the step that is to be approved."""
     asked_ms: int
     deadline_ms: int | None
     on_timeout: str
@@ -53,39 +53,39 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class _OpenApproval(msgspec.Struct, frozen=True):
     request: ApprovalRequested
     node: Node
-    """Where the run waits."""
+    """The node at which the run waits."""
     run: RunHead
     asked_ms: int
 
 
 def list_pending(app: App) -> list[PendingApproval]:
-    """Those that wait, oldest first. Those whose deadline has passed are decided now."""
-    found: list[PendingApproval] = []
-    for one in _open_approvals(app.reader):
-        verdict = approve.timeout_verdict(one.request, at_ms=app.clock.now_ms())
+    """Return those that wait, oldest first. Those whose deadline has passed are decided now."""
+    pending: list[PendingApproval] = []
+    for approval in _open_approvals(app.reader):
+        verdict = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
         if verdict:
-            _record_verdict(app, one.node, verdict)
+            _record_verdict(app, approval.node, verdict)
         else:
-            found.append(_pending_approval(app.reader, one))
-    return sorted(found, key=lambda one: one.asked_ms)
+            pending.append(_pending_approval(app.reader, approval))
+    return sorted(pending, key=lambda approval: approval.asked_ms)
 
 
 def count_pending(app: App) -> int:
-    """How many wait, counting those whose deadline passed while nobody looked."""
+    """The number of those that wait, with those whose deadline passed while nobody looked."""
     return app.reader.count_open_approvals()
 
 
 def find_approval(
     app: App, session: str, approval: str
 ) -> PendingApproval | ApprovalAnswered | NoSuchApproval:
-    """The approval of that very name: as it waits now, or how it was answered."""
-    place, name = SessionId(session), ApprovalId(approval)
-    resolved = app.reader.event_with_key(place, approval_resolved_key(name))
+    """Return the approval with exactly this id, as it waits now; or the answer that it got."""
+    session_id, approval_id = SessionId(session), ApprovalId(approval)
+    resolved = app.reader.event_with_key(session_id, approval_resolved_key(approval_id))
     if resolved is not None:
-        assert isinstance(resolved.event, ApprovalResolved), "its key is taken by an answer"
-        return ApprovalAnswered(name, resolved.event.verdict, resolved.event.by)
-    requested = app.reader.event_with_key(place, approval_key(name))
-    stream = app.reader.stream(place)
+        assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
+        return ApprovalAnswered(approval_id, resolved.event.verdict, resolved.event.by)
+    requested = app.reader.event_with_key(session_id, approval_key(approval_id))
+    stream = app.reader.stream(session_id)
     if requested is None or stream is None:
         return NoSuchApproval(approval, ())
     assert stream.head is not None, "a stored stream has a head"
@@ -98,28 +98,31 @@ def find_approval(
 def answer(
     app: App, id_or_prefix: str, verdict: ApprovalVerdict
 ) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    """Grant or deny the approval whose id is `asked` or begins so."""
-    found = [
-        one
-        for one in _open_approvals(app.reader)
-        if id_or_prefix and one.request.approval.startswith(id_or_prefix)
+    """Grant or deny the only open approval whose id is `id_or_prefix` or begins with it."""
+    candidates = [
+        candidate
+        for candidate in _open_approvals(app.reader)
+        if id_or_prefix and candidate.request.approval.startswith(id_or_prefix)
     ]
-    if len(found) != 1:
-        return NoSuchApproval(id_or_prefix, tuple(one.request.approval for one in found))
-    chosen, late = found[0], approve.timeout_verdict(found[0].request, at_ms=app.clock.now_ms())
-    name = chosen.request.approval
-    resolved = _record_verdict(app, chosen.node, late or verdict)
+    if len(candidates) != 1:
+        return NoSuchApproval(
+            id_or_prefix, tuple(candidate.request.approval for candidate in candidates)
+        )
+    approval = candidates[0]
+    approval_id = approval.request.approval
+    overdue = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
+    resolved = _record_verdict(app, approval.node, overdue or verdict)
     if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
-        return ApprovalAnswered(name, resolved.verdict, resolved.by)
+        return ApprovalAnswered(approval_id, resolved.verdict, resolved.by)
     title = stored_node.load_node(app.reader, resolved.to).created.step_title
-    return ApprovalAnswer(name, resolved.verdict, chosen.run.run, title or "")
+    return ApprovalAnswer(approval_id, resolved.verdict, approval.run.run, title or "")
 
 
 def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bool:
-    """Decide an approval if its deadline has passed, and say whether that was so."""
+    """Decide an approval if its deadline has passed, and return whether it had."""
     requested = app.reader.event_with_key(session, approval_key(approval))
     assert requested is not None, "it was shown a moment ago"
-    assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
+    assert isinstance(requested.event, ApprovalRequested), "its key is used by it"
     assert requested.node is not None, "an approval is waited for at a node"
     verdict = approve.timeout_verdict(requested.event, at_ms=app.clock.now_ms())
     if verdict:
@@ -128,7 +131,7 @@ def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bo
 
 
 def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
-    """The answer to the approval at `node`: this one, or the one that somebody gave before."""
+    """Record an answer to the approval at `node` if it has none, and return the recorded one."""
     key = approval_resolved_key(ids.approval_id(node.id))
 
     def decide() -> Plan | None:
@@ -151,7 +154,7 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
     append_plan(app, decide)
     resolved = app.log.event_with_key(node.session, key)
     assert resolved is not None, "it was recorded, now or before"
-    assert isinstance(resolved.event, ApprovalResolved), "its key is taken by an answer"
+    assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
     return resolved.event
 
 
@@ -181,7 +184,7 @@ def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval]:
 
 
 def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) -> _OpenApproval:
-    assert isinstance(requested.event, ApprovalRequested), "its key is taken by it"
+    assert isinstance(requested.event, ApprovalRequested), "its key is used by it"
     assert requested.node is not None, "an approval is waited for at a node"
     return _OpenApproval(
         requested.event, stored_node.load_node(reader, requested.node), run, requested.at_ms
@@ -191,7 +194,7 @@ def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) ->
 def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingApproval:
     created, request = approval.node.created, approval.request
     assert created.parent is not None, "an approval comes after a step"
-    assert created.attempt is not None, "which was handed in"
+    assert created.attempt is not None, "a step that was handed in"
     step = stored_node.load_node(reader, created.parent)
     return PendingApproval(
         request.approval,

@@ -1,4 +1,4 @@
-"""Set a durable marker with notes, without advancing; or begin a session that only has markers."""
+"""Set a durable checkpoint with notes, without advancing; or begin a session that has only such."""
 
 import os
 from pathlib import Path
@@ -37,25 +37,25 @@ def checkpoint(
 def _decide(
     app: App, token: str, submission: Submission
 ) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
-    place = token_target.find_token_target(app.log, token, app.keyring.keys())
-    if not isinstance(place, TokenTarget):
-        return place
-    # An approval that was answered is passed, unless the marker was set before that.
-    for found in (place, token_target.skip_answered_approval(app.log, place)):
-        handed = Attempt(found.attempt, submission.arguments, submission.output)
-        marker = checkpoints.marker_of(found.node, handed)
+    target = token_target.find_token_target(app.log, token, app.keyring.keys())
+    if not isinstance(target, TokenTarget):
+        return target
+    # An answered approval is skipped, unless the checkpoint was set before the answer.
+    for candidate in (target, token_target.skip_answered_approval(app.log, target)):
+        attempt = Attempt(candidate.attempt, submission.arguments, submission.output)
+        marker = checkpoints.marker_of(candidate.node, attempt)
         if app.log.locate(marker):
             return replay(app, marker)
-        place = found
-    workflow = app.pinned_workflow(place.run.workflow_hash)
+        target = candidate
+    workflow = app.pinned_workflow(target.run.workflow_hash)
     return decide.notes_refusal(submission.output) or checkpoints.set_checkpoint(
-        place.stream,
-        place.node,
+        target.stream,
+        target.node,
         workflow,
-        Attempt(place.attempt, submission.arguments, submission.output),
-        confirms=token_target.needs_confirmation(app.log, place, workflow),
-        approval=stored_node.approval_at(app.log, place.node),
-        prompt=stored_node.prompt_of(app.log, place.node),
+        Attempt(target.attempt, submission.arguments, submission.output),
+        confirms=token_target.needs_confirmation(app.log, target, workflow),
+        approval=stored_node.approval_at(app.log, target.node),
+        prompt=stored_node.prompt_of(app.log, target.node),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )
@@ -69,7 +69,7 @@ def begin_with_checkpoint(
     session: str | None,
     request_id: str | None,
 ) -> RenderedAnswer | StartRefusal | NotesRequired | BadToken | NodeGone | UnhealthySession:
-    """For an agent that follows no workflow: a run with one open step, and the first marker."""
+    """For an agent without a workflow: begin a run with one open step, and set a checkpoint."""
     notes = submission.output.notes.strip()
     if not notes:
         return NotesRequired()
@@ -77,7 +77,7 @@ def begin_with_checkpoint(
         return NoSuchDirectory(str(workspace))
     if refusal := decide.notes_refusal(submission.output):
         return refusal
-    begun = begin_run(
+    outcome = begin_run(
         app,
         StartRequest(
             WorkflowId(checkpoints.checkpoints_workflow().workflow.id),
@@ -89,7 +89,7 @@ def begin_with_checkpoint(
         checkpoints.checkpoints_workflow(),
         tool="checkpoint_workflow",
     )
-    if not isinstance(begun, RenderedAnswer):
-        return begun
-    # The token of a fresh run is derived, so a repeated call sets the same marker again.
-    return checkpoint(app, begun.answer.continue_token, submission)
+    if not isinstance(outcome, RenderedAnswer):
+        return outcome
+    # The token of a fresh run is derived, so a repeated call sets the same checkpoint again.
+    return checkpoint(app, outcome.answer.continue_token, submission)

@@ -1,4 +1,4 @@
-"""Carry out a call without a token once: the same one again is answered from the first."""
+"""Carry out a call without a token only once: a repeated call gets the answer of the first."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,31 +21,31 @@ Other = TypeVar("Other")
 def run_once(
     app: App, key: RequestKey, decide: Callable[[], PlannedReply | Other], node: NodeId
 ) -> RenderedAnswer | RequestReused | Other:
-    """Carry out `make`, which makes `node`, unless the same call was made before."""
+    """Append what `decide` plans, which makes `node`, unless the same call was made before."""
     valid_ms = None if key.is_named else UNNAMED_VALID_MS
 
     def attempt() -> PlannedReply | RenderedAnswer | RequestReused | Other:
         at_ms = app.clock.now_ms()
-        if before := _earlier_answer(app, key, at_ms):
-            return before
-        decided = decide()
-        if not isinstance(decided, PlannedReply):
-            return decided
+        if earlier := _earlier_answer(app, key, at_ms):
+            return earlier
+        decision = decide()
+        if not isinstance(decision, PlannedReply):
+            return decision
         request = RequestRecord(key.key, key.arguments, node, at_ms, valid_ms)
-        plan = msgspec.structs.replace(decided.plan, request=request)
-        return PlannedReply(plan, decided.reply)
+        plan = msgspec.structs.replace(decision.plan, request=request)
+        return PlannedReply(plan, decision.reply)
 
     return append_reply(app, attempt)
 
 
 def _earlier_answer(app: App, key: RequestKey, at_ms: int) -> RenderedAnswer | RequestReused | None:
-    before = app.reader.earlier_request(key.key)
-    if before is None:
+    request = app.reader.earlier_request(key.key)
+    if request is None:
         return None
-    if not key.is_named and at_ms - before.at_ms > UNNAMED_VALID_MS:
+    if not key.is_named and at_ms - request.at_ms > UNNAMED_VALID_MS:
         return None
-    if before.arguments != key.arguments:
+    if request.arguments != key.arguments:
         return RequestReused()
-    if app.reader.locate(before.node) is None:
+    if app.reader.locate(request.node) is None:
         return None  # its session was deleted a moment ago
-    return replay(app, before.node)
+    return replay(app, request.node)

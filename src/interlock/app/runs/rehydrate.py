@@ -1,4 +1,4 @@
-"""Show again where a run stands, and what happened before. Handed a log that it can only read."""
+"""Show again where a run stands, and what happened before. It gets a log that it can only read."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -54,29 +54,29 @@ def rehydrate(
     token: str,
 ) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
     with reader.snapshot():
-        place = token_target.find_token_target(reader, token, keyring.keys())
-        if not isinstance(place, TokenTarget):
-            return place
-        granted = _grant_warnings(reader, place)
-        place = token_target.skip_answered_approval(reader, place)
-        node, run, head = place.node, place.run, place.stream.head
-        assert head is not None, "a node lies in a session"
+        target = token_target.find_token_target(reader, token, keyring.keys())
+        if not isinstance(target, TokenTarget):
+            return target
+        warnings = _grant_warnings(reader, target)
+        target = token_target.skip_answered_approval(reader, target)
+        node, run, head = target.node, target.run, target.stream.head
+        assert head is not None, "a node is in a session"
         workflow, blockers = pinned_workflow(run.workflow_hash), _blockers(reader, node)
-        now = situation(
+        current = situation(
             node_spec_of(node, workflow),
             run,
             workflow,
             blockers=blockers,
-            confirms=token_target.needs_confirmation(reader, place, workflow),
+            confirms=token_target.needs_confirmation(reader, target, workflow),
             approval=stored_node.approval_at(reader, node),
             example_context=_example_context(reader, node, blockers),
         )
         stored = answers.stored_answer(
             msgspec.structs.replace(
-                now,
-                warnings=granted,
+                current,
+                warnings=warnings,
                 verify=changes_to_verify(head, Path(head.workspace)),
-                recap=_recap(reader, node, workflow) + _describe_later_work(reader, place),
+                recap=_recap(reader, node, workflow) + _describe_later_work(reader, target),
             )
         )
         prompt = stored_node.prompt_of(reader, node)
@@ -86,15 +86,15 @@ def rehydrate(
 
 
 def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
-    found = reader.event_with_key(node.session, validation_key(node.id))
-    if found is None:
+    envelope = reader.event_with_key(node.session, validation_key(node.id))
+    if envelope is None:
         return ()
-    assert isinstance(found.event, ValidationPerformed), "a validation key is taken by one"
-    return found.event.blockers
+    assert isinstance(envelope.event, ValidationPerformed), "a validation key is used by one"
+    return envelope.event.blockers
 
 
 def _grant_warnings(reader: LogReader, target: TokenTarget) -> tuple[str, ...]:
-    """What the user had to say when granting; a denial says it as a blocker."""
+    """The user's remark on granting, as a warning; the remark on a denial is in a blocker."""
     answer = stored_node.approval_answer_at(reader, target.node)
     if answer is None or answer.verdict == "denied" or not answer.reason:
         return ()
@@ -115,16 +115,18 @@ def _recap(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> str:
     """The notes on the line to `node`, of steps and of checkpoints beside them."""
     line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=NOTES_MAX + 1)]
     steps = _accepted_steps(line)
-    markers = reader.checkpoints_beside([found.id for found in line], limit=CHECKPOINTS_MAX)
-    marked = [(found.seq, "Checkpoint", _marker_key(node_of(found))) for found in markers]
-    past = _past_steps(reader, node.session, [*steps, *marked])
-    composed = recap.compose(past, older=max(0, node.created.depth - len(steps)))
+    envelopes = reader.checkpoints_beside([member.id for member in line], limit=CHECKPOINTS_MAX)
+    checkpoints = [
+        (envelope.seq, "Checkpoint", _checkpoint_key(node_of(envelope))) for envelope in envelopes
+    ]
+    past = _past_notes(reader, node.session, [*steps, *checkpoints])
+    past_text = recap.compose(past, older=max(0, node.created.depth - len(steps)))
     reminder = prompts.reminder(workflow) if node.created.depth else ""
-    return f"{reminder}\n\n{composed}" if reminder else composed
+    return f"{reminder}\n\n{past_text}" if reminder else past_text
 
 
 def _accepted_steps(line: list[Node]) -> list[tuple[int, str, str]]:
-    """For each accepted step between the nodes of a line: when, its title, where its notes are."""
+    """For each accepted step on a line: its sequence number, its title, the key of its notes."""
     return [
         (child.seq, parent.created.step_title or "", output_key(parent.id, child.created.attempt))
         for child, parent in pairwise(line)
@@ -134,15 +136,15 @@ def _accepted_steps(line: list[Node]) -> list[tuple[int, str, str]]:
     ]
 
 
-def _marker_key(marker: Node) -> str:
-    assert marker.created.attempt is not None, "a checkpoint is set with a token"
-    return output_key(marker.id, marker.created.attempt)
+def _checkpoint_key(checkpoint: Node) -> str:
+    assert checkpoint.created.attempt is not None, "a checkpoint is set with a token"
+    return output_key(checkpoint.id, checkpoint.created.attempt)
 
 
-def _past_steps(
+def _past_notes(
     reader: LogReader, session: SessionId, entries: list[tuple[int, str, str]]
 ) -> list[PastNotes]:
-    """Newest first."""
+    """The notes of these entries that were recorded, newest first."""
     outputs = reader.events_with_keys(session, [key for _, _, key in entries])
     return [
         PastNotes(title, _notes_of(outputs[key]))
@@ -152,25 +154,26 @@ def _past_steps(
 
 
 def _notes_of(envelope: Envelope) -> str:
-    assert isinstance(envelope.event, OutputAppended), "an output key is taken by an output"
+    assert isinstance(envelope.event, OutputAppended), "an output key is used by an output"
     return envelope.event.notes or "(no notes)"
 
 
 def _describe_later_work(reader: LogReader, target: TokenTarget) -> str:
-    """What was done after this node on the way to the run's tip, where it is not the tip itself."""
+    """The work done after this node on the way to the run's tip, if it is not the tip itself."""
     tip, here = target.run.tip, target.node.id
     if tip is None or tip == here:
         return ""
     line = [node_of(envelope) for envelope in reader.line_to(tip, steps=WALKED_NODES_MAX)]
-    way = [found.id for found in line]
-    if here not in way:
+    line_ids = [node.id for node in line]
+    if here not in line_ids:
         return f"\n\nThe run's newest point is elsewhere ({tip}, {target.run.pending_title})."
-    done = _past_steps(reader, target.node.session, _accepted_steps(line[: way.index(here) + 1]))
-    if not done:
+    later_steps = _accepted_steps(line[: line_ids.index(here) + 1])
+    later_notes = _past_notes(reader, target.node.session, later_steps)
+    if not later_notes:
         return ""
     lines = [
         f"- {past.title}: {past.notes.strip().partition(chr(10))[0][:160]}"
-        for past in reversed(done[-LATER_STEPS_MAX:])
+        for past in reversed(later_notes[-LATER_STEPS_MAX:])
     ]
-    shown = "\n".join(lines)
-    return f"\n\n### Done after this point already\n\nThe run went on from here to {tip}:\n{shown}"
+    text = "\n".join(lines)
+    return f"\n\n### Done after this point already\n\nThe run went on from here to {tip}:\n{text}"

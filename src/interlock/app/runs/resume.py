@@ -33,34 +33,36 @@ class ResumableRun(msgspec.Struct, frozen=True):
     row: ResumeRow
     token: str
     changes: tuple[str, ...]
-    """What is different in git since; only looked at for the first."""
+    """The differences in git since then; only computed for the first run."""
 
 
 def find_resumable_runs(
     reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], request: ResumeQuery
 ) -> list[ResumableRun]:
-    seen = observe_workspace(request.workspace)
+    observation = observe_workspace(request.workspace)
     query = RankingQuery(
         workspace=str(request.workspace),
         words=resume_ranking.words_of(request.query),
         session=request.session,
         run=request.run,
-        git_branch=request.git_branch or (seen.git_branch if seen else None),
-        git_head=request.git_head or (seen.git_head if seen else None),
+        git_branch=request.git_branch or (observation.git_branch if observation else None),
+        git_head=request.git_head or (observation.git_head if observation else None),
     )
     rows = {row.run: row for row in _candidate_rows(reader, query) if row.tip}
     matches = resume_ranking.rank(query, [_session_candidate(row) for row in rows.values()])[
         : request.limit
     ]
     return [
-        _candidate(reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0)
+        _resumable_run(
+            reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0
+        )
         for index, match in enumerate(matches)
     ]
 
 
 def _candidate_rows(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
     if query.session or query.run:
-        # Named and not there is nothing found, and never something else.
+        # A session or run that is named and missing gives no rows, never those of another.
         return _rows_named(reader, query.session, query.run)
     # A query may be an id, typed where the words go.
     for word in query.words:
@@ -79,9 +81,9 @@ def _candidate_rows(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
 def _rows_named(reader: LogReader, session: str | None, run: str | None) -> list[ResumeRow]:
     sessions: list[SessionId] = reader.find_session(session) if session else []
     runs = reader.find_run(run) if run else []
-    rows = reader.rows([*sessions, *(found for _, found in runs)])
-    wanted = {name for name, _ in runs}
-    return [row for row in rows if row.session in sessions or row.run in wanted]
+    rows = reader.rows([*sessions, *(run_session for _, run_session in runs)])
+    run_ids = {run_id for run_id, _ in runs}
+    return [row for row in rows if row.session in sessions or row.run in run_ids]
 
 
 def _session_candidate(row: ResumeRow) -> SessionCandidate:
@@ -100,7 +102,7 @@ def _session_candidate(row: ResumeRow) -> SessionCandidate:
     )
 
 
-def _candidate(
+def _resumable_run(
     reader: LogReader,
     keyring: Keyring,
     entropy: Callable[[int], bytes],

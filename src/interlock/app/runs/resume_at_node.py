@@ -1,4 +1,4 @@
-"""Go on from a node that somebody points at: a token for it, or a marker beside it."""
+"""Go on from a node that somebody points at: make a token for it, or set a checkpoint beside it."""
 
 from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesRequired, UnhealthySession
@@ -17,7 +17,7 @@ from interlock.store.log import LogReader
 def pick_up(
     app: App, session: SessionId, requested_node: str
 ) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession:
-    """What an agent would be shown there, with a token of its own. Nothing is recorded.
+    """Return what an agent would be shown there, with a token of its own. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
     """
@@ -40,22 +40,22 @@ def add_checkpoint(
     | UnhealthySession
     | RunRefusal
 ):
-    """A checkpoint beside that node, with notes."""
+    """Set a checkpoint with notes beside that node."""
     node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):
         return node
-    taken = parse_submission(Output(notes.strip()), None)
-    assert isinstance(taken, Submission), "notes alone are always taken"
-    if not taken.output.notes:
+    submission = parse_submission(Output(notes.strip()), None)
+    assert isinstance(submission, Submission), "notes alone are always accepted"
+    if not submission.output.notes:
         return NotesRequired()
-    # Not an attempt of its own: the same notes again, from a second click, set the same marker.
-    return checkpoint(app, _mint_token(app, node, ids.first_attempt(node)), taken)
+    # Not an attempt of its own: the same notes from a second click set the same checkpoint.
+    return checkpoint(app, _mint_token(app, node, ids.first_attempt(node)), submission)
 
 
 def _continuation_node(
     reader: LogReader, session: SessionId, requested_node: str
 ) -> NodeId | NoSuchNode:
-    """Where work goes on from the node of that name: a checkpoint hangs beside its parent."""
+    """The node that work goes on from: the requested one, or for a checkpoint its parent."""
     located = reader.locate(NodeId(requested_node)) if ids.is_node_id(requested_node) else None
     if located is None or located.stream.session != session:
         return NoSuchNode(requested_node, session)

@@ -29,15 +29,15 @@ from interlock.core.session.plan import Stream
 from interlock.core.session.refusals import InputRefused, RunRefusal
 from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled import PinnedWorkflow
-from interlock.core.workflow.prompt import Resolved
+from interlock.core.workflow.prompt import ResolvedReference
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
 
-GOAL_CHARS_MAX = 2_000  # it is a sentence; what is longer belongs into the context
+GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
 
 
 class StartRequest(msgspec.Struct, frozen=True):
-    """What is asked for."""
+    """A request to start a run."""
 
     workflow: WorkflowId
     goal: str
@@ -77,7 +77,7 @@ def begin_run(
     pinned: PinnedWorkflow,
     *,
     tool: str,
-    resolved_references: tuple[Resolved, ...] = (),
+    resolved_references: tuple[ResolvedReference, ...] = (),
 ) -> RenderedAnswer | StartRefusal:
     if len(request.goal) > GOAL_CHARS_MAX:
         return InputRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
@@ -87,34 +87,32 @@ def begin_run(
     root = ids.node_id(app.entropy(ids.NODE_BYTES))
     try:
         call = _request_key(app, request, tool)
-    except NotCanonical as refused:  # of all that is sent, only the context can be foreign
-        return InputRefused(refused.pointer, refused.reason)
+    except NotCanonical as error:  # of all arguments, only the context may not be canonical
+        return InputRefused(error.pointer, error.reason)
 
     def attempt() -> decide.PlannedReply | RunRefusal:
         stream = app.log.stream(session) if session else None
-        beginning = _new_run(app, request, stream, root, resolved_references)
-        return start_run.start(
-            beginning, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms()
-        )
+        new_run = _new_run(app, request, stream, root, resolved_references)
+        return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
     return run_once(app, call, attempt, root)
 
 
 def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
-    """The caller's session; None where none was named and nothing says which: then a new one."""
-    found = resolve_caller(app, CallerClues(request.workspace, session=request.session))
-    return None if isinstance(found, SeveralSessions) or found == NO_SESSION else found
+    """The caller's session; None, for a new one, if none was named and no clue points to one."""
+    session = resolve_caller(app, CallerClues(request.workspace, session=request.session))
+    return None if isinstance(session, SeveralSessions) or session == NO_SESSION else session
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:
-    """The user's, made stricter where the project wants that.
+    """The user's preferences, made stricter where the project's config wants that.
 
     Raises:
         SettingsBroken: one of the files cannot be used.
     """
-    users = apply_wish(Preferences(), preferences_in(app.home / "config.toml"))
+    user_preferences = apply_wish(Preferences(), preferences_in(app.home / "config.toml"))
     return apply_wish_where_stricter(
-        users, preferences_in(workspace / ".interlock" / "config.toml")
+        user_preferences, preferences_in(workspace / ".interlock" / "config.toml")
     )
 
 
@@ -123,7 +121,7 @@ def _new_run(
     request: StartRequest,
     stream: Stream | None,
     root: NodeId,
-    resolved_references: tuple[Resolved, ...],
+    resolved_references: tuple[ResolvedReference, ...],
 ) -> NewRun:
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))

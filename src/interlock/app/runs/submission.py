@@ -1,4 +1,4 @@
-"""From the arguments of a call to what is handed in, with the digest that names it."""
+"""Parse the arguments of a call into a submission, with the digest that identifies it."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from interlock.core.session.refusals import InputRefused
 
 
 class Output(msgspec.Struct, frozen=True, rename="camel"):
-    """What an agent hands in for a step, as it was sent."""
+    """The output that an agent hands in for a step, as it was sent."""
 
     notes_markdown: str | None = None
     artifacts: tuple[Json, ...] | None = None
@@ -35,20 +35,20 @@ def parse_submission(
     output: Output | None, context: dict[str, Json] | None
 ) -> Submission | InputRefused:
     notes = (output and output.notes_markdown) or ""
-    taken = artifacts.parse_artifacts((output and output.artifacts) or ())
-    if isinstance(taken, InputRefused):
-        return taken
+    submitted = artifacts.parse_artifacts((output and output.artifacts) or ())
+    if isinstance(submitted, InputRefused):
+        return submitted
     canonical_context: CanonicalBytes | None = None
     if context:
         try:
             canonical_context = canonical.encode(context)
-        except canonical.NotCanonical as refused:
-            return InputRefused(f"/context{refused.pointer}", refused.reason)
+        except canonical.NotCanonical as error:
+            return InputRefused(f"/context{error.pointer}", error.reason)
     arguments = canonical.encode(
         _Arguments(
             notes,
-            tuple(msgspec.Raw(found.content) for found in taken),
+            tuple(msgspec.Raw(artifact.content) for artifact in submitted),
             msgspec.Raw(canonical_context) if canonical_context else None,
         )
     )
-    return Submission(StepOutput(notes, taken), context or None, canonical.blob_ref(arguments))
+    return Submission(StepOutput(notes, submitted), context or None, canonical.blob_ref(arguments))

@@ -1,4 +1,4 @@
-"""From a token to the place it names, and what lies around that place."""
+"""Find the node that a token names, with its stream, and what holds at that node."""
 
 from collections.abc import Mapping
 
@@ -14,14 +14,14 @@ from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Stream
 from interlock.core.tokens import SigningKey, TokenFault
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.store.log import LogReader
 
 
 class TokenTarget(msgspec.Struct, frozen=True):
-    """A node, the attempt that was named at it, and where its stream ended at that moment."""
+    """The node and the attempt that a token names, and the node's stream as it was when read."""
 
     node: Node
     attempt: AttemptId
@@ -29,31 +29,32 @@ class TokenTarget(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> RunHead:
-        assert self.stream.head is not None, "a node lies in a session"
+        assert self.stream.head is not None, "a node is in a session"
         return self.stream.head.run(self.node.run)
 
 
 def find_token_target(
     reader: LogReader, token: str, keys: Mapping[int, SigningKey]
 ) -> TokenTarget | BadToken | NodeGone | UnhealthySession:
-    named = tokens.read_token(token, keys)
-    if isinstance(named, TokenFault):
-        return BadToken(named)
-    located = reader.locate(named.node)
+    parsed = tokens.read_token(token, keys)
+    if isinstance(parsed, TokenFault):
+        return BadToken(parsed)
+    located = reader.locate(parsed.node)
     if located is None:
         return NodeGone()
     stream = located.stream
-    # The node and the end of its stream: what this call builds on, whatever the stream's length.
+    # Only the node and the end of its stream are checked, however long the stream is: this call
+    # builds on nothing else.
     health = chain.verify_one(stream.session, located.link, before=located.previous_digest)
     if health.state == "healthy":
         health = chain.verify_tail(reader.tail(stream), version=stream.version, end=stream.end)
     if health.state != "healthy":
         return UnhealthySession(stream.session, health)
-    return TokenTarget(node_of(decode_envelope(located.link.body)), named.attempt, stream)
+    return TokenTarget(node_of(decode_envelope(located.link.body)), parsed.attempt, stream)
 
 
 def skip_answered_approval(reader: LogReader, target: TokenTarget) -> TokenTarget:
-    """Where the run went on, if the place is an approval that was answered."""
+    """The node where the run went on, if the target is an answered approval; else the target."""
     answer = approval_answer_at(reader, target.node)
     if answer is None:
         return target
@@ -62,10 +63,10 @@ def skip_answered_approval(reader: LogReader, target: TokenTarget) -> TokenTarge
 
 
 def needs_confirmation(reader: LogReader, target: TokenTarget, workflow: CompiledWorkflow) -> bool:
-    """Whether the step that is pending at a place wants the user's yes."""
+    """Whether the step that is pending at the target needs the user's confirmation."""
     created = target.node.created
-    step = interpret.step_at(workflow, created.position) if created.step_id else None
+    step = positions.step_at(workflow, created.position) if created.step_id else None
     if step is None or not step.confirms:
         return False
-    known = context.decode(reader.blob(created.context))
-    return prompts.confirms_at(workflow, created.position, known, target.run.preferences)
+    node_context = context.decode(reader.blob(created.context))
+    return prompts.confirms_at(workflow, created.position, node_context, target.run.preferences)

@@ -1,4 +1,4 @@
-"""What only the user does to a run: preferences, unblocking, closing gaps, archiving."""
+"""Actions that only the user takes: set preferences, unblock a run, close gaps, archive."""
 
 from collections.abc import Iterator
 
@@ -33,24 +33,24 @@ class UnresolvedGap(msgspec.Struct, frozen=True):
 
 
 def find_run(reader: LogReader, run_prefix: str) -> tuple[RunHead, Stream] | NoSuchRun:
-    """The run whose id is `asked` or begins so."""
-    found = reader.find_run(run_prefix) if run_prefix else []
-    exact = [pair for pair in found if pair[0] == run_prefix] or found
-    if len(exact) != 1:
-        return NoSuchRun(run_prefix, tuple(run for run, _ in exact))
-    run, session = exact[0]
+    """Return the run whose id is `run_prefix`, or the only one whose id begins with it."""
+    matches = reader.find_run(run_prefix) if run_prefix else []
+    matches = [match for match in matches if match[0] == run_prefix] or matches
+    if len(matches) != 1:
+        return NoSuchRun(run_prefix, tuple(run for run, _ in matches))
+    run, session = matches[0]
     stream = reader.stream(session)
-    assert stream is not None, "a run lies in a session"
+    assert stream is not None, "a run is in a session"
     assert stream.head is not None, "a stored stream has a head"
     return stream.head.run(run), stream
 
 
 def set_preferences(app: App, run_prefix: str, wish: Wish) -> Preferences | NoSuchRun:
-    """From the next node on. What is already so is not recorded again."""
-    found = find_run(app.log, run_prefix)
-    if isinstance(found, NoSuchRun):
-        return found
-    run, stream = found
+    """Change the preferences from the next node on. No event is recorded if nothing changes."""
+    match = find_run(app.log, run_prefix)
+    if isinstance(match, NoSuchRun):
+        return match
+    run, stream = match
     preferences = apply_wish(run.preferences, wish)
     if preferences != run.preferences:
         event = PreferencesChanged("user", preferences)
@@ -59,10 +59,10 @@ def set_preferences(app: App, run_prefix: str, wish: Wish) -> Preferences | NoSu
 
 
 def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | NothingToUnblock:
-    found = find_run(app.log, run_prefix)
-    if isinstance(found, NoSuchRun):
-        return found
-    run, stream = found
+    match = find_run(app.log, run_prefix)
+    if isinstance(match, NoSuchRun):
+        return match
+    run, stream = match
     if not run.is_waiting:
         return NothingToUnblock(run.run)
     _append_event(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
@@ -80,18 +80,20 @@ def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
             yield UnresolvedGap(session, envelope.run, event, envelope.at_ms)
 
 
-def resolve_gap(app: App, session: SessionId, gap: GapId, how: str) -> GapRecorded | NoSuchGap:
-    found = app.log.event_with_key(session, gap_key(gap))
-    if found is None or app.log.event_with_key(session, gap_resolved_key(gap)):
+def resolve_gap(
+    app: App, session: SessionId, gap: GapId, resolution: str
+) -> GapRecorded | NoSuchGap:
+    recorded = app.log.event_with_key(session, gap_key(gap))
+    if recorded is None or app.log.event_with_key(session, gap_resolved_key(gap)):
         return NoSuchGap(gap)
-    assert isinstance(found.event, GapRecorded), "a gap key is taken by a gap"
-    event = GapResolved(gap, found.event.severity, how, "user")
-    _append_event(app, session, gap_resolved_key(gap), event, found.run, is_unique=True)
-    return found.event
+    assert isinstance(recorded.event, GapRecorded), "a gap key is used by a gap"
+    event = GapResolved(gap, recorded.event.severity, resolution, "user")
+    _append_event(app, session, gap_resolved_key(gap), event, recorded.run, is_unique=True)
+    return recorded.event
 
 
 def set_archived(app: App, session_prefix: str, *, is_archived: bool) -> SessionId | NoSuchSession:
-    """What is already so is not recorded again."""
+    """Archive a session or bring it back. No event is recorded if nothing changes."""
     session = find_session(app.reader, session_prefix)
     if isinstance(session, NoSuchSession):
         return session
@@ -112,13 +114,13 @@ def _append_event(
     *,
     is_unique: bool = False,
 ) -> None:
-    """Append one event. What may happen again is told apart by its place in the stream."""
+    """Append one event. An event that may recur gets the stream's version into its key."""
 
     def decide() -> Plan:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
-        name = key if is_unique else f"{key}:{stream.version}"
-        draft = EventDraft(name, event, run)
+        event_key = key if is_unique else f"{key}:{stream.version}"
+        draft = EventDraft(event_key, event, run)
         return plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms())
 
     append_plan(app, decide)

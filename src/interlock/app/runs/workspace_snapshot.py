@@ -1,4 +1,4 @@
-"""What Interlock sees of a workspace by itself."""
+"""The git state of a workspace, as Interlock itself observes it, and changes to it."""
 
 from pathlib import Path
 
@@ -8,27 +8,28 @@ from interlock.workspace.git import state
 
 
 def observe_workspace(workspace: Path) -> ObservationRecorded | None:
-    seen = state.observe(workspace)
-    return ObservationRecorded(seen.branch, seen.head) if seen else None
+    git_state = state.observe(workspace)
+    return ObservationRecorded(git_state.branch, git_state.head) if git_state else None
 
 
 def observe_change(head: Head, workspace: Path) -> ObservationRecorded | None:
-    """What is seen now, if it is not what was seen last."""
-    seen = observe_workspace(workspace)
-    if seen is None or (seen.git_branch, seen.git_head) == (head.git_branch, head.git_head):
+    """The present observation, if it differs from the last one that was recorded."""
+    observation = observe_workspace(workspace)
+    if observation is None:
         return None
-    return seen
+    last = (head.git_branch, head.git_head)
+    return None if (observation.git_branch, observation.git_head) == last else observation
 
 
 def changes_to_verify(head: Head, workspace: Path) -> tuple[str, ...]:
-    """What to check before going on after a break."""
-    seen = observe_workspace(workspace)
-    if seen is None or (head.git_branch is None and head.git_head is None):
+    """The changes in git that an agent should check before it goes on after a break."""
+    observation = observe_workspace(workspace)
+    if observation is None or (head.git_branch is None and head.git_head is None):
         return ()
     lines: list[str] = []
-    if seen.git_branch != head.git_branch:
-        lines.append(f"The branch was {head.git_branch}; now it is {seen.git_branch}.")
-    if seen.git_head != head.git_head:
-        was, now = (head.git_head or "none")[:12], (seen.git_head or "none")[:12]
-        lines.append(f"The commit was {was}; now it is {now}.")
+    if observation.git_branch != head.git_branch:
+        lines.append(f"The branch was {head.git_branch}; now it is {observation.git_branch}.")
+    if observation.git_head != head.git_head:
+        old, new = (head.git_head or "none")[:12], (observation.git_head or "none")[:12]
+        lines.append(f"The commit was {old}; now it is {new}.")
     return tuple(lines)

@@ -1,4 +1,4 @@
-"""Carry a session elsewhere: export, check and import."""
+"""Carry a session to another store: export it, verify the document, import it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,14 +23,14 @@ class SessionExport(msgspec.Struct, frozen=True):
     document: CanonicalBytes
     events: int
     suspects: tuple[SuspectedSecret, ...]
-    """What looks like a secret. The bundle has it as it is."""
+    """Texts that look like secrets. They are in the bundle, unchanged."""
 
 
 class ImportPreview(msgspec.Struct, frozen=True):
-    """A bundle that is sound: what it says of itself, and what would come of it."""
+    """A sound bundle: its label, and the session that an import would make."""
 
     session: SessionId
-    """Its name where it came from."""
+    """Its id in the store that it was exported from."""
     producer: str
     exported_ms: int
     events: int
@@ -50,16 +50,16 @@ def export(app: App, id_or_prefix: str) -> SessionExport | NoSuchSession | Unhea
     assert stream is not None, "it was found a moment ago"
     links = [link for link in app.reader.links(session) if link.seq < stream.version]
     envelopes = [decode_envelope(link.body) for link in links]
-    named = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
-    blobs: dict[BlobRef, bytes] = {ref: app.reader.blob(ref) for ref in named}
+    refs = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}
+    blobs: dict[BlobRef, bytes] = {ref: app.reader.blob(ref) for ref in refs}
     document = bundle.pack(
         stream, links, blobs, producer=f"interlock {__version__}", at_ms=app.clock.now_ms()
     )
-    found = _suspects(
+    suspects = _suspects(
         [link.body.decode() for link in links],
         {ref: content.decode() for ref, content in blobs.items()},
     )
-    return SessionExport(session, document, len(links), found)
+    return SessionExport(session, document, len(links), suspects)
 
 
 def verify(document: bytes) -> BundleContent | BundleBroken:
@@ -70,7 +70,7 @@ def verify(document: bytes) -> BundleContent | BundleBroken:
 
 
 def preview_import(document: bytes) -> ImportPreview | BundleBroken:
-    """What importing would bring. Nothing is recorded."""
+    """Return what an import would bring. Nothing is recorded."""
     content = verify(document)
     if isinstance(content, BundleBroken):
         return content
@@ -78,11 +78,11 @@ def preview_import(document: bytes) -> ImportPreview | BundleBroken:
     for event in content.events:
         head = apply_event(head, decode_envelope(event.body))
     assert head is not None, "a sound bundle has events"
-    said = bundle.label(document)
+    label = bundle.label(document)
     return ImportPreview(
         content.session,
-        said.producer,
-        said.exported_at_ms,
+        label.producer,
+        label.exported_at_ms,
         len(content.events),
         len(content.blobs),
         head,
@@ -91,16 +91,16 @@ def preview_import(document: bytes) -> ImportPreview | BundleBroken:
 
 
 def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
-    """A session of its own, with new names; tokens of the old one mean nothing here."""
+    """Import as a session of its own, with new ids; tokens of the old one mean nothing here."""
     content = verify(document)
     if isinstance(content, BundleBroken):
         return content
     session = ids.session_id(app.entropy(ids.RANDOM_BYTES))
     key = app.keyring.current()
-    adopted = bundle.adopt(
+    plan = bundle.adopt(
         content, session=session, random=app.entropy, key=key, at_ms=app.clock.now_ms()
     )
-    app.log.append(adopted)
+    app.log.append(plan)
     return session
 
 
@@ -110,5 +110,7 @@ def _suspects(events: Sequence[str], blobs: Mapping[BlobRef, str]) -> tuple[Susp
         *sorted(blobs.items()),
     ]
     return tuple(
-        found for where, text in texts for found in secrets.find_suspected_secrets(where, text)
+        suspect
+        for location, text in texts
+        for suspect in secrets.find_suspected_secrets(location, text)
     )

@@ -1,4 +1,4 @@
-"""What is recorded in a session, for programs: its events as they are, page by page."""
+"""The events of a session for programs: as they are recorded, page by page."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 class EventPage(msgspec.Struct, frozen=True):
     events: tuple[Envelope, ...]
-    """Newest first. With a filter there may be fewer than were asked for, and yet more pages."""
+    """Newest first. With a filter there may be fewer than requested, and yet more pages."""
     next: int | None
     """The `before` of the next page; null on the last one."""
 
@@ -29,14 +29,16 @@ class EventPage(msgspec.Struct, frozen=True):
 def events(
     app: App, session: SessionId, *, before: int | None, limit: int, kind: str | None
 ) -> EventPage | UnhealthySession:
-    """Each event is checked against the digest before it, and only sound ones are shown."""
+    """Return a page of events. Each is checked against the digest before it; only sound ones are
+    shown.
+    """
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     at = stream.version if before is None else min(before, stream.version)
-    found: list[Envelope] = []
-    looked = 0
-    while at > 0 and len(found) < limit and looked < SCANNED_EVENTS_MAX:
-        # One more than is looked at: the last one is checked against its digest.
+    page: list[Envelope] = []
+    scanned = 0
+    while at > 0 and len(page) < limit and scanned < SCANNED_EVENTS_MAX:
+        # One more than is scanned: the last scanned event is checked against its digest.
         links = app.reader.links_before(session, at, limit=CHUNK + 1)
         if not links or links[0].seq != at - 1:
             return UnhealthySession(session, check_stream(app.reader, session))
@@ -46,16 +48,16 @@ def events(
             if health.state != "healthy":
                 return UnhealthySession(session, health)
             envelope = decode_envelope(link.body)
-            at, looked = link.seq, looked + 1
+            at, scanned = link.seq, scanned + 1
             if kind is None or type(envelope.event).__struct_config__.tag == kind:
-                found.append(envelope)
-                if len(found) == limit:
+                page.append(envelope)
+                if len(page) == limit:
                     break
-    return EventPage(tuple(found), at or None)
+    return EventPage(tuple(page), at or None)
 
 
 def read_if_sound(app: App, session: SessionId, read: Callable[[], T]) -> T | UnhealthySession:
-    """What `look` finds in the events of a session, if they can be read."""
+    """Return what `read` returns, or the damage that keeps the session's events from decoding."""
     try:
         return read()
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Which directories sessions have worked in: what a page may look into, and nothing else."""
+"""The directories that sessions have worked in. A page may look into these and no others."""
 
 import os
 from pathlib import Path
@@ -11,14 +11,14 @@ _ALL = 1_000_000
 
 
 def known_workspaces(app: App) -> tuple[str, ...]:
-    """The directories of sessions, as far as they are still there, the last used first."""
-    found = app.reader.workspaces(limit=OFFERED_MAX)
-    # Not `Path.is_dir`: in a shared store are directories of others, and it raises there.
-    return tuple(workspace for workspace in found if os.path.isdir(workspace))
+    """The directories of sessions that still exist, the most recently used first."""
+    workspaces = app.reader.workspaces(limit=OFFERED_MAX)
+    # Not `Path.is_dir`: a shared store has directories of other users, for which it raises.
+    return tuple(workspace for workspace in workspaces if os.path.isdir(workspace))
 
 
 def known_workspace(app: App, directory: str) -> Path | Explanation:
-    """One of them. Others are not looked into, and nobody is told whether they exist."""
+    """Return `directory` if it is one of them. Whether another exists is not disclosed."""
     if directory in app.reader.workspaces(limit=_ALL) and os.path.isdir(directory):
         return Path(directory)
     return Explanation(

@@ -1,4 +1,4 @@
-"""Look at sessions: which there are, what happened in one, and whether the store is sound."""
+"""Find sessions, list them, read the events of one, and check that what is stored is sound."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     title: str
     workflow: str
     status: str
-    """Of the run; of the session where it has none."""
+    """The status of the run; that of the session if it has none."""
     step: str
     """The title of the pending step, or nothing."""
     steps_done: int
@@ -57,14 +57,14 @@ class SessionRow(msgspec.Struct, frozen=True):
 
 
 def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
-    """Those that a list shows, newest first; archived ones too if asked for."""
-    wanted = SessionFilter(is_archived=None if archived else False)
-    page = session_page(app, wanted, after="", limit=limit)
-    return [_session_row(one.session, one.head) for one in page.sessions]
+    """Return the rows of a list of sessions, newest first; archived ones too if requested."""
+    session_filter = SessionFilter(is_archived=None if archived else False)
+    page = session_page(app, session_filter, after="", limit=limit)
+    return [_session_row(summary.session, summary.head) for summary in page.sessions]
 
 
 def title_of(head: Head) -> str:
-    """What a list calls the session."""
+    """The title of the session in a list."""
     if not head.runs:
         return "Attended session"
     run = head.runs[-1]
@@ -95,26 +95,26 @@ def _session_row(session: SessionId, head: Head) -> SessionRow:
 class SessionPage(msgspec.Struct, frozen=True):
     sessions: tuple[SessionSummary, ...]
     next: str
-    """Where the next page begins; empty on the last one."""
+    """The cursor of the next page; empty on the last one."""
 
 
 def session_page(app: App, session_filter: SessionFilter, *, after: str, limit: int) -> SessionPage:
-    """Sessions that fit, with or without runs, newest first, from behind the place `after`."""
-    place = _CURSOR.fullmatch(after)
-    before = (int(place[1]), int(place[2])) if place else None
-    found = app.reader.list_sessions(session_filter, before=before, limit=limit + 1)
+    """Return sessions that match, with or without runs, newest first, after the cursor `after`."""
+    cursor = _CURSOR.fullmatch(after)
+    before = (int(cursor[1]), int(cursor[2])) if cursor else None
+    listed = app.reader.list_sessions(session_filter, before=before, limit=limit + 1)
     summaries: list[SessionSummary] = []
-    for one in found[:limit]:
-        assert one.stream.head is not None, "a stored stream has a head"
-        summaries.append(SessionSummary(one.stream.session, one.stream.head))
-    last = found[limit - 1].cursor if len(found) > limit else None
+    for row in listed[:limit]:
+        assert row.stream.head is not None, "a stored stream has a head"
+        summaries.append(SessionSummary(row.stream.session, row.stream.head))
+    last = listed[limit - 1].cursor if len(listed) > limit else None
     return SessionPage(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
 
 
 def is_workspace(app: App, directory: str) -> bool:
     """Whether a session was ever recorded in this directory."""
-    wanted = SessionFilter(workspace=directory, is_archived=None)
-    return bool(app.reader.list_sessions(wanted, before=None, limit=1))
+    session_filter = SessionFilter(workspace=directory, is_archived=None)
+    return bool(app.reader.list_sessions(session_filter, before=None, limit=1))
 
 
 def stats(app: App) -> Stats:
@@ -122,7 +122,7 @@ def stats(app: App) -> Stats:
 
 
 def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
-    """The session whose id is `asked` or begins so."""
+    """Return a session with its sound events, by its id or a prefix that only it has."""
     session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
@@ -136,15 +136,15 @@ def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
 
 
 def find_session(reader: LogReader, id_or_prefix: str) -> SessionId | NoSuchSession:
-    """The session whose id is `asked`, or the only one whose id begins so."""
-    found = reader.find_session(id_or_prefix) if id_or_prefix else []
-    if id_or_prefix in found:
+    """Return the session whose id is `id_or_prefix`, or the only one whose id begins with it."""
+    matches = reader.find_session(id_or_prefix) if id_or_prefix else []
+    if id_or_prefix in matches:
         return SessionId(id_or_prefix)
-    return found[0] if len(found) == 1 else NoSuchSession(id_or_prefix, tuple(found))
+    return matches[0] if len(matches) == 1 else NoSuchSession(id_or_prefix, tuple(matches))
 
 
 def verify_all(app: App) -> Iterator[tuple[SessionId, Health]]:
-    """Every session with its health, one by one, so that a caller can show how far it is."""
+    """Yield every session with its health, one by one, so that a caller can show progress."""
     yield from check_streams(app.reader, app.reader.all_sessions())
 
 
@@ -152,7 +152,7 @@ def check_streams(
     reader: LogReader, sessions: Iterable[SessionId]
 ) -> Iterator[tuple[SessionId, Health]]:
     for session in sessions:
-        # One moment for each: an agent may be working in it.
+        # One snapshot for each: an agent may be working in it.
         with reader.snapshot():
             health = check_stream(reader, session) if reader.stream(session) else None
         if health:  # else it was deleted since it was listed
@@ -160,7 +160,7 @@ def check_streams(
 
 
 def check_stream(reader: LogReader, session: SessionId) -> Health:
-    """Walk the chain, then ask for every blob that its events name."""
+    """Walk the chain, then read every blob that its events refer to."""
     with reader.snapshot():  # somebody may write to it meanwhile
         stream = reader.stream(session)
         assert stream is not None, f"{session} is listed"
@@ -186,6 +186,6 @@ def _missing_blob(reader: LogReader, event: SessionEvent) -> str:
 
 
 def load_run_graph(app: App, run: RunId) -> RunGraph:
-    """The graph of a run that is known to be there."""
-    session = next(session for found, session in app.reader.find_run(run) if found == run)
+    """Return the graph of a run that is known to exist."""
+    session = next(session for match, session in app.reader.find_run(run) if match == run)
     return run_graph(run, (decode_envelope(link.body) for link in app.reader.links(session)))

@@ -1,6 +1,6 @@
-"""Look at one session closely: its runs, the path and the graph of one, a node, its events.
+"""Look at one session closely: its runs, the path of one, a node, its events.
 
-Read as it is stored. Whether the chain is sound is another question, which `sessions` answers.
+All is read as it is stored. Whether the chain is sound is checked in `lookup`.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class ViewedSession(msgspec.Struct, frozen=True):
 class EventRowPage(msgspec.Struct, frozen=True):
     rows: tuple[EventRow, ...]
     next: int | None
-    """The next page begins before this one."""
+    """The next page begins before the event of this number; none on the last page."""
 
 
 def view_session(
@@ -57,17 +57,17 @@ def view_session(
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
     head = stream.head
-    chosen = next((candidate for candidate in head.runs if candidate.run == run), None)
-    if run and chosen is None:
+    run_head = next((candidate for candidate in head.runs if candidate.run == run), None)
+    if run and run_head is None:
         return NoSuchRun(run, tuple(candidate.run for candidate in head.runs))
-    chosen = chosen or (head.runs[-1] if head.runs else None)
-    next_intent = _next_intent(app, chosen)
-    status = session_status(head, chosen, next_intent=next_intent)
-    return ViewedSession(session, head, stream.version, chosen, next_intent, status)
+    run_head = run_head or (head.runs[-1] if head.runs else None)
+    next_intent = _next_intent(app, run_head)
+    status = session_status(head, run_head, next_intent=next_intent)
+    return ViewedSession(session, head, stream.version, run_head, next_intent, status)
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
-    """All events of the session, which the views below are made of: read once for a page."""
+    """All events of the session, which the views below are built from: read once for a page."""
     return [decode_envelope(link.body) for link in app.reader.links(viewed.session)]
 
 
@@ -98,7 +98,7 @@ def node(
         try:
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
-            continue  # shown as missing, which it is
+            continue  # the panel shows it as missing
     return node_panel.panel(surroundings, blobs, titles=_step_titles(app, viewed.head.run(run)))
 
 
@@ -132,7 +132,7 @@ def events(
 
 
 def event(app: App, viewed: ViewedSession, seq: int) -> Json:
-    """One event as it is recorded; None where there is no such."""
+    """One event as it is recorded; None if there is no such event."""
     links = app.reader.links_before(viewed.session, seq + 1, limit=1)
     return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
 

@@ -1,4 +1,4 @@
-"""What has changed in the store, whoever changed it."""
+"""Find the changes in the store since somebody last looked, whoever made them."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from interlock.core.ids import SessionId
 
 
 class StoreCursor(msgspec.Struct, frozen=True):
-    """How far somebody has looked."""
+    """The state of the store that somebody has seen."""
 
     marker: int = -1
     position: int = 0
@@ -17,10 +17,10 @@ class StoreChanges(msgspec.Struct, frozen=True):
     cursor: StoreCursor
     has_changes: bool = False
     sessions: dict[SessionId, int] = {}
-    """Where there are new events, and the position of the newest. None, though there is news:
-    something was removed."""
+    """The sessions with new events, each with the position of its newest. If it is empty though
+    `has_changes` is true, something was removed."""
     missing_sessions: frozenset[SessionId] = frozenset()
-    """Those of the watched sessions that are not there."""
+    """The watched sessions that no longer exist."""
 
 
 def current_cursor(app: App) -> StoreCursor:
@@ -28,30 +28,31 @@ def current_cursor(app: App) -> StoreCursor:
         return StoreCursor(app.reader.change_marker(), app.reader.position())
 
 
-def changes_since(app: App, before: StoreCursor, watched: frozenset[SessionId]) -> StoreChanges:
-    """What there is since `before`, and which of the `watched` sessions are gone."""
-    if app.reader.change_marker() == before.marker:
-        return StoreChanges(before)
+def changes_since(app: App, previous: StoreCursor, watched: frozenset[SessionId]) -> StoreChanges:
+    """Return the changes since `previous`, and which of the `watched` sessions are gone."""
+    if app.reader.change_marker() == previous.marker:
+        return StoreChanges(previous)
     with app.reader.snapshot():
-        now = StoreCursor(app.reader.change_marker(), app.reader.position())
-        changed = app.reader.sessions_changed_since(before.position)
-        gone = frozenset(session for session in watched if app.reader.stream(session) is None)
-    return StoreChanges(now, has_changes=True, sessions=changed, missing_sessions=gone)
+        cursor = StoreCursor(app.reader.change_marker(), app.reader.position())
+        changed = app.reader.sessions_changed_since(previous.position)
+        missing = frozenset(session for session in watched if app.reader.stream(session) is None)
+    return StoreChanges(cursor, has_changes=True, sessions=changed, missing_sessions=missing)
 
 
 def missed_changes(app: App, session: SessionId | None, position: int | None) -> StoreChanges:
-    """What somebody has missed who looked last at `position`, at one session or at all.
+    """Return the changes that somebody has missed who looked last at `position`.
 
-    Whoever has not looked at all has missed nothing.
+    They looked at `session`, or at all sessions. Whoever has not looked at all missed nothing.
     """
     with app.reader.snapshot():
-        now = StoreCursor(app.reader.change_marker(), app.reader.position())
+        cursor = StoreCursor(app.reader.change_marker(), app.reader.position())
         if position is None:
-            return StoreChanges(now)
+            return StoreChanges(cursor)
         changed = app.reader.sessions_changed_since(position)
-        is_gone = session is not None and app.reader.stream(session) is None
-    # Where the newest events were removed, nobody knows what else was.
-    is_any = bool(changed) if session is None else session in changed
+        is_missing = session is not None and app.reader.stream(session) is None
+    is_changed = bool(changed) if session is None else session in changed
+    # If the newest events were removed, nobody knows what else was.
+    is_truncated = position > cursor.position
     return StoreChanges(
-        now, has_changes=is_any or is_gone or position > now.position, sessions=changed
+        cursor, has_changes=is_changed or is_missing or is_truncated, sessions=changed
     )

@@ -1,4 +1,4 @@
-"""Read a node of a run, and what was recorded at it."""
+"""Read a node of a run: its prompt, its notes, its approval, and the branch beside it."""
 
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId
@@ -14,51 +14,51 @@ from interlock.store.log import LogReader
 
 
 def load_node(reader: LogReader, node: NodeId) -> Node:
-    """A node that is known to be there."""
+    """Return a node that is known to exist."""
     return node_of(reader.line_to(node, steps=0)[0])
 
 
 def prompt_of(reader: LogReader, node: Node) -> str:
-    """The prompt as it was given, or nothing where no step is pending."""
+    """The prompt as it was given; empty if no step is pending."""
     prompt = node.created.prompt
     return reader.blob(prompt).decode() if prompt else ""
 
 
 def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
-    """What is waited for at `node`, if it is an approval."""
+    """The request for the approval that `node` waits for, if it is an approval."""
     if node.created.node_kind != "approval":
         return None
-    found = reader.event_with_key(node.session, approval_key(ids.approval_id(node.id)))
-    assert found is not None, "an approval is asked for where its node is made"
-    assert isinstance(found.event, ApprovalRequested), "its key is taken by it"
-    return found.event
+    envelope = reader.event_with_key(node.session, approval_key(ids.approval_id(node.id)))
+    assert envelope is not None, "an approval is requested when its node is made"
+    assert isinstance(envelope.event, ApprovalRequested), "its key is used by it"
+    return envelope.event
 
 
 def approval_answer_at(reader: LogReader, node: Node) -> ApprovalResolved | None:
-    """How the approval at `node` was answered, if it is one and was."""
+    """The answer to the approval at `node`, if it is an approval and was answered."""
     if node.created.node_kind != "approval":
         return None
-    found = reader.event_with_key(node.session, approval_resolved_key(ids.approval_id(node.id)))
-    if found is None:
+    envelope = reader.event_with_key(node.session, approval_resolved_key(ids.approval_id(node.id)))
+    if envelope is None:
         return None
-    assert isinstance(found.event, ApprovalResolved), "its key is taken by an answer"
-    return found.event
+    assert isinstance(envelope.event, ApprovalResolved), "its key is used by an answer"
+    return envelope.event
 
 
 def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
     """The notes that were handed in at `node` with `attempt`."""
-    found = reader.event_with_key(node.session, output_key(node.id, attempt))
-    return found.event.notes if found and isinstance(found.event, OutputAppended) else ""
+    envelope = reader.event_with_key(node.session, output_key(node.id, attempt))
+    return envelope.event.notes if envelope and isinstance(envelope.event, OutputAppended) else ""
 
 
 def describe_other_branch(reader: LogReader, node: Node) -> str:
-    """In words, where the step of `node` was handed in before; or nothing."""
+    """Describe the node that an earlier submission of this step led to; empty if there is none."""
     child = reader.newest_step(node.id)
     if child is None:
         return ""
     created = load_node(reader, child).created
-    assert created.parent is not None, "it was led to"
-    assert created.attempt is not None, "by an attempt"
+    assert created.parent is not None, "an advance led to it"
+    assert created.attempt is not None, "an advance has an attempt"
     notes = notes_at(reader, load_node(reader, created.parent), created.attempt)
-    first = notes.strip().partition("\n")[0][:160]
-    return f"{child} ({first})" if first else child
+    first_line = notes.strip().partition("\n")[0][:160]
+    return f"{child} ({first_line})" if first_line else child

@@ -16,6 +16,8 @@ syntax errors: whatever is not understood is prose. Lines are counted from 1, in
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from interlock.core.canonical import Json
 from interlock.core.notes import frontmatter, inline_markup, markdown_blocks
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
@@ -24,9 +26,18 @@ from interlock.core.notes.note import Frontmatter, Heading, Metadata, Note, Note
 TYPE_DEFAULT = "note"
 
 
-def parse_note(text: str, *, path: str) -> Note:
-    """Parse the note in `text`, which may be anything. `path` names it where it has no title."""
-    front, body = frontmatter.read(text)
+class ComposedNote(msgspec.Struct, frozen=True):
+    front: Frontmatter
+    text: str
+    """The whole note, which begins with that frontmatter."""
+
+
+def parse_note(text: str, *, path: str, front: Frontmatter | None = None) -> Note:
+    """Parse the note in `text`, which may be anything. `path` names it where it has no title.
+
+    `front`: its frontmatter, where it was read before.
+    """
+    front, body = (front, text[len(front.text) :]) if front else frontmatter.read(text)
     first_line = len(markdown_blocks.end_offsets(front.text)) if front.text else 1
     observations: list[Observation] = []
     links: list[NoteLink] = []
@@ -71,7 +82,7 @@ def compose_note(
     tags: Sequence[str] = (),
     metadata: Metadata | None = None,
     permalink: str = "",
-) -> str | UnwritableFrontmatter:
+) -> ComposedNote | UnwritableFrontmatter:
     """Return a new note. What is not given is taken from frontmatter that `content` begins with.
 
     Refused where the frontmatter would be too large or too deep to be read back. Frontmatter in
@@ -91,7 +102,9 @@ def compose_note(
     result = frontmatter.with_values(
         front, changes, newline=markdown_blocks.newline_of(content) or "\n"
     )
-    return result if isinstance(result, UnwritableFrontmatter) else result.text + body
+    if isinstance(result, UnwritableFrontmatter):
+        return result
+    return ComposedNote(result, result.text + body)
 
 
 def _text_value(front: Frontmatter, key: str) -> str:
