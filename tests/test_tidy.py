@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,70 @@ REGISTRY = re.compile(r"pypi\.org|pythonhosted|registry\.npmjs|debian\.org")
 TEXT_SUFFIXES = {".md", ".py", ".toml", ".txt", ".json", ".cfg", ""}
 NOT_OURS = {".git", ".venv", "node_modules", "__pycache__", ".hypothesis"}
 
+RIDDLES = {
+    "about",
+    "above",
+    "after",
+    "again",
+    "alone",
+    "anew",
+    "apart",
+    "around",
+    "asked",
+    "begun",
+    "before",
+    "behind",
+    "below",
+    "beside",
+    "bound",
+    "built",
+    "chosen",
+    "drawn",
+    "elsewhere",
+    "found",
+    "given",
+    "gone",
+    "handed",
+    "held",
+    "how",
+    "inside",
+    "kept",
+    "known",
+    "laid",
+    "later",
+    "led",
+    "left",
+    "lost",
+    "made",
+    "meant",
+    "met",
+    "now",
+    "once",
+    "onward",
+    "outside",
+    "ran",
+    "said",
+    "seen",
+    "sent",
+    "shown",
+    "spoken",
+    "taken",
+    "then",
+    "there",
+    "together",
+    "told",
+    "understood",
+    "what",
+    "when",
+    "where",
+    "which",
+    "why",
+    "within",
+    "written",
+}
+"""Irregular participles, adverbs and the like; those that end in -ed are found by that."""
+NOT_PARTICIPLES = {"seed", "speed", "need", "feed", "embed", "sed"}
+
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -43,6 +108,23 @@ def trees() -> dict[str, ast.Module]:
 def sources() -> Iterator[tuple[str, ast.Module]]:
     """The modules of the package alone."""
     return ((path, tree) for path, tree in trees().items() if path.startswith("src/"))
+
+
+def definitions() -> Iterator[tuple[str, Definition]]:
+    """The classes and functions of the package, methods too."""
+    for path, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, Definition):
+                yield path, node
+
+
+def is_riddle(name: str) -> bool:
+    """True for one word that says neither what a thing is nor what it does."""
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)
+    if len(words) != 1 or name.startswith("__"):
+        return False
+    word = words[0].lower()
+    return word in RIDDLES or (word.endswith("ed") and word not in NOT_PARTICIPLES)
 
 
 def test_a_module_says_what_it_is() -> None:
@@ -75,6 +157,60 @@ def test_nothing_is_left_to_be_finished() -> None:
     marker = "FIX" + "ME"
 
     assert [path for path in trees() if marker in (ROOT / path).read_text("utf-8")] == []
+
+
+def test_no_name_is_a_bare_participle_or_adverb() -> None:
+    """Who took what? `Taken`, `told` and `after` tell it only to those who know the whole tree."""
+    riddles = [
+        *(f"{path}: {node.name}" for path, node in definitions() if is_riddle(node.name)),
+        *(path for path, _ in sources() if is_riddle(Path(path).stem)),
+    ]
+
+    assert riddles == []
+
+
+def test_a_class_name_exists_once() -> None:
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for path, node in definitions():
+        if isinstance(node, ast.ClassDef):
+            homes[node.name].append(path)
+
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_no_module_imports_one_name_from_two_places() -> None:
+    confusing: list[str] = []
+    for path, tree in sources():
+        homes: defaultdict[str, set[str]] = defaultdict(set)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("interlock."):
+                for alias in node.names:
+                    homes[alias.name].add(node.module or "")
+        confusing += [f"{path}: {name}" for name, places in homes.items() if len(places) > 1]
+
+    assert confusing == []
+
+
+def test_a_docstring_says_what_a_thing_is_or_does() -> None:
+    vague = [
+        f"{path}:{node.lineno}"
+        for path, node in definitions()
+        if re.match(r"What\b", ast.get_docstring(node) or "")
+    ]
+
+    assert vague == []
+
+
+def test_one_module_asks_for_the_time() -> None:
+    asks = {
+        path
+        for path, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) in {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow"}
+    }
+
+    assert asks == {"src/interlock/app/clock.py", "src/interlock/hooks/fast.py"}
 
 
 def test_broad_excepts_are_at_the_edges_only() -> None:

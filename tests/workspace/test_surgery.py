@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
-from interlock.workspace.files.json_patch import BOM, Edit, Splice, UnusableJson
+from interlock.workspace.files.json_patch import Edit, Splice, UnusableJson
+from interlock.workspace.files.json_scan import BOM
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just(0.5)
 values = st.recursive(

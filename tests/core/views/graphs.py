@@ -17,7 +17,8 @@ from interlock.core.session.events import (
     decode_envelope,
 )
 from interlock.core.views.graph import RunGraph, run_graph
-from interlock.core.workflow.interpret import Entry, Frame
+from interlock.core.workflow.interpret import Entry
+from interlock.core.workflow.positions import Frame
 from tests.scenes import RUN, SESSION, opening
 
 BLOB = BlobRef(f"sha256:{'0' * 64}")

@@ -11,7 +11,7 @@ from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import NodeCreated
 from interlock.core.views.arrivals import arrivals
 from interlock.core.views.collapse import collapse
-from interlock.core.views.graph import RunGraph, Skipped, run_graph
+from interlock.core.views.graph import RunGraph, SkippedStep, run_graph
 from interlock.core.views.layout import layout
 from tests.core.views.driven import GAP, Driven, planned, step
 from tests.core.views.graphs import Move, envelopes, node
@@ -41,7 +41,7 @@ def test_skipped_steps_belong_to_the_node_that_was_come_to(run: Driven) -> None:
     assert [found.skipped for found in graph.path] == [
         (),
         (),
-        (Skipped("deep", WHY), Skipped("deeper", WHY)),
+        (SkippedStep("deep", WHY), SkippedStep("deeper", WHY)),
     ]
     ghosts = layout(graph, ghosts=True).ghosts
     assert [(ghost.step, ghost.lane, ghost.row) for ghost in ghosts] == [

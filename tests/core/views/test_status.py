@@ -11,7 +11,7 @@ from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.head import Attended, Head, RunHead
+from interlock.core.session.head import Attendance, Head, RunHead
 from interlock.core.views import status
 from interlock.core.views.status import Status, StatusCode, run_status, session_status
 from tests.core.views.driven import GAP, STOP, Driven, planned, step
@@ -28,7 +28,7 @@ def word(driven: Driven) -> str:
     return found.word
 
 
-def head_with(run: RunHead | None, *, attended: Attended | None = None) -> Head:
+def head_with(run: RunHead | None, *, attended: Attendance | None = None) -> Head:
     return Head("/work", 1, 2, attended=attended, runs=(run,) if run else ())
 
 
@@ -141,7 +141,7 @@ def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path:
 
 
 def test_what_is_done_stays_done_when_its_session_ends(run: Driven) -> None:
-    ended = Attended("coding", status="ended")
+    ended = Attendance("coding", status="ended")
     done = msgspec.structs.replace(run.run, status="complete")
 
     assert session_status(head_with(run.run, attended=ended), run.run).word == "ended"

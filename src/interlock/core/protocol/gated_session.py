@@ -18,7 +18,7 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
-from interlock.core.session.head import Attended
+from interlock.core.session.head import Attendance
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 
 Actor = Literal["user", "agent"]
@@ -118,7 +118,7 @@ def change_mode(
 ) -> Plan | AttendanceRefusal | None:
     """Plan a change of mode; None where nothing changes."""
     attended = _attended_or_refusal(stream)
-    if not isinstance(attended, Attended):
+    if not isinstance(attended, Attendance):
         return attended
     has_task = bool(task or attended.task)
     if by == "agent" and (
@@ -136,7 +136,7 @@ def change_mode(
 def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | AttendanceRefusal | None:
     """Plan a change of feature, task or phase; None where nothing changes."""
     attended = _attended_or_refusal(stream)
-    if not isinstance(attended, Attended):
+    if not isinstance(attended, Attendance):
         return attended
     feature = attended.feature if work.feature is None else work.feature
     # Another feature has other tasks.
@@ -162,7 +162,7 @@ def change_status(
     return _plan_events(stream, [StatusChanged(status, reason)], at_ms)
 
 
-def _attended_or_refusal(stream: Stream) -> Attended | SessionNotAttended | SessionEnded:
+def _attended_or_refusal(stream: Stream) -> Attendance | SessionNotAttended | SessionEnded:
     attended = stream.head.attended if stream.head else None
     if attended is None:
         return SessionNotAttended(stream.session)

@@ -42,7 +42,7 @@ class Pass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a step must be handed in with."""
+    """The output that a step requires."""
 
     notes: bool
     contract: str | None = None
@@ -63,7 +63,7 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class AnswerApproval(msgspec.Struct, frozen=True, rename="camel"):
-    """What the run waits for."""
+    """The approval that the run waits for."""
 
     id: ApprovalId
     question: str
@@ -78,7 +78,7 @@ class NextCall(msgspec.Struct, frozen=True, rename="camel"):
     params: dict[str, Json]
 
 
-class Blocked(msgspec.Struct, frozen=True, rename="camel"):
+class BlockedStep(msgspec.Struct, frozen=True, rename="camel"):
     """Why the step was not accepted, and what would be."""
 
     blockers: tuple[Blocker, ...]
@@ -105,7 +105,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     gaps: Gaps
     next_intent: NextIntent
     next_call: NextCall | None
-    blocked: Blocked | None = None
+    blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
     """The checkpoint that was set, if the call asked for one."""
@@ -147,7 +147,7 @@ class Situation(msgspec.Struct, frozen=True):
     """The pending step waits for something that only the user can give."""
     is_waiting: bool = False
     """Too many attempts were blocked: the run waits for the user."""
-    blocked: Blocked | None = None
+    blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
     warnings: tuple[str, ...] = ()

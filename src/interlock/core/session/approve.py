@@ -30,7 +30,7 @@ from interlock.core.session.nodes import (
 )
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.interpret import Destination
@@ -117,7 +117,7 @@ class _Resolution(msgspec.Struct, frozen=True):
 def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
     approval, workflow, run = resolution.approval, resolution.workflow, resolution.run
     position = approval.node.created.position
-    destination = Destination(position, interpret.step_at(workflow, position))
+    destination = Destination(position, positions.step_at(workflow, position))
     upcoming = next_step.prepare_step(workflow, destination, approval.context, run.preferences)
     if not isinstance(upcoming, NextStep):
         # The step could be shown when the approval was requested, and cannot be now.
@@ -181,7 +181,7 @@ def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at:
         node=resolution.child,
         kind=kind,
         position=created.position,
-        step=interpret.step_at(resolution.workflow, created.position),
+        step=positions.step_at(resolution.workflow, created.position),
         depth=created.depth,
         context=approval.node.created.context,
         parent=approval.node.id,

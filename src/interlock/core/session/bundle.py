@@ -50,7 +50,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.compiled import decode_workflow as unpack_workflow
 
@@ -271,7 +271,7 @@ def _refuse_unreadable(
             workflows[envelope.run] = unpack_workflow(content)
         if isinstance(event, NodeCreated):
             workflow = workflows[envelope.run]
-            if not interpret.is_position(workflow, event.position):
+            if not positions.is_position(workflow, event.position):
                 return BundleRefused(f"events/{number}", "its workflow has no such place")
     return None
 

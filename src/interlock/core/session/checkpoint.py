@@ -9,7 +9,7 @@ from interlock.core.session.events import ApprovalRequested
 from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
 
 
@@ -57,7 +57,7 @@ def set_checkpoint(
         node=marker,
         kind="checkpoint",
         position=node.created.position,
-        step=interpret.step_at(workflow, node.created.position),
+        step=positions.step_at(workflow, node.created.position),
         depth=node.created.depth,
         context=node.created.context,
         parent=node.id,

@@ -71,7 +71,7 @@ from interlock.core.session.refusals import (
     RunWaitsForUser,
 )
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledWorkflow
 from interlock.core.workflow.interpret import Entry, is_plain_trace
@@ -209,9 +209,9 @@ class _Advance(msgspec.Struct, frozen=True):
 
 def _current_step(workflow: CompiledWorkflow, node: Node, context: Context) -> CurrentStep:
     position = node.created.position
-    step = interpret.step_at(workflow, position)
+    step = positions.step_at(workflow, position)
     assert step is not None, "a step is pending"
-    return CurrentStep(workflow, position, step, interpret.scope(workflow, position, context))
+    return CurrentStep(workflow, position, step, positions.scope(workflow, position, context))
 
 
 def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Judgement:
@@ -278,7 +278,7 @@ def _next_node(advance: _Advance) -> NewNode:
 def _needs_confirmation(advance: _Advance) -> bool:
     """Whether the step that was not accepted needs the user's confirmation, as it did before."""
     current, context = advance.current, advance.inputs.context
-    scope = interpret.scope(current.workflow, current.position, context)
+    scope = positions.scope(current.workflow, current.position, context)
     return prompts.asks_to_confirm(current.step, scope, advance.facts.run.preferences) is True
 
 

@@ -19,9 +19,10 @@ from interlock.core.ids import (
 )
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
-from interlock.core.workflow.interpret import Entry, Position
+from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
-from interlock.core.workflow.prompt import Resolved
+from interlock.core.workflow.positions import Position
+from interlock.core.workflow.prompt import ResolvedReference
 
 ENVELOPE_VERSION = 1
 
@@ -49,12 +50,12 @@ class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):
     workflow_hash: WorkflowHash
     step_count: int
     goal: str
-    references: tuple[Resolved, ...] = ()
+    references: tuple[ResolvedReference, ...] = ()
     """The workflow's references, as they were then."""
 
 
 class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
-    """What Interlock itself saw of the workspace."""
+    """The state of the workspace, as Interlock itself saw it."""
 
     git_branch: str | None
     git_head: str | None
@@ -102,7 +103,7 @@ class StoredArtifact(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OutputAppended(_Event, frozen=True, omit_defaults=True, tag="output_appended"):
-    """What the agent handed in for a node, accepted or not."""
+    """The output that the agent handed in for a node, accepted or not."""
 
     attempt: AttemptId
     notes: str = ""
@@ -209,7 +210,7 @@ class ModeChanged(_Event, frozen=True, tag="mode_changed"):
 
 
 class WorkChanged(_Event, frozen=True, tag="work_changed"):
-    """What the session is about, whole."""
+    """The work that the session is about now: all of it, not only what changed."""
 
     feature: str
     task: str
@@ -217,7 +218,7 @@ class WorkChanged(_Event, frozen=True, tag="work_changed"):
 
 
 class ProtocolStarted(_Event, frozen=True, tag="protocol_started"):
-    """What was found out and made when the session began."""
+    """The evidence of how the session began: what was found out and made."""
 
     evidence: dict[str, str]
 

@@ -86,8 +86,8 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.blocked_in_row >= BLOCKED_IN_ROW_MAX
 
 
-class Attended(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What binds the agent of a session: its mode, and what it is about."""
+class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The state that binds the agent of a session: its mode and its work."""
 
     mode: Mode
     status: SessionStatus = "active"
@@ -103,7 +103,7 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     workspace: str
     created_ms: int
     updated_ms: int
-    attended: Attended | None = None
+    attended: Attendance | None = None
     """Of a session that a gate watches over."""
     runs: tuple[RunHead, ...] = ()
     git_branch: str | None = None
@@ -160,12 +160,12 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
 
 
 def _apply_to_attended(
-    before: Attended | None,
+    before: Attendance | None,
     event: HostBound | ModeChanged | WorkChanged | ProtocolStarted | StatusChanged,
-) -> Attended:
+) -> Attendance:
     if isinstance(event, ModeChanged):
         if before is None:
-            return Attended(event.mode)
+            return Attendance(event.mode)
         return msgspec.structs.replace(before, mode=event.mode)
     assert before is not None, "a session is attended from its first mode on"
     change = msgspec.structs.replace

@@ -24,9 +24,8 @@ from interlock.core.session.assess import AssessmentResult
 from interlock.core.session.blockers import NOTES_PLACEHOLDER, Blocker
 from interlock.core.session.events import GapCategory
 from interlock.core.session.head import RunHead
-from interlock.core.workflow import contracts, criteria, interpret
+from interlock.core.workflow import contracts, criteria, positions
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.interpret import EnclosingLoop, Position
 from interlock.core.workflow.packs import (
     EXAMPLES,
     CapabilityArtifact,
@@ -38,6 +37,7 @@ from interlock.core.workflow.packs import (
     Severity,
     UserOnlyArtifact,
 )
+from interlock.core.workflow.positions import EnclosingLoop, Position
 from interlock.core.workflow.prompt import assessment_example
 
 
@@ -81,7 +81,7 @@ class CurrentStep(msgspec.Struct, frozen=True):
 
     @property
     def loops(self) -> tuple[EnclosingLoop, ...]:
-        return interpret.enclosing_loops(self.workflow, self.position)
+        return positions.enclosing_loops(self.workflow, self.position)
 
 
 class _Shortcoming(msgspec.Struct, frozen=True):
@@ -279,7 +279,7 @@ def _misdirected_loop_controls(
     """Report decisions about no loop that exists, which would otherwise be lost silently."""
     loops = current.loops
     controlled = [index for index, enclosing in enumerate(loops) if enclosing.loop.is_controlled]
-    targets = {interpret.targeted_loop_index(loops, control) for control in controls}
+    targets = {positions.targeted_loop_index(loops, control) for control in controls}
     is_owed = current.step.contract and current.step.contract.name == "loop_control"
     if is_owed and controlled and targets and controlled[-1] not in targets and None not in targets:
         name = loops[controlled[-1]].loop.id
@@ -291,7 +291,7 @@ def _misdirected_loop_controls(
         )
     for control in controls:
         # A loop that does not enclose the step may be one that comes next.
-        names = interpret.controlled_loop_names(current.workflow)
+        names = positions.controlled_loop_names(current.workflow)
         if not control.loop_id or control.loop_id in names:
             continue
         message = f"No loop `{control.loop_id}` that you decide about is in this workflow"

@@ -8,12 +8,12 @@ from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.judge import CurrentStep, Judgement, NewGap
-from interlock.core.workflow import conditions, interpret
+from interlock.core.workflow import conditions, interpret, positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled import CompiledApproval, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.interpret import Destination, Entry, Impasse
-from interlock.core.workflow.prompt import MissingContextKeys, Resolved
+from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ def routing_blockers(
     if isinstance(failure, Impasse):
         return (_impasse_blocker(failure),)
     loops = (
-        interpret.enclosing_loops(workflow, destination.position)
+        positions.enclosing_loops(workflow, destination.position)
         if isinstance(destination, Destination)
         else ()
     )
@@ -82,7 +82,7 @@ def prepare_step(
     context: Context,
     preferences: Preferences,
     *,
-    opening: tuple[Resolved, ...] | None = None,
+    opening: tuple[ResolvedReference, ...] | None = None,
 ) -> NextStep | MissingContextKeys | Impasse:
     """Return the step at `destination` with its prompt."""
     if isinstance(destination, Impasse) or destination.step is None:

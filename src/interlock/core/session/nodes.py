@@ -7,7 +7,7 @@ from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, Se
 from interlock.core.session import answer as answers
 from interlock.core.session.answer import (
     AnswerApproval,
-    Blocked,
+    BlockedStep,
     Expects,
     Gaps,
     Pass,
@@ -24,9 +24,9 @@ from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import example_output
 from interlock.core.session.plan import EventDraft
 from interlock.core.tokens import SigningKey, Token, mint
-from interlock.core.workflow import interpret
+from interlock.core.workflow import positions
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.interpret import Position
+from interlock.core.workflow.positions import Position
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -188,7 +188,7 @@ def situation(
     blocked, example = None, example_output(step, blockers) if step else {}
     if blockers and step:
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
-        blocked = Blocked(blockers, attempts_left, example)
+        blocked = BlockedStep(blockers, attempts_left, example)
     never_stops = run.preferences.autonomy == "full_auto_never_stop"
     return Situation(
         session=spec.session,
@@ -213,7 +213,7 @@ def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
 
 
 def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow) -> Pending:
-    enclosing_loops = interpret.enclosing_loops(workflow, spec.position)
+    enclosing_loops = positions.enclosing_loops(workflow, spec.position)
     real_loops = [enclosing for enclosing in enclosing_loops if enclosing.loop.kind != "group"]
     innermost = real_loops[-1] if real_loops else None
     return Pending(
@@ -246,7 +246,7 @@ def node_spec_of(node: Node, workflow: CompiledWorkflow) -> NodeSpec:
         node.id,
         created.node_kind,
         created.position,
-        interpret.step_at(workflow, created.position),
+        positions.step_at(workflow, created.position),
         created.depth,
         created.context,
         created.parent,

@@ -27,7 +27,7 @@ from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
 from interlock.core.workflow.interpret import Impasse, is_plain_trace
-from interlock.core.workflow.prompt import MissingContextKeys, Resolved
+from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 
 
 class NewRun(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class NewRun(msgspec.Struct, frozen=True):
     context: Context
     preferences: Preferences
     observation: ObservationRecorded | None
-    references: tuple[Resolved, ...] = ()
+    references: tuple[ResolvedReference, ...] = ()
 
 
 def start(

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import prompt_texts
-from interlock.core.workflow.compiled import Injected
+from interlock.core.workflow.compiled import InjectedPart
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import STEPS_MAX, Function, Workflow
 from interlock.core.workflow.passthrough import RESERVED_NAME
@@ -35,7 +35,7 @@ class Scope(msgspec.Struct, frozen=True):
     at: str
     prefix: str = ""
     functions: Mapping[str, Function] = {}
-    injected: tuple[Injected, ...] = ()
+    injected: tuple[InjectedPart, ...] = ()
     calls: tuple[str, ...] = ()
     """The routines that are being expanded, from the outermost."""
     loops: int = 0

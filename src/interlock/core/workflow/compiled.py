@@ -31,7 +31,7 @@ class _CompiledStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     pass
 
 
-class Injected(_CompiledStruct, frozen=True):
+class InjectedPart(_CompiledStruct, frozen=True):
     """A part that the author did not write."""
 
     part: Literal["step", "contract", "text"]
@@ -79,7 +79,7 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     assessments: tuple[Assessment, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     notes_optional: bool = False
-    injected: tuple[Injected, ...] = ()
+    injected: tuple[InjectedPart, ...] = ()
 
 
 class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):

@@ -74,7 +74,7 @@ class CorrectedAssumption(ArtifactPart, frozen=True):
 
 
 class CodingHandoffArtifact(PackArtifact, frozen=True, tag="coding_handoff"):
-    """What was built and decided, for those who review it."""
+    """A report of what was built and decided, for those who review it."""
 
     key_decisions: _Lines8
     known_limitations: _Lines6
@@ -124,7 +124,7 @@ class ShapingBrief(ArtifactPart, frozen=True):
 
 
 class DifferentiationHandoffArtifact(PackArtifact, frozen=True, tag="differentiation_handoff"):
-    """What sets a product apart, with the evidence, for those who shape it."""
+    """A report of what sets a product apart, with the evidence, for those who shape it."""
 
     evidence_freshness: EvidenceFreshness
     validation_checklist: _Lines10

@@ -15,7 +15,7 @@ from interlock.core.workflow.compiled import (
     CompiledStep,
     CompiledWorkflow,
 )
-from interlock.core.workflow.interpret import Frame, Position
+from interlock.core.workflow.positions import Frame, Position
 from interlock.core.workflow.prompt import RenderedPrompt
 
 

@@ -108,7 +108,7 @@ class ReviewFinding(ArtifactPart, frozen=True):
 
 
 class ReviewVerdictArtifact(PackArtifact, frozen=True, tag="review_verdict"):
-    """What a review comes to, with what it found."""
+    """The verdict of a review, with its findings."""
 
     verdict: Literal["clean", "minor", "blocking"]
     confidence: Confidence

@@ -28,13 +28,13 @@ class DefinitionStruct(
 
 
 class UserOnly(DefinitionStruct, frozen=True):
-    """What only the user can give."""
+    """Something that only the user can give."""
 
     reason: UserOnlyReason
     question: Line
 
 
-class When(DefinitionStruct, frozen=True):
+class AssessmentTrigger(DefinitionStruct, frozen=True):
     any_equals_level: Line
     for_assessment: str | None = None
 
@@ -45,9 +45,9 @@ class Effect(DefinitionStruct, frozen=True):
 
 
 class Consequence(DefinitionStruct, frozen=True):
-    """What follows when an assessment comes out at a level."""
+    """The effect of an assessment that comes out at a level."""
 
-    when: When
+    when: AssessmentTrigger
     effect: Effect
 
 

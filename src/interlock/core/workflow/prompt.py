@@ -16,12 +16,13 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
-from interlock.core.workflow import conditions, contracts, criteria, interpret
+from interlock.core.workflow import conditions, contracts, criteria, interpret, positions
 from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
-from interlock.core.workflow.interpret import EnclosingLoop, Entry, Impasse, Position
+from interlock.core.workflow.interpret import Entry, Impasse
 from interlock.core.workflow.passthrough import Assessment, Reference
 from interlock.core.workflow.placeholders import PLACEHOLDER, placeholder_paths
+from interlock.core.workflow.positions import EnclosingLoop, Position
 
 CHARS_MAX = 256 * 1024
 _NOTES_AT_FIRST = """\
@@ -38,7 +39,7 @@ class MissingContextKeys(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
 
 
-class Resolved(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ResolvedReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A reference as it was when the run began."""
 
     id: str
@@ -63,11 +64,11 @@ def render(
     *,
     context: Mapping[str, Json],
     preferences: Preferences,
-    opening: tuple[Resolved, ...] | None = None,
+    opening: tuple[ResolvedReference, ...] | None = None,
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
     """Return the prompt of `step`, at `position`. `opening` is given if the run begins there."""
-    loops = interpret.enclosing_loops(workflow, position)
-    scope = interpret.scope(workflow, position, context)
+    loops = positions.enclosing_loops(workflow, position)
+    scope = positions.scope(workflow, position, context)
     selection = _chosen_fragments(step, scope)
     if isinstance(selection, Impasse):
         return selection
@@ -130,8 +131,8 @@ def confirms_at(
     preferences: Preferences,
 ) -> bool:
     """Whether the user is asked at `position`, where that could be decided before."""
-    step = interpret.step_at(workflow, position)
-    scope = interpret.scope(workflow, position, context)
+    step = positions.step_at(workflow, position)
+    scope = positions.scope(workflow, position, context)
     return step is not None and asks_to_confirm(step, scope, preferences) is True
 
 
@@ -195,10 +196,10 @@ def _display_value(value: Json, path: str) -> str:
 def _loop_banners(
     workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
 ) -> Iterator[str]:
-    for depth, enclosing in enumerate(interpret.enclosing_loops(workflow, position)):
+    for depth, enclosing in enumerate(positions.enclosing_loops(workflow, position)):
         if enclosing.loop.kind == "group":
             continue
-        scope = interpret.scope(workflow, position[: depth + 1], context)  # outside of this loop
+        scope = positions.scope(workflow, position[: depth + 1], context)  # outside of this loop
         loop, number = enclosing.loop, enclosing.iteration
         if loop.kind in ("for", "forEach"):
             name = loop.items if loop.kind == "forEach" else str(loop.count)
@@ -219,7 +220,7 @@ def _opening_texts(
     workflow: CompiledWorkflow,
     step: CompiledStep,
     context: Mapping[str, Json],
-    references: tuple[Resolved, ...],
+    references: tuple[ResolvedReference, ...],
 ) -> Iterator[str]:
     if "goal" not in placeholder_paths(step.prompt):
         yield f"Goal: {context['goal']}"
@@ -249,7 +250,7 @@ def _opening_texts(
         )
 
 
-def _reference_line(reference: Reference, resolved: Resolved | None) -> str:
+def _reference_line(reference: Reference, resolved: ResolvedReference | None) -> str:
     authority = "; it decides where sources differ" if reference.authoritative else ""
     state = f" ({resolved.problem})" if resolved and resolved.problem else ""
     source = reference.source if reference.is_address else f"`{reference.source}`"

@@ -13,7 +13,7 @@ from interlock.app.admin.data_inventory import (
     is_shared_store,
     list_stored_data,
 )
-from interlock.app.admin.diagnostics import about, diagnostics
+from interlock.app.admin.diagnostics import diagnostics, installation_overview
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.server.console import Console, Page, PageRequest
 
@@ -23,7 +23,7 @@ def routes(console: Console) -> list[Route]:
 
 
 def settings(request: PageRequest) -> Page:
-    overview = about(request.app)
+    overview = installation_overview(request.app)
     facts = {
         "about": overview,
         "size": sum(entry.size for entry in overview.entries),

@@ -11,7 +11,7 @@ import msgspec
 from interlock.core import canonical, ids
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.events import blob_refs_of, decode_envelope
-from interlock.core.session.head import Attended, Head, RunHead
+from interlock.core.session.head import Attendance, Head, RunHead
 from interlock.core.session.plan import Plan, RequestRecord
 from interlock.store.failures import PlanPartlyRecorded, StoreUnusable, StreamMoved
 from interlock.store.lock import WriteLock
@@ -203,7 +203,7 @@ class SqliteLog(SqliteReader):
             )
         return True
 
-    def _attend(self, stream: int, head: Head, attended: Attended) -> None:
+    def _attend(self, stream: int, head: Head, attended: Attendance) -> None:
         self._db.run(
             "INSERT OR REPLACE INTO attended (stream, workspace, status, updated_ms, is_archived)"
             " VALUES (?, ?, ?, ?, ?)",
