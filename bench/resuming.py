@@ -9,7 +9,7 @@ from bench.runs import pinned_line, plan_of_start, prepared
 from interlock.app.context import App, open_app
 from interlock.app.runs import resume
 from interlock.app.runs.resume import ResumeQuery
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 
 WORDS = ("parser", "cache", "release", "flaky", "login", "export", "search", "colour", "upgrade")
 

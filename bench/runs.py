@@ -20,7 +20,7 @@ from interlock.core.session.decide import PlannedReply
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.definition import Step, Workflow
 
 _numbers = count(1)

@@ -18,7 +18,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.tokens import SigningKey
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Step, Workflow
 

@@ -160,9 +160,12 @@ def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: 
     assert resolve_caller(app, CallerClues(root)) == first
 
 
-def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Path) -> None:
+@pytest.mark.parametrize("names", [("gone", "running"), ("gone", "running", "unknown")])
+def test_of_several_the_one_whose_client_still_runs_is_meant(
+    app: App, root: Path, names: tuple[str, ...]
+) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    sessions = [begun(app, root, name) for name in ("gone", "running", "unknown")]
+    sessions = [begun(app, root, name) for name in names]
     (running,) = processes.running_processes([child.pid])
     now_ms = app.clock.now_ms()
     gone = running._replace(started="before")
@@ -173,7 +176,7 @@ def test_of_several_the_one_whose_client_still_runs_is_meant(app: App, root: Pat
     child.communicate(b"\n")
     found = resolve_caller(app, CallerClues(root))
     assert isinstance(found, SeveralSessions), "nobody runs, so all may be meant"
-    assert len(found.candidates) == 3
+    assert len(found.candidates) == len(names)
 
 
 def test_a_directory_below_belongs_to_the_worktree(app: App, root: Path) -> None:

@@ -14,7 +14,7 @@ from interlock.app.catalogue.workflow_files import CatalogueEntry, find_workflow
 from interlock.app.context import App
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import conditions
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY

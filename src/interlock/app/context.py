@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.app.clock import Clock, SystemClock
 from interlock.core.ids import BlobRef, WorkflowHash
-from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
 from interlock.store.log import Log, LogReader

@@ -22,7 +22,7 @@ from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, 
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
 from interlock.core.workflow import outline
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
 
 

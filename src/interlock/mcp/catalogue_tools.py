@@ -12,7 +12,7 @@ from interlock.app.refusals import NoSuchWorkflow
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.mcp.arguments import Workspace, workspace_of
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool

@@ -161,6 +161,33 @@ def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: GateState, nam
         assert opened.opened == f"byp_{closed.rule}: all of it", "the bypass is named first"
 
 
+@pytest.mark.parametrize(
+    ("task", "command", "rule"),
+    [
+        ("", "interlock session list", "own.command"),
+        ("", "interlock session list | cat", "mode.analysis"),
+        ("", "interlock session list; interlock run show", "mode.analysis"),
+        ("", "interlock note write T", "mode.analysis"),
+        ("", "interlock note write T; ls", "user.only"),
+        ("", "ls; interlock keys rotate", "user.only"),
+        ("", "interlock mode planning", "own.command"),
+        ("", "interlock mode coding", "user.only"),
+        ("", "interlock mode coding --task T", "own.command"),
+        ("T-1", "interlock mode coding", "own.command"),
+        ("T-1", "interlock mode coding; interlock session list", "user.only"),
+    ],
+)
+def test_of_our_commands_an_agent_runs_what_reads_alone_and_goes_to_coding_with_a_task(
+    task: str, command: str, rule: Rule
+) -> None:
+    analysis = GateRow("ses_1", "analysis", is_started=True, task=task)
+    call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
+
+    told = said(analysis, Policy(), call)
+
+    assert (told.answer, told.rule) == ("allow" if rule == "own.command" else "deny", rule)
+
+
 def test_the_rules_that_bind_the_agent_are_firm() -> None:
     firm = {"user.only", "path.protected", "secret.read", "state.unknown", "protocol.start"}
 

@@ -20,7 +20,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import answer
 from interlock.core.session.answer import (
     AnswerApproval,
-    Blocked,
+    BlockedStep,
     Expects,
     Gaps,
     Pass,
@@ -52,7 +52,7 @@ blockers = st.builds(
     suggestion=words,
 )
 blocked = st.builds(
-    Blocked,
+    BlockedStep,
     blockers=st.lists(blockers, min_size=1, max_size=3).map(tuple),
     attempts_left=st.integers(0, 9),
     example=st.just({"notesMarkdown": NOTES_PLACEHOLDER}),
@@ -146,7 +146,7 @@ def intent_of(**now: object) -> str:
 
 def test_the_next_intent_is_a_table() -> None:
     assert intent_of() == "perform_pending_then_continue"
-    assert intent_of(blocked=Blocked((), 3, {})) == "perform_pending_then_continue"
+    assert intent_of(blocked=BlockedStep((), 3, {})) == "perform_pending_then_continue"
     assert intent_of(needs_user=True) == "await_user_confirmation"
     assert intent_of(is_waiting=True) == "rehydrate_only"
     assert intent_of(is_waiting=True, needs_user=True) == "rehydrate_only"

@@ -7,13 +7,19 @@ import pytest
 
 from interlock.core import ids
 from interlock.core.canonical import Json
-from interlock.core.ids import BlobRef, GapId
+from interlock.core.ids import BlobRef, GapId, StepId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
 from interlock.core.session.answer import NextCall
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, Attempt, PlannedReply
-from interlock.core.session.events import GapRecorded, NodeCreated, SessionEvent, decode_envelope
+from interlock.core.session.events import (
+    ApprovalRequested,
+    GapRecorded,
+    NodeCreated,
+    SessionEvent,
+    decode_envelope,
+)
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import StepOutput
 from interlock.core.session.nodes import Node, node_of
@@ -29,7 +35,7 @@ from interlock.core.session.refusals import (
 )
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import Token, read_token
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Workflow
 from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
@@ -200,6 +206,24 @@ def test_a_step_without_notes_is_blocked_and_can_be_tried_again() -> None:
     play.hand_in("notes at last")
     assert (play.answer.kind, play.answer.pending.step_id) == ("ok", "step-2")
     assert play.run.blocked_in_row == 0
+
+
+def test_a_node_is_as_deep_as_steps_were_accepted_before_it() -> None:
+    play = Play()
+
+    depths = [play.hand_in(notes).node.created.depth for notes in ("", "done", "", "done")]
+
+    assert depths == [0, 1, 1, 2]
+
+
+def test_an_approval_is_asked_for_the_step_that_was_handed_in() -> None:
+    wish = {"kind": "human_approval", "question": "Well?", "timeoutMinutes": 1}
+    play = Play(changed(first={"require_confirmation": wish})).hand_in()
+
+    asked = ids.approval_id(play.node.id)
+    assert [event for event in play.events if isinstance(event, ApprovalRequested)] == [
+        ApprovalRequested(asked, "human_approval", StepId("step-1"), "Well?", "deny", 62_000)
+    ]
 
 
 def test_after_ten_blocked_attempts_the_run_waits_for_the_user() -> None:

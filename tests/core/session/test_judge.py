@@ -10,11 +10,13 @@ from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
 from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
-from interlock.core.workflow import interpret
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow import positions
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.interpret import Frame
+from interlock.core.workflow.positions import Frame
 from tests.core.session.test_decide import changed
+from tests.core.workflow.generated import compiled, loop, step
+from tests.core.workflow.generated import workflow as made
 from tests.scenes import RUN
 
 FIRST = (Frame(0),)
@@ -25,11 +27,12 @@ UNAVAILABLE: dict[str, Json] = {
     "status": "unavailable",
     "evidence": "no such tool",
 }
+STOP: dict[str, Json] = {"kind": "loop_control", "decision": "stop"}
 
 
 def first_of(workflow: CompiledWorkflow) -> CurrentStep:
     """The first step, with nothing around it."""
-    step = interpret.step_at(workflow, FIRST)
+    step = positions.step_at(workflow, FIRST)
     assert step is not None
     return CurrentStep(workflow, FIRST, step, {"goal": "g"})
 
@@ -129,6 +132,40 @@ def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
     )
 
     assert judge(first_of(workflow), StepOutput("done"), run) == Judgement()
+
+
+@pytest.mark.parametrize(
+    ("at", "decided", "codes"),
+    [
+        ("work", ("inner",), []),
+        ("work", ("inner", "outer"), []),
+        ("work", ("",), []),
+        ("work", ("outer",), ["missing_output"]),
+        ("work", (), ["missing_output"]),
+        ("work", ("later",), []),
+        ("work", ("outer", "later"), []),
+        ("work", ("nowhere",), ["invalid_artifact"]),
+        ("look", ("outer",), []),
+    ],
+)
+def test_the_step_that_owes_it_decides_about_the_innermost_loop_or_one_to_come(
+    at: str, decided: tuple[str, ...], codes: list[str]
+) -> None:
+    agents: Json = {"type": "while"}
+    inner = loop("inner", agents, step("look"), step("work"))
+    later = loop("later", agents, step("mend"))
+    workflow = compiled(made(loop("outer", agents, inner, step("end")), later)).pinned.workflow
+    position = (Frame(0, 1), Frame(0, 1), Frame(("look", "work").index(at)))
+    pending = positions.step_at(workflow, position)
+    assert pending is not None
+    controls = ({**STOP, "loopId": name} if name else STOP for name in decided)
+    taken = artifacts.parse_artifacts(tuple(controls))
+    assert isinstance(taken, tuple)
+    run = RunHead(RUN, workflow.id, "1", WorkflowHash("h"), 2, "g")
+
+    outcome = judge(CurrentStep(workflow, position, pending, {}), StepOutput("done", taken), run)
+
+    assert [blocker.code for blocker in outcome.blockers] == codes
 
 
 def test_compiling_keeps_what_judging_reads() -> None:

@@ -49,6 +49,32 @@ def test_what_does_not_fit_is_counted() -> None:
     assert text.endswith("(6 older notes were left out; they are in the session's log.)")
 
 
+NEWEST, OLDER = "### BB\n\n" + "é" * 45, "### AA\n\n" + "a" * 90
+LEFT_OUT = "(1 older notes were left out; they are in the session's log.)"
+
+
+@pytest.mark.parametrize(
+    ("budget", "parts"),
+    [
+        (200, (NEWEST, OLDER)),
+        (199, (NEWEST, LEFT_OUT)),
+        (100, (NEWEST, LEFT_OUT)),
+        (99, ("### BB\n\n" + "é" * 39 + "\n[TRUNCATED]", LEFT_OUT)),
+    ],
+)
+def test_what_just_fits_is_whole_and_with_a_byte_less_it_is_not(
+    budget: int, parts: tuple[str, str]
+) -> None:
+    """Each note takes 100 bytes: its heading 8, its text 90, and the empty line after it 2."""
+    past = [PastNotes("BB", "é" * 45), PastNotes("AA", "a" * 90)]
+
+    assert compose(past, bytes_max=budget) == "\n\n".join(parts)
+
+
+def test_unless_told_otherwise_a_long_note_is_cut_to_twelve_kibibytes() -> None:
+    assert len(compose([PastNotes("Newest", "a" * 20_000)]).encode()) == 12_288
+
+
 def test_a_cut_leaves_no_half_character() -> None:
     text = compose([PastNotes("Newest", "é" * 1_000)], bytes_max=300)
 

@@ -1,6 +1,9 @@
 """Ranking: what people type beats what git says, here before elsewhere, open before complete."""
 
+from typing import Any
+
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +85,29 @@ def test_why_it_matched_and_how_sure_is_said() -> None:
         "was last on branch main",
         "is in this directory",
     )
+
+
+@pytest.mark.parametrize(
+    ("given_", "tier", "here", "elsewhere"),
+    [
+        ({"session": "ses_aa"}, 0, "strong", "strong"),
+        ({"words": ("parser", "loop")}, 1, "strong", "strong"),
+        ({"words": ("parser", "lexer")}, 2, "medium", "weak"),
+        ({"words": ("bug-investigation",)}, 3, "medium", "weak"),
+        ({"git_head": "c0ffee"}, 4, "medium", "weak"),
+        ({"git_branch": "main"}, 5, "medium", "weak"),
+        ({}, 6, "weak", "weak"),
+    ],
+)
+def test_ids_and_all_words_are_strong_and_lesser_hints_medium_here_and_weak_elsewhere(
+    given_: dict[str, Any], tier: int, here: str, elsewhere: str
+) -> None:
+    sessions = known("ses_aa"), known("ses_aa", run=RunId("run_bb"), workspace="/x")
+
+    matches = rank(RankingQuery("/here", **given_), sessions)
+
+    assert matches[0].tier == tier
+    assert [match.confidence for match in matches] == [here, elsewhere]
 
 
 def test_without_any_hint_recency_decides_and_is_called_weak() -> None:

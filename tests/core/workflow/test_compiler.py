@@ -8,7 +8,7 @@ import pytest
 
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import CompiledLoop, CompiledPart, CompiledStep
+from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledPart, CompiledStep
 from interlock.core.workflow.compiler import EMPTY_LIBRARY
 from tests.core.workflow.generated import (
     EVERYTHING,

@@ -15,7 +15,7 @@ from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
 from interlock.core.workflow import interpret, packs, positions, prompt
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow

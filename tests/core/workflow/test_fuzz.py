@@ -16,7 +16,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import context as contexts
 from interlock.core.workflow import interpret, outline
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import decode_workflow
+from interlock.core.workflow.compiled_workflow import decode_workflow
 from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
 from interlock.core.workflow.interpret import Destination, Impasse
 from interlock.core.workflow.problems import InvalidWorkflow

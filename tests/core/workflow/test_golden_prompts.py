@@ -10,7 +10,7 @@ import pytest
 
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import interpret, positions
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.packs import LoopControlArtifact

@@ -16,7 +16,7 @@ from interlock.app.sessions import bundle
 from interlock.app.sessions.bundle import SessionExport
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import positions, prompt
-from interlock.core.workflow.compiled import COMPILER_VERSION, decode_workflow
+from interlock.core.workflow.compiled_workflow import COMPILER_VERSION, decode_workflow
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
@@ -47,7 +47,7 @@ CHANGED = """\
 
 If that was not meant, it is a mistake: mend it. If it was, runs that have begun keep what they
 began with, and new ones must be told apart from them: raise COMPILER_VERSION in
-src/interlock/core/workflow/compiled.py and write the new hashes with
+src/interlock/core/workflow/compiled_workflow.py and write the new hashes with
 `python -m tests.core.workflow.test_hash`, in the commit that changes the compiler.
 """
 

@@ -15,7 +15,7 @@ from interlock.core.session import artifacts
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, StepOutput, judge
 from interlock.core.workflow import conditions, interpret, positions, prompt
-from interlock.core.workflow.compiled import CompiledWorkflow, decode_workflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.core.workflow.interpret import Context, Destination, Impasse
 from interlock.core.workflow.positions import Position
 from interlock.core.workflow.prompt import RenderedPrompt

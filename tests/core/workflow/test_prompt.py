@@ -3,7 +3,7 @@
 from typing import Any
 
 from interlock.core.preferences import Preferences
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
 from interlock.core.workflow.interpret import Impasse
 from interlock.core.workflow.placeholders import placeholder_paths

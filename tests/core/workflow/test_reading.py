@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.workflow.compiled import decode_workflow
+from interlock.core.workflow.compiled_workflow import decode_workflow
 from interlock.core.workflow.compiler import Compilation, compile_content, compile_workflow
 from interlock.core.workflow.definition import FILE_BYTES_MAX
 from interlock.core.workflow.problems import InvalidWorkflow, Problem

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from interlock.core.workflow.compiled import CompiledStep
+from interlock.core.workflow.compiled_workflow import CompiledStep
 from interlock.core.workflow.compiler import compile_content
 from interlock.core.workflow.problems import InvalidWorkflow
 from tests.core.workflow.generated import (

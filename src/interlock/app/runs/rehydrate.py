@@ -35,7 +35,7 @@ from interlock.core.session.nodes import (
 from interlock.core.session.recap import PastNotes
 from interlock.core.tokens import Token, mint
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader
 

@@ -28,7 +28,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream
 from interlock.core.session.refusals import InputRefused, RunRefusal
 from interlock.core.session.start_run import NewRun
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in

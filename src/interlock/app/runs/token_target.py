@@ -16,7 +16,7 @@ from interlock.core.session.plan import Stream
 from interlock.core.tokens import SigningKey, TokenFault
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log import LogReader
 
 

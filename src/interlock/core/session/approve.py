@@ -32,7 +32,7 @@ from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.interpret import Destination
 
 REASON_CHARS_MAX = 2_000

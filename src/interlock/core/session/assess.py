@@ -8,7 +8,7 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.blockers import Blocker
-from interlock.core.workflow.compiled import CompiledStep
+from interlock.core.workflow.compiled_workflow import CompiledStep
 from interlock.core.workflow.packs import kind_without_prefix
 from interlock.core.workflow.passthrough import Assessment
 from interlock.core.workflow.prompt import assessment_example

@@ -51,8 +51,8 @@ from interlock.core.session.events import (
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
-from interlock.core.workflow.compiled import CompiledWorkflow
-from interlock.core.workflow.compiled import decode_workflow as unpack_workflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import decode_workflow as unpack_workflow
 
 BUNDLE_VERSION = 1
 NEEDS_RUN = (

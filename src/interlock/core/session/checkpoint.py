@@ -10,7 +10,7 @@ from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
-from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
 
 
 @cache

@@ -73,7 +73,7 @@ from interlock.core.session.refusals import (
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.interpret import Entry, is_plain_trace
 
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours

@@ -25,7 +25,7 @@ from interlock.core.session.blockers import NOTES_PLACEHOLDER, Blocker
 from interlock.core.session.events import GapCategory
 from interlock.core.session.head import RunHead
 from interlock.core.workflow import contracts, criteria, positions
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.packs import (
     EXAMPLES,
     CapabilityArtifact,

@@ -10,7 +10,7 @@ from interlock.core.session.context import Context
 from interlock.core.session.judge import CurrentStep, Judgement, NewGap
 from interlock.core.workflow import conditions, interpret, positions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import CompiledApproval, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledApproval, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.interpret import Destination, Entry, Impasse
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference

@@ -25,7 +25,7 @@ from interlock.core.session.judge import example_output
 from interlock.core.session.plan import EventDraft
 from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import positions
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.positions import Position
 
 

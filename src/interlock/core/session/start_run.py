@@ -25,7 +25,7 @@ from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
-from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
 from interlock.core.workflow.interpret import Impasse, is_plain_trace
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 

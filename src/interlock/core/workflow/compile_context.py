@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow import prompt_texts
-from interlock.core.workflow.compiled import InjectedPart
+from interlock.core.workflow.compiled_workflow import InjectedPart
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import STEPS_MAX, Function, Workflow
 from interlock.core.workflow.passthrough import RESERVED_NAME

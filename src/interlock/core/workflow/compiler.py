@@ -3,7 +3,7 @@
 import msgspec
 
 from interlock.core.workflow.compile_context import Library
-from interlock.core.workflow.compiled import (
+from interlock.core.workflow.compiled_workflow import (
     COMPILER_VERSION,
     CompiledWorkflow,
     PinnedWorkflow,

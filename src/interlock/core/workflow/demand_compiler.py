@@ -15,7 +15,7 @@ import msgspec
 
 from interlock.core import canonical
 from interlock.core.workflow import conditions, contracts, criteria, packs
-from interlock.core.workflow.compiled import CompiledApproval
+from interlock.core.workflow.compiled_workflow import CompiledApproval
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import (
     AnyStep,

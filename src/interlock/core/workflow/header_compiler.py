@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.core import canonical
 from interlock.core.workflow import schemas
-from interlock.core.workflow.compiled import CompiledInput
+from interlock.core.workflow.compiled_workflow import CompiledInput
 from interlock.core.workflow.definition import Input, Workflow
 from interlock.core.workflow.passthrough import RESERVED_NAME, Reference
 from interlock.core.workflow.problems import Problem

@@ -32,7 +32,7 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import conditions
-from interlock.core.workflow.compiled import (
+from interlock.core.workflow.compiled_workflow import (
     CompiledLoop,
     CompiledPart,
     CompiledStep,

@@ -9,7 +9,7 @@ from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions
 from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled import (
+from interlock.core.workflow.compiled_workflow import (
     CompiledLoop,
     CompiledPart,
     CompiledStep,

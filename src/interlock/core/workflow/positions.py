@@ -7,7 +7,7 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import conditions
-from interlock.core.workflow.compiled import CompiledLoop, CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledStep, CompiledWorkflow
 from interlock.core.workflow.packs import LoopControlArtifact
 
 

@@ -17,7 +17,7 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions, contracts, criteria, interpret, positions
-from interlock.core.workflow.compiled import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.interpret import Entry, Impasse
 from interlock.core.workflow.passthrough import Assessment, Reference

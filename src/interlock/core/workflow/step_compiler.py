@@ -20,7 +20,7 @@ from interlock.core.ids import StepId
 from interlock.core.workflow import prompt_texts, routines
 from interlock.core.workflow.call_compiler import CallCompiler
 from interlock.core.workflow.compile_context import CompilerBase, Library, Scope
-from interlock.core.workflow.compiled import (
+from interlock.core.workflow.compiled_workflow import (
     CompiledFragment,
     CompiledLoop,
     CompiledPart,

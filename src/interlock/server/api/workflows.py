@@ -20,7 +20,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
-from interlock.core.workflow.compiled import CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.outline import Preview
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.server.api.operation import (

@@ -26,7 +26,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.session.head import RunHead
 from interlock.core.views.status import Status, run_status
 from interlock.core.workflow import builtins, json_locations, outline, packs
-from interlock.core.workflow.compiled import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
 from interlock.core.workflow.compiler import Compilation
 from interlock.core.workflow.definition import FILE_BYTES_MAX, Workflow
 from interlock.core.workflow.outline import OutlinePiece

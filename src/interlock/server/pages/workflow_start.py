@@ -17,7 +17,7 @@ from interlock.app.sessions.known_workspaces import known_workspace, known_works
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.workflow.compiled import CompiledInput
+from interlock.core.workflow.compiled_workflow import CompiledInput
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import pretty_json
 from interlock.server.pages.workflow import header, missing_page

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from interlock.core.ids import WorkflowId
-from interlock.core.workflow.compiled import PinnedWorkflow
+from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
 from interlock.workspace.projects.settings import Bindings, bindings_for, bindings_in
 
