@@ -12,8 +12,8 @@ from interlock.store import lock
 from interlock.store.lock import WriteLock
 from interlock.workspace.projects import sources
 from tests.cli.conftest import Said, Terminal
-from tests.workspace.test_git import run
-from tests.workspace.test_sources import remote, write
+from tests.workspace.git.test_state import run
+from tests.workspace.projects.test_sources import remote, write
 
 __all__ = ["remote"]  # a fixture
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.serving import Server
-from tests.workspace.test_git import run
-from tests.workspace.test_sources import remote, write
+from tests.workspace.git.test_state import run
+from tests.workspace.projects.test_sources import remote, write
 
 __all__ = ["remote"]  # a fixture
 

@@ -10,7 +10,7 @@ from interlock.store.log import Log
 from interlock.store.notes.index import NoteIndex
 from interlock.store.postgres.database import PostgresDatabase
 from tests.postgres import Cluster
-from tests.store.note_rows import opened
+from tests.store.notes.note_rows import opened
 from tests.stores import Place
 
 

@@ -8,7 +8,7 @@ from interlock.core.notes.note import Frontmatter, Note, NoteLink, Observation
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import IndexedFile, NoteFilter
-from tests.store.note_rows import SPEC, paths_of, put
+from tests.store.notes.note_rows import SPEC, paths_of, put
 
 EVERY = NoteFilter()
 

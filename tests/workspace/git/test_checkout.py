@@ -14,8 +14,16 @@ from interlock.workspace.git import checkout
 from interlock.workspace.git.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
 from interlock.workspace.projects.sources import Source, fetch
 from tests.effort import scale
-from tests.workspace.test_git import run
-from tests.workspace.test_sources import COMMIT, commit_of, fetched, made_home, remote, team, write
+from tests.workspace.git.test_state import run
+from tests.workspace.projects.test_sources import (
+    COMMIT,
+    commit_of,
+    fetched,
+    made_home,
+    remote,
+    team,
+    write,
+)
 
 __all__ = ["made_home", "remote"]  # fixtures
 

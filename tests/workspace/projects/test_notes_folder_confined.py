@@ -12,7 +12,7 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
 from interlock.workspace.projects.notes_folder import NotesFolder
-from tests.workspace.note_files import found, tree, written
+from tests.workspace.projects.note_files import found, tree, written
 
 SECRET = "what lies outside"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.reader import NoteReader
 from interlock.store.sqlite.database import SqliteDatabase
-from tests.store.note_rows import SPEC, opened, paths_of, put
+from tests.store.notes.note_rows import SPEC, opened, paths_of, put
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from interlock.workspace.git.checkout import SourceFailure
 from interlock.workspace.projects import sources
 from interlock.workspace.projects.sources import Checkout, Source, SourcesBroken, directories, fetch
-from tests.workspace.test_git import run
+from tests.workspace.git.test_state import run
 
 COMMIT = "c0ffee" * 6 + "c0de"
 KEPT = Checkout(COMMIT, f"{COMMIT}-00000000", 7)

@@ -13,7 +13,7 @@ from interlock.store.failures import StoreDamaged
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteChangeRequest
-from tests.store.note_rows import opened, put
+from tests.store.notes.note_rows import opened, put
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 

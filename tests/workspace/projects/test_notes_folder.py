@@ -19,7 +19,7 @@ from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileC
 from interlock.workspace.projects.notes_folder import CaseCollision, DeletedFile, NotesFolder
 from tests.effort import seeded
 from tests.unprivileged import nobody
-from tests.workspace.note_files import found, tree, written
+from tests.workspace.projects.note_files import found, tree, written
 
 
 @pytest.fixture
