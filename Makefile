@@ -62,8 +62,8 @@ long: dev chromium $(CLIENTS)  ## Run them with ten times the examples and round
 # on files is tried with PostgreSQL as well.
 test-postgres: dev  ## Run the tests of the surfaces once more, with their stores in PostgreSQL
 	@INTERLOCK_TEST_STORE=postgres $(PYTEST) \
-		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live.py tests/server/test_mcp_http.py \
-		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_together.py
+		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live_changes.py tests/server/test_mcp_http.py \
+		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_group_commit.py
 
 # The browser tests need Chromium; without it they say so and are skipped.
 chromium:  ## Install Debian's Chromium for the browser tests, if it is missing

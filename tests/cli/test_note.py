@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Said, Terminal
-from tests.cli.noting import put, run
+from tests.cli.note_files import put, run
 
 SQLITE = "- [decision] One file, no server #storage (for now)\n- relates_to [[Backups]]\n"
 

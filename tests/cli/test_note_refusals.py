@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Said, Terminal
-from tests.cli.noting import INTERLOCK, put, run
+from tests.cli.note_files import INTERLOCK, put, run
 
 N = "# N\n\n## One\n\nsame\nsame\n\n## Two\n\ntext\n"
 TOOL_WORDS = (

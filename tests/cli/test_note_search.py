@@ -13,7 +13,7 @@ import pytest
 from interlock.app.notes.neighbourhood import UNWRITTEN_MAX
 from interlock.cli.note import PROGRESS_FILES_MIN
 from tests.cli.conftest import Terminal
-from tests.cli.noting import INTERLOCK, put, run
+from tests.cli.note_files import INTERLOCK, put, run
 
 
 def test_a_search_is_narrowed_explained_and_never_syntax(typed: Terminal, folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Terminal
-from tests.cli.noting import put
+from tests.cli.note_files import put
 
 pytestmark = pytest.mark.sqlite  # each test names the store itself
 

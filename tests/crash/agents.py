@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from interlock.mcp.client import StdioClient
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 CALLS_MAX = 4
 

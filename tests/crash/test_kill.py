@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from tests.crash.acknowledged import ROUNDS, check, project_with_line
+from tests.crash.acknowledged_steps import ROUNDS, check, project_with_line
 from tests.crash.agents import CALLS_MAX, PipeAgent, last_words
 from tests.effort import seeded
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
-from tests.crash import acknowledged
-from tests.crash.acknowledged import check, project_with_line
+from tests.crash import acknowledged_steps
+from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import AtWork, HttpAgent, acknowledged_by
 from tests.effort import seeded
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 AGENTS = 8
 
@@ -24,7 +24,7 @@ AGENTS = 8
 def test_what_was_acknowledged_over_http_survives_kill_9(
     engine: str, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rounds = acknowledged.ROUNDS // (10 if engine == "sqlite" else 20)
+    rounds = acknowledged_steps.ROUNDS // (10 if engine == "sqlite" else 20)
     seed, chance = seeded()
     project_with_line(tmp_path, steps=2_000)
     up = Up(home, workspace=tmp_path)

@@ -15,15 +15,15 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.mcp.client import StdioClient
-from tests.crash import acknowledged
-from tests.crash.acknowledged import check, project_with_line
+from tests.crash import acknowledged_steps
+from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import CALLS_MAX, AtWork, HttpAgent, PipeAgent, acknowledged_by
 from tests.effort import seeded
 from tests.postgres import Cluster
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
-ROUNDS = acknowledged.ROUNDS // 5
-CROWDED_ROUNDS = acknowledged.ROUNDS // 20
+ROUNDS = acknowledged_steps.ROUNDS // 5
+CROWDED_ROUNDS = acknowledged_steps.ROUNDS // 20
 AGENTS = 8
 
 

@@ -17,11 +17,11 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.mcp.client import StdioClient
-from tests.crash.acknowledged import check, project_with_line
+from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import HttpAgent, PipeAgent
 from tests.postgres import Cluster
-from tests.server.calling import Up
-from tests.server.listening import Listener
+from tests.server.http_agent import Up
+from tests.server.live_listener import Listener
 
 LOST = ["thrown out", "stopped", "one process killed"]
 """How the connections are lost. Of the last PostgreSQL recovers by itself, as after a crash."""

@@ -9,7 +9,7 @@ from interlock.app.context import open_app
 from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
-from tests.crash.acknowledged import project_with_line
+from tests.crash.acknowledged_steps import project_with_line
 
 ROUNDS = 30
 

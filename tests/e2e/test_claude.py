@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.serving import Server
+from tests.server.server_process import Server
 
 HERE = Path(__file__).parent
 FETCHED = HERE / "node_modules" / "@anthropic-ai"

@@ -33,7 +33,7 @@ from tests.effort import scale
 from tests.mcp.ways import Connection, Pipe, Way
 from tests.postgres import IN_POSTGRES
 from tests.scenes import linear
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 pytestmark = pytest.mark.both_stores
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from interlock.mcp.client import StdioClient
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 
 class Way(Protocol):

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, sync_playwright
 from interlock.app.context import open_app
 from tests.conftest import store_of
 from tests.postgres import IN_POSTGRES
-from tests.server.calling import Up, project_in
-from tests.server.serving import Server
+from tests.server.browser_visitor import QUIET, Visitor
+from tests.server.http_agent import Up, project_in
+from tests.server.server_process import Server
 from tests.server.stage import perform, project_at
-from tests.server.visiting import QUIET, Visitor
 
 
 @pytest.fixture(scope="module", autouse=True)

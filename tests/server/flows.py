@@ -16,7 +16,7 @@ from interlock.app.context import App, open_app
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import HOSTILE
 
 LINE: dict[str, Any] = {

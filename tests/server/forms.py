@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from tests.server.serving import FORM, Answer, Server
+from tests.server.server_process import FORM, Answer, Server
 
 
 class Form:

@@ -15,7 +15,7 @@ import msgspec
 
 from interlock.app.admin.access import Secret, load_secret
 from interlock.app.clock import SystemClock
-from tests.server.serving import Answer, Server
+from tests.server.server_process import Answer, Server
 
 SECONDS_MAX = 20
 

@@ -28,7 +28,7 @@ from interlock.server.guard import Guard
 from interlock.server.site import build_site
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import HOSTILE, Stage
 
 TOKEN = re.compile(r"ct1[a-z0-9]{45}")

@@ -12,11 +12,11 @@ from playwright.sync_api import Dialog, expect
 from interlock.app.context import App, open_app
 from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
+from tests.server.browser_visitor import Visitor
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, call
-from tests.server.serving import Answer, Server
+from tests.server.server_process import Answer, Server
 from tests.server.stage import HOSTILE, Stage, project_at
-from tests.server.visiting import Visitor
 
 HOUR_MS = 3_600_000
 NUMBERS = count(1)

@@ -9,10 +9,10 @@ from axe_playwright_python.sync_playwright import Axe  # pyright: ignore[reportM
 from playwright.sync_api import Browser, Page, expect
 
 from interlock.app.context import open_app
+from tests.server.browser_visitor import Visitor
 from tests.server.conftest import Staged
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import Stage
-from tests.server.visiting import Visitor
 
 PAGES = (
     "/sessions",

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, expect
 
 from interlock.app.context import open_app
 from tests import scenes
-from tests.server.serving import Server
+from tests.server.browser_visitor import Visitor
+from tests.server.server_process import Server
 from tests.server.stage import Stage
-from tests.server.visiting import Visitor
 
 STEPS, FORKS = 200, 4
 

@@ -21,7 +21,7 @@ from interlock.core.views.graph import GraphNode
 from interlock.server.pages.bundles import SHELF_BUNDLES_MAX, SHELF_BYTES_MAX, SHELF_MS, BundleShelf
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
-from tests.server.serving import Answer, Server
+from tests.server.server_process import Answer, Server
 from tests.server.stage import HOSTILE, Stage
 
 SECRET = "ghp_" + "a1" * 18

@@ -13,9 +13,9 @@ from interlock.app.context import open_app
 from interlock.core.ids import SessionId
 from interlock.core.session.events import NodeCreated, decode_envelope
 from tests import scenes
-from tests.server.serving import Server
+from tests.server.browser_visitor import Visitor
+from tests.server.server_process import Server
 from tests.server.stage import Stage
-from tests.server.visiting import Visitor
 
 SESSIONS, EVENTS = 500, 20_000
 ROW = re.compile(r'<tr id="(ses_[0-9a-f]{16})"')

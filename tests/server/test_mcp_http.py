@@ -23,7 +23,7 @@ from interlock.mcp.client import StdioClient
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS
 from interlock.mcp.tools import TOOLS
 from interlock.server.guard import BODY_BYTES_MAX
-from tests.server.calling import HttpClient, Up
+from tests.server.http_agent import HttpClient, Up
 
 pytestmark = pytest.mark.both_stores
 

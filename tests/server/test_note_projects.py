@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.test_notes import titles
 from tests.server.vault import Vault
 

@@ -10,7 +10,7 @@ import pytest
 
 from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.markdown import note_markdown
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.vault import Vault, server, vault
 
 __all__ = ["server", "vault"]  # fixtures

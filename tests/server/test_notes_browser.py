@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.server.serving import Server
+from tests.server.browser_visitor import Visitor
+from tests.server.server_process import Server
 from tests.server.test_workflow_browser import serious
 from tests.server.vault import Vault, server, vault
-from tests.server.visiting import Visitor
 
 __all__ = ["server", "vault"]  # fixtures
 

@@ -9,7 +9,7 @@ import pytest
 from interlock.app.context import open_app
 from interlock.core.ids import SessionId
 from tests.server.conftest import Staged
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import Stage
 
 SESSION = re.compile(r"ses_[0-9a-f]{16}")

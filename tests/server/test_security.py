@@ -13,7 +13,7 @@ from interlock.app.clock import SystemClock
 from interlock.app.failures import StoreFailure
 from interlock.server.guard import CONTENT_POLICY
 from tests.server.process import Process, line, refusal, wired
-from tests.server.serving import Answer
+from tests.server.server_process import Answer
 from tests.server.store import filled
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'

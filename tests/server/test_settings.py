@@ -23,7 +23,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.server.pages.absent import ABSENT_FEATURES, AbsentFeature
 from tests.scenes import started
 from tests.server.forms import SignedIn
-from tests.server.serving import Server
+from tests.server.server_process import Server
 
 PROMISES = re.compile(r"\b(soon|will|shall|coming|planned|roadmap|yet)\b")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.acknowledged import project_with_line
+from tests.crash.acknowledged_steps import project_with_line
 from tests.postgres import Cluster
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 pytestmark = pytest.mark.sqlite  # it names the store itself
 

@@ -4,7 +4,7 @@ import json
 from stat import S_IMODE
 
 from interlock.app.admin.access import load_secret
-from tests.server.serving import Server
+from tests.server.server_process import Server
 
 
 def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(

@@ -11,12 +11,12 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.sessions.lookup import check_stream
-from tests.crash.acknowledged import check, project_with_line
+from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import AtWork, HttpAgent
 from tests.postgres import Cluster
 from tests.scenes import handed_in, started
-from tests.server.calling import Up, project_in
-from tests.server.listening import Listener
+from tests.server.http_agent import Up, project_in
+from tests.server.live_listener import Listener
 from tests.stores import Place
 
 

@@ -9,9 +9,9 @@ from axe_playwright_python.sync_playwright import (  # pyright: ignore[reportMis
 )
 from playwright.sync_api import Browser, Page, expect
 
+from tests.server.browser_visitor import Visitor
 from tests.server.flows import Flows, at, flows, server
-from tests.server.serving import Server
-from tests.server.visiting import Visitor
+from tests.server.server_process import Server
 
 __all__ = ["flows", "server"]  # fixtures
 

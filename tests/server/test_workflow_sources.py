@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.workspace.git.test_state import run
 from tests.workspace.projects.test_sources import remote, write
 

@@ -10,7 +10,7 @@ from interlock.app.context import App
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
 from tests.server.flows import Flows, at, flows, server, store
-from tests.server.serving import Server
+from tests.server.server_process import Server
 
 __all__ = ["flows", "server", "store"]  # fixtures
 

@@ -17,7 +17,7 @@ from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
 from tests.server.flows import HOSTILE_NAME, LINE, Flows, at, flows, server, started, store, write
-from tests.server.serving import Answer, Server
+from tests.server.server_process import Answer, Server
 
 __all__ = ["flows", "server", "store"]  # fixtures
 

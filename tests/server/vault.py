@@ -13,7 +13,7 @@ import pytest
 from interlock.app.context import open_app
 from interlock.core.ids import SessionId
 from tests.server.flows import started
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import HOSTILE
 
 NOTES: dict[str, str] = {

@@ -25,7 +25,7 @@ from interlock.server.worker import GROUP_COMMIT_MAX, Worker
 from interlock.store.sqlite.writer import SqliteLog
 from tests.crash.disks import Change, Fault, FaultyDisk, RecordingDisk
 from tests.scenes import started
-from tests.server.calling import Up
+from tests.server.http_agent import Up
 
 AGENTS = 32
 CALLS = 10

@@ -28,8 +28,8 @@ from interlock.server.listeners import LISTENERS_MAX, MESSAGE_INTERVAL_SECONDS
 from interlock.server.live_changes import POLL_SECONDS, LiveChanges, _SessionListener
 from interlock.server.worker import Worker
 from tests.scenes import after, noting, opening, random_session
-from tests.server.calling import Up
-from tests.server.listening import Ended, Listener, Told
+from tests.server.http_agent import Up
+from tests.server.live_listener import Ended, Listener, Told
 
 READERS = 200
 QUIET = 1.5

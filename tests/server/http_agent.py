@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS
 from tests.scenes import linear
-from tests.server.serving import Answer, Server
+from tests.server.server_process import Answer, Server
 
 SECONDS_MAX = 30
 STEPS = 40

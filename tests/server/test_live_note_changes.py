@@ -17,7 +17,7 @@ from interlock.app.notes import polling
 from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.live_note_changes import FILE_SCAN_SECONDS_MIN, LiveNoteChanges
 from interlock.server.worker import Worker
-from tests.server.serving import Server
+from tests.server.server_process import Server
 from tests.server.stage import Stage
 from tests.server.vault import Vault, server, vault
 

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.server.serving import Server
+from tests.server.server_process import Server
 
 QUIET = (
     "--no-sandbox",  # tests run as root in CI

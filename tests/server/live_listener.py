@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from tests.server.calling import SECONDS_MAX, Up
+from tests.server.http_agent import SECONDS_MAX, Up
 
 
 class Told(NamedTuple):
