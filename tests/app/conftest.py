@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.callers import project
+from tests.app.callers.conversations import project
 from tests.postgres import Cluster
 from tests.stores import Place
 

@@ -12,8 +12,8 @@ import pytest
 from interlock.agents.hosts import claude_code
 from interlock.app.callers import agent_detection
 from interlock.app.hosts import install as use
-from tests.app.configurations import SETTINGS
-from tests.app.test_install import settings_of, tree, write
+from tests.app.hosts.configurations import SETTINGS
+from tests.app.hosts.test_install import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal
 
 

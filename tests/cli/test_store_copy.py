@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from tests.app.copies import contents, contents_at
+from tests.app.admin.store_contents import contents, contents_at
 from tests.cli.conftest import Terminal
 from tests.postgres import Cluster
 from tests.scenes import handed_in, started

@@ -17,7 +17,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.mcp.unknown_caller import SESSION_PLACEHOLDER
-from tests.app.callers import in_client
+from tests.app.callers.conversations import in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear

@@ -15,7 +15,7 @@ from interlock.cli import commands
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.state import SessionState
-from tests.app.test_approvals import Hands, at_approval
+from tests.app.runs.test_approvals import Hands, at_approval
 from tests.mcp.agent import Agent
 from tests.mcp.test_language import STEP, Run, write
 from tests.mcp.test_refusals import mend

@@ -8,7 +8,7 @@ from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
-from tests.app.test_approvals import at_approval
+from tests.app.runs.test_approvals import at_approval
 from tests.scenes import advance, handed_in, output, started
 
 

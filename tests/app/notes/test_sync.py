@@ -20,7 +20,7 @@ from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteFilter
 from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
-from tests.app.note_vault import Coarse, Unprivileged, Vault, now_ms
+from tests.app.notes.vault import Coarse, Unprivileged, Vault, now_ms
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 

@@ -10,8 +10,18 @@ from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallRefusal
 from interlock.workspace.machine import install_manifest
-from tests.app.configurations import REFUSED, SERVERS, SETTINGS
-from tests.app.test_install import CONFIG, program, put, read, root, settings_of, take, tree, write
+from tests.app.hosts.configurations import REFUSED, SERVERS, SETTINGS
+from tests.app.hosts.test_install import (
+    CONFIG,
+    program,
+    put,
+    read,
+    root,
+    settings_of,
+    take,
+    tree,
+    write,
+)
 
 __all__ = ["program", "root"]  # fixtures
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.admin.store_copy import CopyReport, copy
-from tests.app.copies import contents, contents_at, opened
+from tests.app.admin.store_contents import contents, contents_at, opened
 from tests.postgres import Cluster, connected
 from tests.scenes import handed_in, started
 from tests.stores import Place

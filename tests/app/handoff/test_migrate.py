@@ -22,7 +22,7 @@ from interlock.core.notes.note import Note
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects.handoff_files import BYTES_MAX
-from tests.app.callers import begun
+from tests.app.callers.conversations import begun
 from tests.unprivileged import nobody, place_of_nobody
 
 FILES = Path(__file__).parents[1] / "core" / "notes" / "handoffs"

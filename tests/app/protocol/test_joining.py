@@ -11,7 +11,7 @@ from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.core.gate.state import GateRow, Mode
 from interlock.core.protocol.gated_session import ChangeNotAllowed
 from interlock.store import gate_rows as rows
-from tests.app.callers import begun, begun_run, in_client, project, talk
+from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
 
 pytestmark = pytest.mark.both_stores
 

@@ -33,7 +33,7 @@ from interlock.app.refusals import (
 from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
-from tests.app.callers import begun, begun_run, in_client, project, talk
+from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
 from tests.scenes import started
 
 LEVELS = ("call", "token", "conversation", "variable", "client", "worktree")

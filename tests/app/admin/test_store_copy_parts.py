@@ -19,7 +19,7 @@ from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import STORE_FILE, open_target
 from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
-from tests.app.copies import contents, contents_at, copied, quiet
+from tests.app.admin.store_contents import contents, contents_at, copied, quiet
 from tests.scenes import output, started
 
 pytestmark = pytest.mark.sqlite  # which store is where is what these are about

@@ -13,7 +13,7 @@ from interlock.agents.hosts.claude_code import Program, Scope
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallFailed, InstallRefusal, InstallReport
 from interlock.workspace.machine import install_manifest
-from tests.app.configurations import SERVERS, SETTINGS
+from tests.app.hosts.configurations import SERVERS, SETTINGS
 
 CONFIG = ".interlock"
 

@@ -14,7 +14,7 @@ from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
-from tests.app.copies import copied
+from tests.app.admin.store_contents import copied
 from tests.scenes import started
 
 pytestmark = pytest.mark.sqlite

@@ -32,7 +32,7 @@ from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import STORE_FILE
 from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.reader import SqliteReader
-from tests.app.copies import contents, contents_at, copied, opened, to
+from tests.app.admin.store_contents import contents, contents_at, copied, opened, to
 from tests.effort import scale
 from tests.postgres import Cluster
 from tests.scenes import handed_in, install, linear, output, started

@@ -19,7 +19,7 @@ from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
 from interlock.core.ids import SessionId
 from interlock.store.failures import StoreFailure, StoreUnusable
-from tests.app.copies import contents, contents_at, copied, opened, quiet, to
+from tests.app.admin.store_contents import contents, contents_at, copied, opened, quiet, to
 from tests.scenes import handed_in, started
 from tests.stores import Place
 

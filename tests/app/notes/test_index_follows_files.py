@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from interlock.core.notes import grammar
 from interlock.workspace.files.atomic_file import FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
-from tests.app.note_vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
+from tests.app.notes.vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
 from tests.effort import scale
 
 EXAMPLES = scale(40)

@@ -24,7 +24,7 @@ from interlock.core.session.events import ApprovalResolved
 from interlock.core.session.refusals import ApprovalPending
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from tests.app.test_progress import at_once
+from tests.app.runs.test_advance import at_once
 from tests.mcp.agent import Agent
 from tests.scenes import handed_in, output
 
