@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import fts_query
 from interlock.core.notes.fts_query import excerpt, label, one_line
-from tests.core.notes.made import awkward
+from tests.core.notes.note_samples import awkward
 
 LONG = "Nothing of note stands here. " * 400
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from interlock.core.notes.note import Note
 from interlock.core.notes.note_types import TYPES
 from interlock.core.notes.problems import NoteProblem, find_problems
-from tests.core.notes.made import note
+from tests.core.notes.note_samples import note
 
 
 def rules(path: str, checked: Note) -> list[str]:

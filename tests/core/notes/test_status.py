@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.notes.status import status_of
-from tests.core.notes.made import note
+from tests.core.notes.note_samples import note
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
 from interlock.core.workflow.positions import Frame
 from tests.core.session.test_decide import changed
-from tests.core.workflow.generated import compiled, loop, step
-from tests.core.workflow.generated import workflow as made
+from tests.core.workflow.workflow_samples import compiled, loop, step
+from tests.core.workflow.workflow_samples import workflow as made
 from tests.scenes import RUN
 
 FIRST = (Frame(0),)

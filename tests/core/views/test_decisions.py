@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import App
 from interlock.core.views.decisions import decisions_in_words, titles_of
 from interlock.core.workflow.interpret import IN_ORDER, Entry
-from tests.core.views.driven import planned
+from tests.core.views.driven_runs import planned
 
 KINDS = get_args(get_type_hints(Entry)["what"])
 

@@ -29,7 +29,7 @@ from interlock.core.views.events import (
     kind_of,
 )
 from interlock.core.workflow.interpret import IN_ORDER, Entry
-from tests.core.views.driven import GAP, STOP, Driven, planned, step
+from tests.core.views.driven_runs import GAP, STOP, Driven, planned, step
 from tests.scenes import SESSION
 
 TAGS = {kind.__struct_config__.tag: kind for kind in get_args(SessionEvent)}

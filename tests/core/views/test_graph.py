@@ -13,7 +13,7 @@ from interlock.core.views.arrivals import arrivals
 from interlock.core.views.collapse import collapse
 from interlock.core.views.graph import RunGraph, SkippedStep, run_graph
 from interlock.core.views.layout import layout
-from tests.core.views.driven import GAP, Driven, planned, step
+from tests.core.views.driven_runs import GAP, Driven, planned, step
 from tests.core.views.graphs import Move, envelopes, node
 from tests.scenes import RUN
 

@@ -15,7 +15,7 @@ from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.path import Branch, PathStep, excerpt, path_of
-from tests.core.views.driven import AGAIN, GAP, STOP, Driven, planned, step
+from tests.core.views.driven_runs import AGAIN, GAP, STOP, Driven, planned, step
 
 
 def steps_of(driven: Driven) -> tuple[PathStep, ...]:

@@ -14,7 +14,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attendance, Head, RunHead
 from interlock.core.views import status
 from interlock.core.views.status import Status, StatusCode, run_status, session_status
-from tests.core.views.driven import GAP, STOP, Driven, planned, step
+from tests.core.views.driven_runs import GAP, STOP, Driven, planned, step
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledPart, CompiledStep
 from interlock.core.workflow.compiler import EMPTY_LIBRARY
-from tests.core.workflow.generated import (
+from tests.core.workflow.workflow_samples import (
     EVERYTHING,
     KNOWN,
     Doc,

@@ -20,7 +20,7 @@ from interlock.core.workflow.compiled_workflow import decode_workflow
 from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
 from interlock.core.workflow.interpret import Destination, Impasse
 from interlock.core.workflow.problems import InvalidWorkflow
-from tests.core.workflow.generated import (
+from tests.core.workflow.workflow_samples import (
     EVERYTHING,
     KNOWN,
     OWN,

@@ -22,7 +22,7 @@ from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from tests.core.workflow.generated import (
+from tests.core.workflow.workflow_samples import (
     EVERYTHING,
     KNOWN,
     OWN,

@@ -19,7 +19,8 @@ from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_w
 from interlock.core.workflow.interpret import Context, Destination, Impasse
 from interlock.core.workflow.positions import Position
 from interlock.core.workflow.prompt import RenderedPrompt
-from tests.core.workflow.generated import (
+from tests.core.workflow.naive_interpreter import Deed, Model, Odd, written_out
+from tests.core.workflow.workflow_samples import (
     WALKED,
     Doc,
     call,
@@ -33,7 +34,6 @@ from tests.core.workflow.generated import (
     walks,
     workflow,
 )
-from tests.core.workflow.naive import Deed, Model, Odd, written_out
 from tests.effort import scale
 from tests.scenes import RUN
 

@@ -7,7 +7,7 @@ import pytest
 from interlock.core.workflow.compiled_workflow import CompiledStep
 from interlock.core.workflow.compiler import compile_content
 from interlock.core.workflow.problems import InvalidWorkflow
-from tests.core.workflow.generated import (
+from tests.core.workflow.workflow_samples import (
     Doc,
     call,
     compiled,

@@ -14,7 +14,8 @@ from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.conditions import OPERATORS
 from interlock.core.workflow.file_schema import published_schema
 from interlock.core.workflow.problems import InvalidWorkflow
-from tests.core.workflow.generated import (
+from tests.core.workflow.test_fuzz import mutated
+from tests.core.workflow.workflow_samples import (
     KNOWN,
     OWN,
     Doc,
@@ -25,7 +26,6 @@ from tests.core.workflow.generated import (
     workflow,
     workflows,
 )
-from tests.core.workflow.test_fuzz import mutated
 from tests.effort import scale
 
 SCHEMA: Doc = json.loads(published_schema())

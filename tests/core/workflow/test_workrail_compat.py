@@ -24,7 +24,15 @@ from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from tests.core.workflow.generated import Doc, compiled, library, loop, routine, step, workflow
+from tests.core.workflow.workflow_samples import (
+    Doc,
+    compiled,
+    library,
+    loop,
+    routine,
+    step,
+    workflow,
+)
 from tests.mcp.agent import Agent
 from tests.scenes import RUN
 

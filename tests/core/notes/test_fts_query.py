@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.core.notes import fts_query
 from interlock.core.notes.fts_query import QueryWord, fts_expression, query_words, text_for_index
-from tests.core.notes.made import awkward
+from tests.core.notes.note_samples import awkward
 
 
 class Table:

@@ -18,7 +18,7 @@ from interlock.core.views.node_panel import (
     node_surroundings,
     panel,
 )
-from tests.core.views.driven import GAP, Driven, planned, step
+from tests.core.views.driven_runs import GAP, Driven, planned, step
 
 REPORT = {"kind": "report", "value": 1.5}
 values = st.recursive(

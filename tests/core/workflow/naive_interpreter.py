@@ -7,7 +7,7 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.workflow.packs import LoopControlArtifact
-from tests.core.workflow.generated import WALKED, Doc
+from tests.core.workflow.workflow_samples import WALKED, Doc
 
 
 class Deed(NamedTuple):

@@ -12,7 +12,7 @@ from interlock.core.notes.note_types import (
     number_of,
     suggest_name,
 )
-from tests.core.notes.made import note
+from tests.core.notes.note_samples import note
 
 DAY = "2026-11-16"
 

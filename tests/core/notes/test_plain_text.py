@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from interlock.core.notes.plain_text import strip_markdown
-from tests.core.notes.made import awkward
+from tests.core.notes.note_samples import awkward
 
 
 @pytest.mark.parametrize(
