@@ -1,11 +1,13 @@
-"""A project under a gate, to work in, and stores to copy to."""
+"""A project under a gate, the notes of a project, and stores to copy to."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from interlock.app.context import App
 from tests.app.callers.conversations import project
+from tests.app.notes.desk import Desk
 from tests.postgres import Cluster
 from tests.stores import Place
 
@@ -35,3 +37,14 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     fresh = cluster.fresh()
     yield Place(tmp_path / "target", fresh)
     cluster.give_back(fresh)
+
+
+@pytest.fixture
+def desk(app: App, tmp_path: Path) -> Desk:
+    return Desk(app, tmp_path / "project")
+
+
+@pytest.fixture
+def other(app: App, tmp_path: Path) -> Desk:
+    """Another project of the same user."""
+    return Desk(app, tmp_path / "other")

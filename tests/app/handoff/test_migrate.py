@@ -25,7 +25,7 @@ from interlock.workspace.projects.handoff_files import BYTES_MAX
 from tests.app.callers.conversations import begun
 from tests.unprivileged import nobody, place_of_nobody
 
-FILES = Path(__file__).parents[1] / "core" / "notes" / "handoffs"
+FILES = Path(__file__).parents[2] / "core" / "handoff" / "samples"
 SMALL = (
     "## Active Feature\nDark mode\n\n## Decisions\n- Variables, not classes\n\n"
     "## Blockers\n- Kim is away\n\n## Next Steps\n- Ask design\n\n## Gotchas\nRun `make` first.\n"

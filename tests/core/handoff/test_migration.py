@@ -12,7 +12,7 @@ from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.naming import canonical_title
 from interlock.core.notes.status import parse_status
 
-FILES = Path(__file__).parent / "handoffs"
+FILES = Path(__file__).parent / "samples"
 NOTHING = HandoffContent("", (), (), (), (), ())
 
 

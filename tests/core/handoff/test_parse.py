@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from interlock.core.handoff.parse import HandoffContent, HandoffSection, HandoffStep, parse_handoff
 
-FILES = Path(__file__).parent / "handoffs"
+FILES = Path(__file__).parent / "samples"
 
 
 def handoff(name: str) -> HandoffContent:
