@@ -17,6 +17,8 @@ from interlock.core.gate.state import MODES, Mode
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
 
+pytestmark = pytest.mark.slow
+
 LAUNCH = """
 import ctypes, os, resource, sys
 how, *words = sys.argv[1:]

@@ -19,6 +19,8 @@ from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
 from tests.effort import scale
 from tests.hooks.test_fast import HOST, NOTED, Scene, scene
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["scene"]  # a fixture
 
 ROW = GateRow("ses_1", "coding", is_started=True)

@@ -14,6 +14,8 @@ from tests.effort import scale
 from tests.mcp.agent import Agent
 from tests.mcp.test_notes import JUNK
 
+pytestmark = pytest.mark.slow
+
 N = "# N\n\n## One\n\nsame\nsame\n\n## Two\n\ntext\n"
 
 

@@ -23,6 +23,8 @@ from tests.app.hosts.test_install import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["program", "root"]  # fixtures
 
 

@@ -166,6 +166,7 @@ def test_no_bypass_and_no_class_opens_what_binds_the_agent(state: GateState, nam
     [
         ("", "interlock session list", "own.command"),
         ("", "interlock session list | cat", "mode.analysis"),
+        ("", "interlock session list > a", "mode.analysis"),
         ("", "interlock session list; interlock run show", "mode.analysis"),
         ("", "interlock note write T", "mode.analysis"),
         ("", "interlock note write T; ls", "user.only"),
