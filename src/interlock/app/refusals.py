@@ -5,8 +5,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
+from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import BrokenEntry

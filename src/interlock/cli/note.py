@@ -19,9 +19,10 @@ from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.cli.note_refusals import stop_with_refusal, typed_command
 from interlock.cli.terminal import EXIT_MISUSE, print_json, refuse
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
 from interlock.core.notes.wording import COMMAND_WORDING
+from interlock.core.refusal import Refusal
 
 Outcome = TypeVar("Outcome")
 PROGRESS_FILES_MIN = 500  # fewer are read before anybody could read the message

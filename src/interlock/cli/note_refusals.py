@@ -15,9 +15,9 @@ from interlock.app.notes.refusals import (
     VersionRequired,
 )
 from interlock.cli.terminal import refuse
-from interlock.core.explanation import Refusal
 from interlock.core.notes.edit_refusals import NoSuchSection
 from interlock.core.notes.wording import COMMAND_WORDING, WRITE_COMMAND_WORDING, WordedRefusal
+from interlock.core.refusal import Refusal
 
 
 def stop_with_refusal(refusal: Refusal, *, as_json: bool) -> NoReturn:

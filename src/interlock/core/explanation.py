@@ -1,8 +1,9 @@
-"""The explanation of a refusal: a code for programs, what is true, and what to do next."""
+"""The explanation of a refusal: a code for programs, what is true, and what to do next.
+
+Imports nothing that costs, because every command may have to say no.
+"""
 
 from typing import Literal, NamedTuple
-
-import msgspec
 
 Code = Literal[
     "invalid_arguments",
@@ -67,10 +68,3 @@ class Explanation(NamedTuple):
     hint: str
     """What to do next."""
     did_you_mean: tuple[str, ...] = ()
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """An answer of the domain that says no: returned, compared and shown, never raised."""
-
-    def explain(self) -> Explanation:
-        raise NotImplementedError

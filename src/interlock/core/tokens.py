@@ -16,8 +16,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from interlock.core import bech32m, ids
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import AttemptId, NodeId
+from interlock.core.refusal import Refusal
 
 PREFIX = "ct"
 LENGTH = 24

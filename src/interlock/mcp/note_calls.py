@@ -42,7 +42,7 @@ from interlock.app.notes.search import NoteFilter, NoteQuery, recent_notes, sear
 from interlock.app.notes.timeframes import parse_since
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes.edit_refusals import (
     AmbiguousSection,
     EmptySearchText,
@@ -50,6 +50,7 @@ from interlock.core.notes.edit_refusals import (
     NoSuchSection,
     TextNotFound,
 )
+from interlock.core.refusal import Refusal
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
 from interlock.mcp.arguments import workspace_of

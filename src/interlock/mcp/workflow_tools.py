@@ -21,9 +21,10 @@ from interlock.app.runs.pending_step import show_pending_step
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
+from interlock.core.refusal import Refusal
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.blockers import NOTES_PLACEHOLDER

@@ -11,8 +11,8 @@ from interlock.app.notes.read import read_note_text
 from interlock.app.notes.results import NoteChangeResult, NoteSearchResult, NoteText
 from interlock.app.notes.search import NoteQuery, search
 from interlock.app.notes.write import NoteDraft, write_draft
-from interlock.core.explanation import Refusal
 from interlock.core.notes.edits import NoteEdit
+from interlock.core.refusal import Refusal
 
 
 class Desk:

@@ -2,8 +2,9 @@
 
 from typing import TypeAlias
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
+from interlock.core.refusal import Refusal
 
 _SHOWN_MAX = 10
 

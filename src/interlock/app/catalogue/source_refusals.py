@@ -3,7 +3,8 @@
 import re
 from typing import Literal, TypeAlias, assert_never
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
+from interlock.core.refusal import Refusal
 from interlock.workspace.git.checkout import UrlFault
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from interlock.app.gate.trust import lock_grants
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
+from interlock.core.refusal import Refusal
 from interlock.workspace.machine import grants
 
 DAY_MS = 86_400_000

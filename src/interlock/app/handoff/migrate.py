@@ -24,7 +24,7 @@ from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, PlannedWrite, plan_write, write_draft
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.app.protocol import gated_sessions
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.handoff.migration import HandoffNote, Migration, plan_migration
 from interlock.core.handoff.parse import parse_handoff
 from interlock.core.notes import frontmatter
@@ -32,6 +32,7 @@ from interlock.core.notes.address import glob_of
 from interlock.core.notes.fts_query import one_line
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.protocol.logbook import day_of
+from interlock.core.refusal import Refusal
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import FileContent

@@ -11,8 +11,8 @@ from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_
 from interlock.app.notes.results import NoteSearchHit, NoteSearchResult, NoteSummary
 from interlock.app.notes.search import NoteQuery, note_summary, search
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
-from interlock.core.explanation import Refusal
 from interlock.core.ids import SessionId
+from interlock.core.refusal import Refusal
 from interlock.store.notes.rows import FilterChoices, IndexCounts
 
 CHOICES_MAX = 100

@@ -8,10 +8,10 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import NoteFinding, NotesCheckReport
 from interlock.app.notes.sync import parse_note_text
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
-from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import UNDECODED_BYTE, one_line
 from interlock.core.notes.note_types import NoteNumber, number_of
 from interlock.core.notes.problems import find_problems, is_published
+from interlock.core.refusal import Refusal
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.projects.notes_folder import SUFFIX

@@ -15,8 +15,8 @@ from interlock.app.notes.write_and_index import (
     withdraw_request_on_failure,
     write_refusal,
 )
-from interlock.core.explanation import Refusal
 from interlock.core.notes.versions import version_matches, version_of
+from interlock.core.refusal import Refusal
 from interlock.workspace.files.atomic_file import FileConflict
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
 

@@ -21,7 +21,6 @@ from interlock.app.notes.write_and_index import (
     shown_permalink,
     write_and_index,
 )
-from interlock.core.explanation import Refusal
 from interlock.core.notes import edits, frontmatter, frontmatter_values
 from interlock.core.notes.edit_refusals import EditRefusal
 from interlock.core.notes.edits import NoteEdit
@@ -30,6 +29,7 @@ from interlock.core.notes.frontmatter_values import BadValue
 from interlock.core.notes.note import Metadata
 from interlock.core.notes.operations import ArgumentName, EditOperation, first_unused_argument
 from interlock.core.notes.versions import version_matches, version_of
+from interlock.core.refusal import Refusal
 
 
 class EditRequest(msgspec.Struct, frozen=True):

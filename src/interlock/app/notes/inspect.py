@@ -11,12 +11,12 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.app.notes.search import note_summary, shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure, shown_permalink
-from interlock.core.explanation import Refusal
 from interlock.core.ids import NodeId, SessionId, is_node_id
 from interlock.core.notes import frontmatter
 from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.note import Frontmatter, Metadata
 from interlock.core.notes.versions import version_of
+from interlock.core.refusal import Refusal
 from interlock.store.notes.rows import LinkRow, NoteRow, ObservationRow
 
 GRAPH_NOTES_MAX = 40

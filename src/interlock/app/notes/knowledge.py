@@ -6,11 +6,11 @@ from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
-from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
+from interlock.core.refusal import Refusal
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
 from interlock.store.notes.rows import NoteFilter, NoteRow

@@ -15,8 +15,8 @@ from interlock.app.notes.results import (
 )
 from interlock.app.notes.search import note_summary
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
-from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import label, one_line
+from interlock.core.refusal import Refusal
 from interlock.store.notes.rows import NoteFilter, NoteRow, ObservationRow
 
 DEPTH_MAX = 3

@@ -6,10 +6,10 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.results import NoteText
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure, shown_permalink
-from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import is_utf8, label
 from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.versions import version_of
+from interlock.core.refusal import Refusal
 
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20

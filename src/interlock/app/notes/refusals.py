@@ -1,9 +1,10 @@
 """Refusals of what is asked about notes, each with its explanation."""
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.operations import ArgumentName, EditOperation, operations_taking
 from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
+from interlock.core.refusal import Refusal
 
 
 class NoProject(WordedRefusal, frozen=True):

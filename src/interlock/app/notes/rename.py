@@ -22,9 +22,9 @@ from interlock.app.notes.write_and_index import (
     withdraw_request_on_failure,
     write_refusal,
 )
-from interlock.core.explanation import Refusal
 from interlock.core.notes.keys import KeyRank, key_of, keys_of
 from interlock.core.notes.versions import version_of
+from interlock.core.refusal import Refusal
 from interlock.workspace.files.atomic_file import FileConflict, FileContent
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
 from interlock.workspace.projects.notes_folder import CaseCollision

@@ -13,10 +13,10 @@ from interlock.app.notes.results import (
     ScoreExplanation,
 )
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
-from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter, fts_query, ranking
 from interlock.core.notes.plain_text import strip_markdown
 from interlock.core.notes.ranking import RankedNote
+from interlock.core.refusal import Refusal
 from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent

@@ -35,7 +35,6 @@ from interlock.app.notes.write_and_index import (
     with_leading_blank_line,
     write_and_index,
 )
-from interlock.core.explanation import Refusal
 from interlock.core.notes import frontmatter_values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
@@ -54,6 +53,7 @@ from interlock.core.notes.note_types import (
 )
 from interlock.core.notes.versions import version_matches, version_of
 from interlock.core.protocol.logbook import day_of
+from interlock.core.refusal import Refusal
 from interlock.core.session.state import timestamp
 from interlock.store.failures import StoreFailure
 from interlock.store.notes.rows import NoteFilter

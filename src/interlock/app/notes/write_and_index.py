@@ -14,11 +14,11 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
 from interlock.app.notes.sync import parse_note_text
-from interlock.core.explanation import Refusal
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Frontmatter, Note
 from interlock.core.notes.versions import digest_of, version_of
+from interlock.core.refusal import Refusal
 from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile

@@ -20,10 +20,10 @@ from interlock.app.notes.write_and_index import (
 )
 from interlock.app.refusals import NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
-from interlock.core.explanation import Refusal
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note
 from interlock.core.notes.note import Metadata
+from interlock.core.refusal import Refusal
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.views.session_note import (

@@ -2,9 +2,10 @@
 
 from typing import TypeAlias
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
+from interlock.core.refusal import Refusal
 
 _NAMES_MAX = 12
 _TEXT_MAX = 120

@@ -7,11 +7,12 @@ import re
 from typing import Final
 
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes import naming, status
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.grammar import TYPE_DEFAULT
 from interlock.core.notes.note import Metadata
+from interlock.core.refusal import Refusal
 
 # Characters that no address may have: a title with one of them could not be asked for.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

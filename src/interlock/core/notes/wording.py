@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.notes.operations import ArgumentName
+from interlock.core.refusal import Refusal
 
 
 class Wording(NamedTuple):

@@ -4,8 +4,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.gate.state import Mode, Policy, mode_change_objection
+from interlock.core.refusal import Refusal
 from interlock.core.session.events import (
     HostBound,
     ModeChanged,

@@ -2,8 +2,9 @@
 
 from typing import TypeAlias
 
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId
+from interlock.core.refusal import Refusal
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
 
 

@@ -10,7 +10,8 @@ from starlette.routing import Route
 
 from interlock.app.context import App
 from interlock.core.answers import answer_json
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
+from interlock.core.refusal import Refusal
 from interlock.server.api import runs, sessions, system, workflows
 from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (

@@ -22,9 +22,10 @@ from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions import event_pages
 from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation, Refusal
+from interlock.core.explanation import Explanation
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
+from interlock.core.refusal import Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.core.session.events import GapRecorded

@@ -21,10 +21,10 @@ from interlock.app.sessions.lookup import (
 )
 from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.canonical import INT_MAX
-from interlock.core.explanation import Refusal
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
 from interlock.core.session.head import Head, RunStatus
