@@ -5,7 +5,6 @@ Two eras of the protocol are supported. Up to 2025-11-25 a connection opens with
 kept between messages, so a client may use either at any time.
 """
 
-import difflib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -196,6 +195,8 @@ def _call_result(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
 
 
 def _unknown_tool(name: str, tools: Mapping[str, Tool[Any]]) -> ToolResult:
+    import difflib  # noqa: PLC0415 (1 ms at the start of a server)
+
     similar = tuple(difflib.get_close_matches(name, tools, n=1))
     explanation = Explanation(
         "unknown_tool", f"No tool `{name}`", "Call one of these instead.", similar

@@ -1,6 +1,5 @@
 """The edit operations of a note by name, and the arguments that each of them takes."""
 
-import difflib
 from collections.abc import Set as AbstractSet
 from typing import Final, Literal, get_args
 
@@ -49,6 +48,8 @@ def closest_operation(name: str, present: AbstractSet[ArgumentName]) -> EditOper
 
     Of several, the one most like `name`.
     """
+    import difflib  # noqa: PLC0415 (1 ms at the start of a server)
+
     if "find" in present:
         return "find_replace"  # the text to find already names the place
     max_count = max(len(arguments & present) for arguments in OPERATION_ARGUMENTS.values())

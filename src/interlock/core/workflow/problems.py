@@ -1,6 +1,5 @@
 """Problems: everything that is wrong, or merely odd, with a workflow file, and where."""
 
-import difflib
 from collections.abc import Iterable
 from typing import Literal
 
@@ -62,6 +61,8 @@ class InvalidWorkflow(msgspec.Struct, frozen=True):
 
 def suggest_nearest(name: str, known: Iterable[str]) -> str:
     """Return a suggestion for a name that is not known."""
+    import difflib  # noqa: PLC0415 (1 ms at the start of a server)
+
     names = sorted(known)
     matches = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if matches:
