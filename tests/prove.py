@@ -42,7 +42,7 @@ def is_noticed(fault: Fault) -> bool:
             [sys.executable, "-m", "pytest", "-q", "-x", "--invariant", fault.invariant],
             cwd=ROOT,
             # Before the installed package, also in the processes that the tests start.
-            env={**os.environ, "PYTHONPATH": str(copy), "INTERLOCK_TEST_EFFORT": "quick"},
+            env={**os.environ, "PYTHONPATH": str(copy)},
             capture_output=True,
             check=False,
         )
