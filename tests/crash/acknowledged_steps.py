@@ -10,7 +10,7 @@ from interlock.core.session.events import AdvanceRecorded, NodeCreated, OutputAp
 from tests.effort import scale
 from tests.scenes import linear
 
-ROUNDS = scale(60, at_least=20)
+ROUNDS = scale(40, at_least=20)
 
 
 def project_with_line(project: Path, *, steps: int) -> None:

@@ -38,7 +38,7 @@ from tests.server.http_agent import Up
 pytestmark = pytest.mark.both_stores
 
 STEPS = 5
-EXAMPLES = scale(30, at_least=10)
+EXAMPLES = scale(20, at_least=10)
 EXAMPLES_MIN = 10  # of fewer, one that ends early counts too much
 
 
