@@ -240,10 +240,8 @@ class SessionArchived(_Event, frozen=True, tag="session_archived"):
     is_archived: bool
 
 
-SessionEvent: TypeAlias = (
-    SessionCreated
-    | ObservationRecorded
-    | RunStarted
+RunEvent: TypeAlias = (
+    RunStarted
     | NodeCreated
     | AdvanceRecorded
     | OutputAppended
@@ -258,13 +256,19 @@ SessionEvent: TypeAlias = (
     | AssessmentRecorded
     | ApprovalRequested
     | ApprovalResolved
+    | RunCompleted
+    | RunUnblocked
+)
+"""The events of one run; the others are the session's."""
+SessionEvent: TypeAlias = (
+    SessionCreated
+    | ObservationRecorded
+    | RunEvent
     | HostBound
     | ModeChanged
     | WorkChanged
     | ProtocolStarted
     | StatusChanged
-    | RunCompleted
-    | RunUnblocked
     | SessionArchived
 )
 

@@ -1,6 +1,6 @@
 """Events for people: each as one line in plain words, with links to what it is about."""
 
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, assert_never
 
 import msgspec
 
@@ -23,6 +23,7 @@ from interlock.core.session.events import (
     PreferencesChanged,
     ProtocolStarted,
     RunCompleted,
+    RunEvent,
     RunStarted,
     RunUnblocked,
     SessionArchived,
@@ -87,27 +88,6 @@ def is_failure(event: SessionEvent) -> bool:
             return False
 
 
-_RunEvent: TypeAlias = (
-    RunStarted
-    | NodeCreated
-    | AdvanceRecorded
-    | OutputAppended
-    | ValidationPerformed
-    | ContextSet
-    | PreferencesChanged
-    | CapabilityObserved
-    | GapRecorded
-    | GapResolved
-    | DivergenceRecorded
-    | TraceAppended
-    | AssessmentRecorded
-    | ApprovalRequested
-    | ApprovalResolved
-    | RunCompleted
-    | RunUnblocked
-)
-
-
 def _unclipped_summary(event: SessionEvent) -> str:
     match event:
         case SessionCreated():
@@ -131,7 +111,7 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return _run_event_summary(event)
 
 
-def _run_event_summary(event: _RunEvent) -> str:
+def _run_event_summary(event: RunEvent) -> str:
     match event:
         case RunStarted():
             return f"run of {event.workflow_id} started: {event.goal}"
