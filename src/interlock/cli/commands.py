@@ -39,6 +39,7 @@ _COMMANDS = {
     "note": "interlock.cli.note_search:note",
     "preferences": "interlock.cli.preferences:preferences",
     "run": "interlock.cli.run:run",
+    "sandbox": "interlock.cli.sandbox:sandbox",
     "session": "interlock.cli.session:session",
     "sources": "interlock.cli.sources:sources",
     "status": "interlock.cli.server:status",

@@ -1,0 +1,86 @@
+"""`interlock sandbox`: run a command where it cannot change anything, and prove that."""
+
+import sys
+from pathlib import Path
+from tempfile import mkdtemp
+
+import click
+
+from interlock.app.data_home import data_home
+from interlock.app.gate.confined_commands import runs_outside
+from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.sandbox import confinement, scratch
+from interlock.sandbox.command import LEVELS, SandboxedCommand, exit_as, run_command
+from interlock.sandbox.confinement import ABI_MIN
+from interlock.sandbox.self_check import try_promises
+from interlock.sandbox.workspace import workspace_command
+
+
+@click.group()
+def sandbox() -> None:
+    """Run a command where the kernel keeps it from changing anything"""
+
+
+@sandbox.command(context_settings={"ignore_unknown_options": True})
+@click.option("--level", type=click.Choice(LEVELS), default="read-only", help="What it may write")
+@click.option(
+    "--worktree",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    help="workspace: the directory that may be written; default: this one",
+)
+@click.option("--network", is_flag=True, help="workspace: open the network")
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND…", type=click.UNPROCESSED)
+def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) -> None:
+    """Run COMMAND at a level: `interlock sandbox run -- make -n`
+
+    read-only: nothing is written but a scratch directory ($TMPDIR), and there is no network.
+    workspace: the worktree and what git needs are written too, and of your home directory only the
+    tools on PATH are read. At neither level is Interlock's own directory read.
+    """
+    abi = confinement.landlock_abi()
+    if abi < ABI_MIN:
+        print_error(
+            "This machine cannot confine a command: it needs Linux 6.2 or newer with Landlock",
+            "`interlock sandbox check` says what is missing.",
+        )
+        raise Stop(EXIT_REFUSED)
+    hidden, own = str(data_home().resolve()), mkdtemp(prefix="interlock-")
+    (Path(own) / "tmp").mkdir()
+    if level == "workspace":
+        command = workspace_command(
+            list(words), worktree, scratch=own, hidden=hidden, has_network=network
+        )
+    else:
+        command = SandboxedCommand(list(words), level=level, scratch=own, hidden=hidden)
+    command.closing_line = f"interlock: this ran at the level {level}"
+    try:
+        code = run_command(command, abi)
+    finally:
+        scratch.remove(own)
+    exit_as(code)
+
+
+@sandbox.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def check(*, as_json: bool) -> None:
+    """Say what this machine can enforce, proven by trying; the exit code is 1 if not everything"""
+    abi = confinement.landlock_abi()
+    promises = try_promises()
+    is_whole = all(promise.is_kept for promise in promises)
+    if as_json:
+        print_json(
+            {"landlock": abi, "isWhole": is_whole, "promises": [p._asdict() for p in promises]}
+        )
+    else:
+        print(f"Landlock: {f'version {abi}' if abi else 'not there'}")
+        print_table([("holds" if kept else "OPEN", what) for what, kept in promises])
+    if not is_whole:
+        raise Stop(EXIT_REFUSED)
+
+
+@sandbox.command("reads-outside", hidden=True)
+def reads_outside() -> None:
+    """Say by the exit code 0 that the shell text on stdin needs no sandbox"""
+    if not runs_outside(sys.stdin.read()):
+        raise Stop(EXIT_REFUSED)

@@ -1,0 +1,148 @@
+"""The broker of metadata: changes modes and times for the sandbox, where that may write.
+
+Landlock has no rule for `chmod` and `utime`, and seccomp does not see paths, so the filter stops
+these calls and asks the wrapper. The wrapper opens the file that is meant without touching it,
+looks where it is, and makes the change itself through that very descriptor. Nothing that the
+sandbox does meanwhile can aim it elsewhere: no path is looked at twice.
+"""
+
+import _socket
+import _thread
+import ctypes
+import os
+from _struct import pack, unpack
+
+from interlock.sandbox.system_calls import NUMBERS
+
+EPERM, EINTR, ENOENT = 1, 4, 2
+_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_REQUEST_BYTES, _TIMES_BYTES, _PATH_BYTES_MAX, _PAGE_BYTES = 80, 32, 4096, 4096
+_CURRENT_DIRECTORY, _NO_FOLLOW = 0xFFFFFF9C, 0x100
+_PLAIN_MODE_BITS = 0o1777  # never a file that would run as its owner
+_UNCHANGED = 0xFFFFFFFF
+
+# The positions of directory, path, flags and the first value among the arguments of each call.
+_POSITIONS: dict[str, tuple[int | None, int | None, int | None, int]] = {
+    "chmod": (None, 0, None, 1),
+    "fchmod": (0, None, None, 1),
+    "fchmodat": (0, 1, None, 2),
+    "fchmodat2": (0, 1, 3, 2),
+    "chown": (None, 0, None, 1),
+    "lchown": (None, 0, None, 1),
+    "fchown": (0, None, None, 1),
+    "fchownat": (0, 1, 4, 2),
+    "utimensat": (0, 1, 3, 2),
+}
+BROKERED = {NUMBERS[name]: name for name in _POSITIONS if name in NUMBERS}
+
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+Channel = _socket.socket
+
+
+def make_channel() -> tuple[Channel, Channel]:
+    """The two ends of a channel over which the child hands its listener to the wrapper."""
+    return _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+
+
+def send_listener(channel: Channel, listener: int) -> None:
+    channel.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("i", listener))])
+
+
+def serve(channel: Channel, roots: list[str]) -> None:
+    """Answer in a thread, for as long as this process lives, once the child has sent a listener."""
+    _, received, _, _ = channel.recvmsg(1, _socket.CMSG_SPACE(4))
+    for _, _, content in received:
+        (listener,) = unpack("i", content[:4])
+        _thread.start_new_thread(_answer_all, (listener, roots))
+
+
+def _answer_all(listener: int, roots: list[str]) -> None:
+    while True:
+        request = ctypes.create_string_buffer(_REQUEST_BYTES)
+        if _ioctl(listener, _RECEIVE, request):
+            if ctypes.get_errno() in (EINTR, ENOENT):
+                continue
+            return
+        identity, process, _, number, _, _, *arguments = unpack("QIIiIQ6Q", request.raw)
+        try:
+            error = _perform(listener, identity, process, BROKERED[number], arguments, roots=roots)
+        except OSError as failure:
+            error = failure.errno or EPERM
+        except Exception:  # noqa: BLE001 (whatever it was, the call must get an answer)
+            error = EPERM
+        _ioctl(listener, _SEND, pack("QqiI", identity, 0, -error, 0))
+
+
+def _ioctl(file: int, code: int, content: object) -> int:
+    return _library.ioctl(file, ctypes.c_ulong(code), content)
+
+
+def _perform(
+    listener: int, identity: int, process: int, name: str, arguments: list[int], *, roots: list[str]
+) -> int:
+    """Make the change. Returns the number of the error, or 0.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    directory, path, flags, value = _POSITIONS[name]
+    follows = name != "lchown" and not (flags is not None and arguments[flags] & _NO_FOLLOW)
+    base = _CURRENT_DIRECTORY if directory is None else arguments[directory] & 0xFFFFFFFF
+    address = 0 if path is None else arguments[path]
+    written = _path_in_memory(process, address) if address else b""
+    has_times = name == "utimensat" and arguments[value]
+    times = _memory(process, arguments[value], _TIMES_BYTES) if has_times else None
+    file = _open_target(process, base, written, follows=follows)
+    try:
+        place = os.readlink(f"/proc/self/fd/{file}")
+        is_inside = any(place == root or place.startswith(f"{root}/") for root in roots)
+        # The process may be gone, and its number be that of another one.
+        if not is_inside or _ioctl(listener, _IS_VALID, pack("Q", identity)):
+            return EPERM
+        target = f"/proc/self/fd/{file}".encode()
+        if "chown" in name:
+            return 0 if _is_owner(file, arguments[value : value + 2]) else EPERM
+        if "chmod" in name:
+            failed = _library.chmod(target, arguments[value] & _PLAIN_MODE_BITS)
+        else:
+            failed = _library.utimensat(ctypes.c_int(-100), target, times, 0)
+        return ctypes.get_errno() if failed else 0
+    finally:
+        os.close(file)
+
+
+def _path_in_memory(process: int, address: int) -> bytes:
+    """The text at an address, read page by page: what follows its end may not be mapped."""
+    text = b""
+    while b"\0" not in text and len(text) < _PATH_BYTES_MAX:
+        at = address + len(text)
+        text += _memory(process, at, _PAGE_BYTES - at % _PAGE_BYTES)
+    return text.partition(b"\0")[0]
+
+
+def _memory(process: int, address: int, size: int) -> bytes:
+    file = os.open(f"/proc/{process}/mem", os.O_RDONLY)
+    try:
+        return os.pread(file, size, address)
+    finally:
+        os.close(file)
+
+
+def _open_target(process: int, directory: int, path: bytes, *, follows: bool) -> int:
+    start = "cwd" if directory == _CURRENT_DIRECTORY else f"fd/{directory}"
+    base = os.open(f"/proc/{process}/{start}", os.O_PATH)
+    if not path:
+        return base
+    try:
+        return os.open(path, os.O_PATH | (0 if follows else os.O_NOFOLLOW), dir_fd=base)
+    finally:
+        os.close(base)
+
+
+def _is_owner(file: int, owner: list[int]) -> bool:
+    """Whether user and group would stay as they are."""
+    status = os.fstat(file)
+    pairs = zip(owner, (status.st_uid, status.st_gid), strict=True)
+    return all(wanted & _UNCHANGED in (_UNCHANGED, present) for wanted, present in pairs)

@@ -1,0 +1,66 @@
+"""Scratch directories: where sandboxed commands may write, one for each session.
+
+They are beneath the system's directory for temporary files, where others may write too, so each
+part of the path is made private and checked before it is used. They last, so that caches in them
+do; those that nobody has used for a week are removed when a new one is made.
+"""
+
+import os
+
+SECONDS_KEPT = 7 * 86_400
+_FOLDERS = ("tmp", "cache")
+_PRIVATE_DIRECTORY = 0o40700
+
+
+class ScratchUnsafe(Exception):
+    """Somebody else could write there."""
+
+
+def scratch_directory(session: str) -> str:
+    """The scratch directory of a session, which is made if it is missing.
+
+    Raises:
+        ScratchUnsafe: its place belongs to somebody else.
+        OSError: it cannot be made.
+    """
+    temporary = os.environ.get("TMPDIR") or "/tmp"
+    base = f"{temporary.rstrip('/')}/interlock-{os.getuid()}"
+    name = "".join(letter for letter in session if letter.isalnum() or letter in "-_")[:80]
+    path = f"{base}/{name or 'unnamed'}"
+    _ensure_private(base)
+    if _ensure_private(path):
+        for folder in _FOLDERS:
+            _ensure_private(f"{path}/{folder}")
+        _remove_old(base, oldest=os.lstat(path).st_mtime - SECONDS_KEPT)
+    else:
+        os.utime(path)
+    return path
+
+
+def _ensure_private(path: str) -> bool:
+    """Make a directory, or check the one that is there. Whether it had to be made."""
+    try:
+        os.mkdir(path, 0o700)
+        is_new = True
+    except FileExistsError:
+        is_new = False
+    status = os.lstat(path)
+    if (status.st_mode, status.st_uid) != (_PRIVATE_DIRECTORY, os.getuid()):
+        raise ScratchUnsafe(f"`{path}` is not a private directory of yours")
+    return is_new
+
+
+def _remove_old(base: str, *, oldest: float) -> None:
+    for name in os.listdir(base):
+        try:
+            if os.lstat(f"{base}/{name}").st_mtime < oldest:
+                remove(f"{base}/{name}")
+        except OSError:
+            continue  # somebody else removes it
+
+
+def remove(path: str) -> None:
+    """Remove a scratch directory and all that is in it."""
+    from shutil import rmtree  # noqa: PLC0415 (rarely needed)
+
+    rmtree(path, ignore_errors=True)
