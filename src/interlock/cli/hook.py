@@ -1,5 +1,6 @@
 """`interlock hook`: the command that agent clients run before, between and after their tools."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,13 @@ from interlock.cli.terminal import Stop
 from interlock.core.gate.tools import HOSTS
 from interlock.hooks.full_hook import EVENTS, HookEvent, run_hook
 
+BUDGET_SECONDS = 8
+"""Less than a client waits: an answer that comes too late may be none at all."""
+
+
+class BudgetUsed(Exception):
+    """The hook has taken longer than it may."""
+
 
 @click.command()
 @click.option("--host", type=click.Choice(HOSTS), required=True, help="The agent client")
@@ -19,9 +27,16 @@ def hook(host: str, event: str, home: Path | None) -> None:
     """Answer a hook of an agent client (it sends JSON on stdin)"""
     checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
     checked_event: HookEvent = next(name for name in EVENTS if name == event)
+    signal.signal(signal.SIGALRM, _raise_budget_used)
+    # The fast hook has begun to count; without it, the time begins now.
+    signal.alarm(signal.alarm(0) or BUDGET_SECONDS)
     outcome = run_hook(checked_host, checked_event, home or data_home(), sys.stdin.buffer.read())
     sys.stdout.buffer.write(outcome.out)
     sys.stdout.flush()
     if outcome.err:
         print(outcome.err, file=sys.stderr)
     raise Stop(outcome.code)
+
+
+def _raise_budget_used(*_: object) -> None:
+    raise BudgetUsed(f"it took more than {BUDGET_SECONDS} s")

@@ -29,8 +29,8 @@ _host_argument = click.argument("host", type=click.Choice(HOSTS))
 _scope_option = click.option(
     "--scope",
     type=click.Choice(("user", "project")),
-    default="project",
-    help="Whose files; default: the project's",
+    default="user",
+    help="Whose files; default: yours, so that nobody else is affected",
 )
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change, and write nothing"
@@ -48,7 +48,8 @@ def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_j
     """Tell an agent client of Interlock: hooks, MCP server, slash commands
 
     What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
-    the project's scope the project is opted in too.
+    your own files it works from every directory, in each project that has opted in (`interlock
+    init`); in the project's, for everyone who has Interlock, and the project is opted in too.
     """
     require_user("Installing")
     program, note = use.find_program(data_home())

@@ -1,14 +1,23 @@
 """The fast hook: allows at once what the gate would surely allow, and hands the rest over.
 
-A client waits for it before every tool call, so it imports only what Python brings compiled, and
-nothing of Interlock. It never denies and never asks: whatever is not certain, is odd or fails goes
-to the full hook (`full_hook.py`) with the same payload. What is allowed here must be allowed there;
-`tests/hooks/test_fast.py` compares the two.
+A client waits for it before every tool call, so it imports only what Python brings compiled, and of
+Interlock only what does likewise. It never denies and never asks: whatever is not certain, is odd
+or fails goes to the full hook (`full_hook.py`) with the same payload. What is allowed here must be
+allowed there; `tests/hooks/test_fast.py` compares the two.
 """
 
 import posix
 import sys
 import time
+
+from interlock.agents.hosts import claude_code_shell
+from interlock.hooks import gate_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as signals
+else:
+    import _signal as signals  # without the names of `enum`, which take long to import
 
 TOOLS = {
     "claude-code": {
@@ -34,9 +43,14 @@ EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
 NUMBER_MAX = 18  # characters: no two readers differ about so short a number
-BUSY_SECONDS = 0.05  # the writers are done in a millisecond
+BUDGET_SECONDS = 8  # less than the client waits before it goes on without an answer
+EINVAL = 22
 
-_TEXTS = ("cwd", "session_id", "tool_name", "hook_event_name", "tool_use_id", "source", "prompt")
+_TEXTS = (
+    *("cwd", "session_id", "tool_name", "hook_event_name", "tool_use_id", "source", "prompt"),
+    "permission_mode",
+)
+PLAN_MODE = "plan"
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
 _PATCHES = ("input", "patch", "command")
 
@@ -47,38 +61,52 @@ class FullHookNeeded(Exception):
 
 def main(host: str, event: str, home: str, *flags: str) -> int:
     """The exit code. `flags` are those with which this interpreter finds Interlock."""
+    signals.alarm(BUDGET_SECONDS)  # it also ends the full hook, and the launcher denies then
     content = b"".join(iter(lambda: posix.read(0, 1 << 16), b""))
     try:
         is_done = run(host, event, home, content)
     except Exception:  # noqa: BLE001 (the full hook reports what is wrong)
         is_done = False
-    if is_done:
-        return 0
-    words = ["-m", "interlock", "hook", "--host", host, "--event", event, "--home", home]
-    return _hand_over([sys.executable, *flags, *words], content)
+    if not is_done:
+        words = ["-m", "interlock", "hook", "--host", host, "--event", event, "--home", home]
+        _hand_over([sys.executable, *flags, *words], content)
+    return 0
 
 
 def run(host: str, event: str, home: str, content: bytes) -> bool:
     """Whether the call is settled; if not, the full hook must be asked."""
     if host not in TOOLS or event not in EVENTS or not _is_normal(home):
         return False
-    cwd, session, tool, tool_input = _payload(content)
-    config = _config(cwd)
-    if not config:
+    cwd, session, tool, tool_input, permission_mode = _payload(content)
+    kind = class_of(host, tool)
+    if event == "pre-tool" and _needs_no_state(kind, tool_input, cwd, home):
+        return True
+    # Who before where: a session that is bound keeps its gate wherever it goes.
+    state = gate_state.read_state(host, home, session)
+    if state is None and not gate_state.config_above(cwd):
         return True  # nobody asked for a gate here
     if event != "pre-tool":
         return _append_to_spool(host, event, home, session, tool)
-    kind = class_of(host, tool)
-    if kind in ("own", "read", "search"):
-        return kind == "own" or is_free_read(tool_input, cwd, home)
-    mode = _mode(host, home, session, config) if tool else ""
-    if mode == "disabled" or (mode and kind in ("web", "ask", "agent")):
+    config = f"{state.root}/.interlock/config.toml" if state else ""
+    if not state or not state.is_settled or gate_state.stamp_of(config) != state.config or not tool:
+        return False
+    if state.mode == "disabled" or kind in ("web", "ask", "agent"):
         return True
+    if permission_mode == PLAN_MODE and state.mode == "coding":
+        return False
+    if state.mode != "coding":
+        return kind == "shell" and is_confined(tool, tool_input.get("command"), home)
     if kind == "edit":
-        return mode == "coding" and is_free_edit(tool_input, home)
+        return is_free_edit(tool_input, home, state.root)
     if kind == "shell":
-        return mode == "coding" and is_free_command(tool_input.get("command"), cwd, home)
-    return mode == "coding" and is_free_read(tool_input, cwd, home)
+        return is_free_command(tool_input.get("command"), cwd, home)
+    return is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
+
+
+def _needs_no_state(kind: str, tool_input: object, cwd: str, home: str) -> bool:
+    if kind == "own":
+        return True
+    return kind in ("read", "search") and is_free_read(tool_input, cwd, home)
 
 
 def class_of(host: str, tool: str) -> str:
@@ -99,10 +127,13 @@ def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
     return not {ours, *SECRETS} & set(parts)
 
 
-def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
+def is_free_edit(tool_input: dict[str, object], home: str, root: str) -> bool:
     edited_paths = [tool_input[key] for key in _PATHS if key in tool_input]
-    is_patch = any(key in tool_input for key in _PATCHES)
-    is_free = all(isinstance(path, str) and _is_free(path, home) for path in edited_paths)
+    is_patch = any(key in tool_input for key in (*_PATCHES, "edits"))
+    is_free = all(
+        isinstance(path, str) and _is_free(path, home) and _is_really_in(path, root)
+        for path in edited_paths
+    )
     return bool(edited_paths) and is_free and not is_patch
 
 
@@ -111,17 +142,48 @@ def is_free_command(command: object, cwd: str, home: str) -> bool:
     if not isinstance(command, str) or not command.isascii() or EXPANSION_CHARACTERS & set(command):
         return False
     bare = command.replace("'", "").replace('"', "").casefold()
-    names = (*MARKERS.split(), "interlock", home.casefold().rpartition("/")[2])
-    return not any(name in bare for name in names) and _is_free(cwd, home)
+    names = ("interlock", home.casefold().rpartition("/")[2])
+    is_named = names_marker(bare) or any(name in bare for name in names)
+    return not is_named and _is_free(cwd, home)
+
+
+def is_confined(tool: str, command: object, home: str) -> bool:
+    """Whether the client will run it in our sandbox, and it is no command of ours."""
+    if not isinstance(command, str) or "interlock" in command.casefold():
+        return False
+    names = (claude_code_shell.PREFIX_VARIABLE, claude_code_shell.CALLER_VARIABLE)
+    environment = {name: posix.environ.get(name.encode(), b"").decode() for name in names}
+    return claude_code_shell.is_confined(environment, tool, home)
+
+
+def names_marker(text: str) -> bool:
+    folded = text.casefold()
+    return any(marker in folded for marker in MARKERS.split())
 
 
 def _is_free(path: str, home: str) -> bool:
     """Whether nothing protects the path."""
-    folded = path.casefold()
     if not path.isascii() or "\\" in path or not _is_normal(path):
         return False
-    is_ours = f"{folded}/".startswith(f"{home.casefold()}/")
-    return not is_ours and not any(marker in folded for marker in MARKERS.split())
+    is_ours = f"{path.casefold()}/".startswith(f"{home.casefold()}/")
+    return not is_ours and not names_marker(path)
+
+
+def _is_really_in(path: str, root: str) -> bool:
+    """Whether the file is in the project, and no link leads out of it."""
+    folder = path.rpartition("/")[0]
+    file = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY)
+    real_folder = posix.readlink(f"/proc/self/fd/{file}")
+    posix.close(file)
+    try:
+        posix.readlink(path)
+    except FileNotFoundError:
+        is_link = False
+    except OSError as error:  # it is there, and is no link
+        is_link = error.errno != EINVAL
+    else:
+        is_link = True
+    return real_folder == folder and f"{folder}/".startswith(f"{root}/") and not is_link
 
 
 def _is_normal(path: str) -> bool:
@@ -130,8 +192,11 @@ def _is_normal(path: str) -> bool:
     return not first and bool(parts) and not {"", ".", ".."} & set(parts)
 
 
-def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
-    """Directory, conversation, tool and its input, if no two readers of JSON differ on them."""
+def _payload(content: bytes) -> tuple[str, str, str, dict[str, object], str]:
+    """Directory, conversation, tool, its input and the client's own mode.
+
+    Only if no two readers of JSON differ on them.
+    """
     import _json  # noqa: PLC0415 (where there is none, the full hook is asked)
 
     # Half a surrogate is an error to some and a character to others.
@@ -143,7 +208,8 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object]]:
     if is_odd or not all(isinstance(payload.get(key, ""), str) for key in _TEXTS):
         raise FullHookNeeded
     cwd, session, tool = (payload.get(key, "") for key in _TEXTS[:3])
-    return cwd, session, tool, payload.get("tool_input")  # an object, or the full hook is asked
+    # The input is an object, or the full hook is asked.
+    return cwd, session, tool, payload.get("tool_input"), payload.get("permission_mode", "")
 
 
 def _number(text: str) -> int:
@@ -169,51 +235,6 @@ class _StrictJson:
     parse_float = parse_int = parse_constant = _number
 
 
-def _config(cwd: str) -> str:
-    """The stamp of the config of the surrounding project; empty if none has opted in."""
-    if not cwd.startswith("/"):
-        raise FullHookNeeded
-    directory = cwd
-    while not _is_there(path := f"{directory}/.interlock/config.toml"):
-        if posix.stat(directory)[1:3] == posix.stat("/")[1:3]:
-            return ""
-        directory += "/.."  # the system resolves links before it takes this
-    at = posix.stat(path)
-    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
-
-
-def _is_there(path: str) -> bool:
-    try:
-        posix.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):  # and not: too long, not allowed
-        return False
-    return True
-
-
-class _Functools:
-    """`_sqlite3` wants a cache of statements from `functools`, which costs more than all else."""
-
-    @staticmethod
-    def lru_cache(_: int) -> object:
-        return lambda connection: connection  # pyright: ignore[reportUnknownLambdaType,reportUnknownVariableType]
-
-
-def _mode(host: str, home: str, session: str, config: str) -> str:
-    """The mode, if it and the class of a tool decide; empty if more must be considered."""
-    sys.modules.setdefault("functools", _Functools)  # pyright: ignore[reportArgumentType]
-    import _sqlite3  # noqa: PLC0415 (most calls read, and need no state)
-
-    quoted_home = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    db = _sqlite3.connect(f"file:{quoted_home}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
-    sql = "SELECT mode, is_started, is_simple, config FROM gate WHERE (host, host_session) = (?, ?)"
-    try:
-        row = db.execute(sql, (host, session)).fetchone()
-    finally:
-        db.close()
-    is_known = row and row[0] in ("analysis", "planning", "coding", "disabled")
-    return row[0] if is_known and row[1:] == (1, 1, config) else ""
-
-
 def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) -> bool:
     """Write a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
@@ -230,8 +251,8 @@ def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) 
     return not is_full
 
 
-def _hand_over(words: list[str], content: bytes) -> int:
-    """Run the full hook and wait for it: one that cannot start must not let the call pass."""
+def _hand_over(words: list[str], content: bytes) -> None:
+    """Become the full hook. There is no child that could outlive the client's patience."""
     try:
         file = posix.memfd_create("payload")
     except (AttributeError, OSError):  # not on macOS
@@ -241,9 +262,5 @@ def _hand_over(words: list[str], content: bytes) -> int:
     while content:
         content = content[posix.write(file, content) :]
     posix.lseek(file, 0, 0)
-    actions = [(posix.POSIX_SPAWN_DUP2, file, 0)]
-    child = posix.posix_spawn(words[0], words, posix.environ, file_actions=actions)
-    code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
-    if code not in (0, 2):
-        raise ChildProcessError(f"the full hook ended with code {code}")
-    return code
+    posix.dup2(file, 0)
+    posix.execve(words[0], words, posix.environ)

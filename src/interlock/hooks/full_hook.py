@@ -7,12 +7,11 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from interlock.agents.hosts import claude_code_hooks
+from interlock.agents.hosts import claude_code, claude_code_hooks, claude_code_shell
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
-from interlock.app.gate.opt_in import root_of
-from interlock.core.gate.tool_call import parse_tool_call
+from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
 
 HookEvent = Literal[
@@ -28,6 +27,8 @@ HookEvent = Literal[
 EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 BLOCKING_EXIT_CODE = 2
 """The exit code that denies a call in every host."""
+PLAN_MODE = "plan"
+"""The mode of Claude Code in which nothing is edited; our mode is no wider then."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 
 
@@ -41,7 +42,8 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
     """Run one hook. Never raises: a crash of a hook would let the tool call pass."""
     try:
         payload = _decode_payload(content)
-        root = root_of(Path(payload.cwd or os.getcwd()))
+        cwd = Path(payload.cwd or os.getcwd())
+        root = tool_calls.governing_project(home, host, payload.session_id, cwd)
         if root is None:
             return HookResult()  # nobody asked for a gate here
         return _dispatch(host, event, home, root, payload)
@@ -119,11 +121,30 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
     call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
+    is_planning = payload.permission_mode == PLAN_MODE
+    is_confined = claude_code_shell.is_confined(os.environ, call.tool, str(home))
+    call = msgspec.structs.replace(call, is_confined=is_confined and not is_planning)
+    if _is_own_file_of_client(call):
+        return HookResult()
     verdict = tool_calls.judge(
-        home, root, call, payload.session_id, call_id=payload.tool_use_id or call.command
+        home,
+        root,
+        call,
+        payload.session_id,
+        call_id=payload.tool_use_id or call.command,
+        mode_max="analysis" if is_planning else None,
     )
     notice = tool_calls.journal(home, verdict, call, payload.session_id)
     return HookResult(0, claude_code_hooks.encode_decision(verdict.decision, verdict.id, notice))
+
+
+def _is_own_file_of_client(call: ToolCall) -> bool:
+    """Whether the client writes its own plan or a scratch file, which no mode forbids."""
+    directories = claude_code.own_directories(os.environ, os.getuid())
+    real_paths = [Path(os.path.realpath(path)) for path in call.paths]
+    return bool(real_paths) and all(
+        any(path.is_relative_to(directory) for directory in directories) for path in real_paths
+    )
 
 
 _MODE_COMMAND = re.compile(

@@ -1,13 +1,19 @@
-"""Start the fast hook. Python compiles a script at every start, so this one is short."""
+"""Start the fast hook or the agent's shell on a bare interpreter.
+
+Python compiles a script at every start, so this one is short.
+"""
 
 import posix
 import sys
 
+what, *arguments = sys.argv[1:] or ["hook"]
 try:
-    sys.path.insert(0, __file__.rpartition("/")[0])
-    from fast import main  # pyright: ignore[reportMissingImports,reportUnknownVariableType]
-
-    code = int(main(*sys.argv[1:]))  # pyright: ignore[reportUnknownArgumentType]
+    sys.path.insert(0, __file__.removesuffix("/interlock/hooks/start.py"))
+    if what == "shell":
+        from interlock.hooks.agent_shell import main
+    else:
+        from interlock.hooks.fast import main
+    code = int(main(*arguments))
 except BaseException as error:  # noqa: BLE001 (a crash of a hook would let the tool call pass)
     reason = f"{type(error).__name__}: {error}"
     words = (
@@ -15,7 +21,8 @@ except BaseException as error:  # noqa: BLE001 (a crash of a hook would let the 
         " with `interlock doctor claude-code`, install again with `interlock install claude-code`,"
         " or take Interlock's hooks out of Claude Code's settings."
     )
-    is_gate = not {"post-tool", "pre-compact", "post-compact", "session-end"} & set(sys.argv)
+    events = {"post-tool", "pre-compact", "post-compact", "session-end"}
+    is_gate = what == "shell" or not events & set(arguments)
     posix.write(2, f"{words if is_gate else f'interlock: {reason}'}\n".encode(errors="replace"))
-    code = 2 if is_gate else 0
+    code = (126 if what == "shell" else 2) if is_gate else 0
 posix._exit(code)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] (nothing is left to be done)

@@ -141,7 +141,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
             db.set_busy_timeout(BUSY_MS)
             # With `config`, which only the fast hook reads: a file of another version is unknown.
             row = db.execute(
-                "SELECT session, mode, is_started, task, version, config FROM gate"
+                "SELECT session, mode, is_started, task, version, root, config FROM gate"
                 " WHERE host = ? AND host_session = ?",
                 (host, host_session),
             ).fetchone()
@@ -151,7 +151,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         return UnknownState(f"{path} cannot be read: {error}")
     if row is None:
         return UnknownState("this conversation was never bound to a session")
-    session, mode, is_started, task, version, _ = row
+    session, mode, is_started, task, version, root, _ = row
     if mode not in MODES:
         return UnknownState(f"the mode `{mode}` is not known")
-    return GateRow(session, mode, bool(is_started), task, version)
+    return GateRow(session, mode, bool(is_started), task, version, root)

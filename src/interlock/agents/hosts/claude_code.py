@@ -1,6 +1,5 @@
 """Interlock's hooks and server for Claude Code, from which its settings and a plugin are made."""
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping
@@ -9,28 +8,18 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, PREFIX_VARIABLE, shell_prefix
+from interlock.agents.hosts.launcher import IS_OPTED_IN, REPAIR
 from interlock.core.canonical import Json
 
 HOST = "claude-code"
 Scope = Literal["user", "project"]
 JsonPath: TypeAlias = tuple[str | int, ...]
 
+BLOCKS_ON_FAILURE = (2, 1, 325)
+"""The version that was seen to block a tool call when its hook fails; 2.1.197 let it pass."""
 NAME = "interlock"
 """The name of the server and of the plugin; the names of our tools are made of it."""
-FAST = "interlock/hooks/start_fast.py"
-"""The end of the path of the file that starts the fast hook."""
-
-
-class Program(msgspec.Struct, frozen=True):
-    """The command that starts Interlock on this machine."""
-
-    interpreter: str
-    """Absolute: clients do not have this shell's PATH."""
-    flags: tuple[str, ...]
-    home: str
-    """The data home. Hooks and server must use the same one."""
-    fast: str = str(Path(__file__).parents[3] / FAST)
-    """The file that starts the fast hook."""
 
 
 class Hook(NamedTuple):
@@ -42,20 +31,18 @@ class Hook(NamedTuple):
     """In seconds. Claude Code would wait ten minutes, and then let the tool call pass."""
     more: Mapping[str, Json] = {}
     matcher: str = ""
-    is_fast: bool = False
-    """Whether the fast hook is asked first."""
 
 
 HOOKS = (
     Hook("SessionStart", "session-start", 10),
     Hook("UserPromptSubmit", "prompt-submit"),
     # Without `onFailure` a hook that cannot be started would let every tool call pass.
-    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*", is_fast=True),
-    Hook("PostToolUse", "post-tool", more={"async": True}, is_fast=True),
+    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*"),
+    Hook("PostToolUse", "post-tool", more={"async": True}),
     Hook("Stop", "stop"),
-    Hook("PreCompact", "pre-compact", is_fast=True),
-    Hook("PostCompact", "post-compact", is_fast=True),
-    Hook("SessionEnd", "session-end", is_fast=True),
+    Hook("PreCompact", "pre-compact"),
+    Hook("PostCompact", "post-compact"),
+    Hook("SessionEnd", "session-end"),
 )
 
 COMMANDS = {
@@ -88,51 +75,63 @@ def client_files(scope: Scope, root: Path) -> ClientFiles:
     return ClientFiles(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
 
 
-def hook_command(program: Program, hook: Hook) -> str:
-    """The command line of a hook, for a shell."""
-    if hook.is_fast:
-        # Without `-I -S` Python would look at the project, at variables and for packages first.
-        start = [program.interpreter, "-I", "-S", program.fast]
-        return shlex.join([*start, HOST, hook.name, program.home, *program.flags])
-    ours = ["-m", "interlock", "hook", "--host", HOST, "--event", hook.name]
-    return shlex.join([program.interpreter, *program.flags, *ours, "--home", program.home])
+_CALL = f'; [ -r "$L" ] && exec /bin/sh "$L" hook {HOST} '
+"""The part of a hook's command line by which it is known as ours."""
 
 
-def hooks(program: Program) -> dict[str, Json]:
+def own_directories(environment: Mapping[str, str], user: int) -> tuple[str, ...]:
+    """Directories for the client's own plans and scratch files: to write there edits nothing."""
+    config = environment.get("CLAUDE_CONFIG_DIR") or f"{environment.get('HOME', '')}/.claude"
+    temporary = environment.get("TMPDIR") or "/tmp"
+    return f"{config}/plans", f"{temporary.rstrip('/')}/claude-{user}"
+
+
+def hook_command(home: str, hook: Hook, scope: Scope) -> str:
+    """The command line of a hook, for a shell: plain enough to work where Interlock is gone."""
+    start = f"L={shlex.quote(f'{home}/{LAUNCHER}')}{_CALL}{hook.name}; "
+    if hook.name != "pre-tool" or scope == "project":
+        return f"{start}exit 0"  # a colleague's machine may have no Interlock
+    return f"{start}{IS_OPTED_IN}; echo {shlex.quote(REPAIR)} >&2; exit 2"
+
+
+def hooks(home: str, scope: Scope) -> dict[str, Json]:
     """The value of `hooks`: for each event one matcher group of ours."""
     groups: dict[str, Json] = {}
     for hook in HOOKS:
         command: dict[str, Json] = {
             "type": "command",
-            "command": hook_command(program, hook),
+            "command": hook_command(home, hook, scope),
             "timeout": hook.timeout,
-            **hook.more,
+            **(hook.more if scope == "user" or "onFailure" not in hook.more else {}),
         }
         matcher: dict[str, Json] = {"matcher": hook.matcher} if hook.matcher else {}
         groups[hook.event] = [{**matcher, "hooks": [command]}]
     return groups
 
 
-def server(program: Program) -> dict[str, Json]:
+def server(home: str) -> dict[str, Json]:
     """The server's entry. Without `alwaysLoad` the model would see only the names of the tools."""
     return {
         "type": "stdio",
-        "command": program.interpreter,
-        "args": [*program.flags, "-m", "interlock", "mcp"],
-        "env": {"INTERLOCK_HOME": program.home},
+        "command": "/bin/sh",
+        "args": [f"{home}/{LAUNCHER}", "mcp"],
+        "env": {"INTERLOCK_HOME": home},
         "alwaysLoad": True,
     }
 
 
-def settings(program: Program) -> dict[str, Json]:
-    return {"hooks": hooks(program)}
+def settings(home: str, scope: Scope, *, has_sandbox: bool) -> dict[str, Json]:
+    """Our part of the settings. The shell prefix is for the user's alone: it names their path."""
+    prefix = shell_prefix(home) if has_sandbox and scope == "user" else ""
+    shell: dict[str, Json] = {"env": {PREFIX_VARIABLE: prefix}} if prefix else {}
+    return {**shell, "hooks": hooks(home, scope)}
 
 
-def servers(program: Program) -> dict[str, Json]:
-    return {"mcpServers": {NAME: server(program)}}
+def servers(home: str) -> dict[str, Json]:
+    return {"mcpServers": {NAME: server(home)}}
 
 
-def plugin(program: Program, version: str) -> dict[str, str]:
+def plugin(home: str, version: str) -> dict[str, str]:
     """The files of a plugin directory, by their paths in it."""
     about: dict[str, Json] = {
         "name": NAME,
@@ -142,12 +141,12 @@ def plugin(program: Program, version: str) -> dict[str, str]:
     }
     hooks_file: dict[str, Json] = {
         "description": "Interlock's gate and session",
-        **settings(program),
+        "hooks": hooks(home, "user"),
     }
     return {
         ".claude-plugin/plugin.json": _format_json(about),
         "hooks/hooks.json": _format_json(hooks_file),
-        ".mcp.json": _format_json(servers(program)),
+        ".mcp.json": _format_json(servers(home)),
         **{f"commands/{name}": text for name, text in COMMANDS.items()},
     }
 
@@ -161,54 +160,18 @@ class InstalledHook(NamedTuple):
     group_size: int
     """The number of hooks in the group."""
     command: str
-    words: tuple[str, ...]
-
-    @property
-    def fast(self) -> str:
-        """The file that starts the fast hook; nothing where that is not asked."""
-        return self.words[3] if _is_fast(self.words) else ""
-
-    @property
-    def home(self) -> str:
-        """The data home that it was given; nothing where it was given none."""
-        if self.fast:
-            return self.words[6]
-        return next(
-            (b for a, b in zip(self.words, self.words[1:], strict=False) if a == "--home"), ""
-        )
-
-    @property
-    def program(self) -> tuple[str, ...]:
-        """The words that start Interlock: all before `hook`."""
-        if self.fast:
-            return (self.words[0], *self.words[7:], "-m", "interlock")
-        return self.words[: self.words.index("hook")]
+    home: str
+    """The data home whose launcher it names."""
 
 
-def words_of(command: str) -> tuple[str, ...] | None:
-    """The words of a hook command of ours; None if it is somebody else's.
-
-    Ours is nothing but Interlock itself: a command in which it is wrapped was made by the user.
-    """
+def home_in(command: str) -> str:
+    """The data home that a hook command of ours names; empty if it is somebody else's command."""
+    launcher, call, _ = command.partition(_CALL)
     try:
-        words = tuple(shlex.split(command))
+        words = shlex.split(launcher.removeprefix("L=")) if call else []
     except ValueError:
-        return None
-    if _is_fast(words):
-        return words if words[4] == HOST else None
-    start = 1
-    if words and os.path.basename(words[0]) != "interlock":
-        while start < len(words) and words[start].startswith("-") and words[start] != "-m":
-            start += 1
-        if words[start : start + 2] != ("-m", "interlock"):
-            return None
-        start += 2
-    return words if words[start : start + 3] == ("hook", "--host", HOST) else None
-
-
-def _is_fast(words: tuple[str, ...]) -> bool:
-    is_whole = len(words) > 6  # noqa: PLR2004 (interpreter, -I, -S, file, host, event, home)
-    return is_whole and words[1:3] == ("-I", "-S") and words[3].endswith(f"/{FAST}")
+        words = []
+    return words[0].removesuffix(f"/{LAUNCHER}") if len(words) == 1 else ""
 
 
 def installed_hooks(content: Mapping[str, Json]) -> list[InstalledHook]:
@@ -219,11 +182,11 @@ def installed_hooks(content: Mapping[str, Json]) -> list[InstalledHook]:
             handlers = _list(_dict(group).get("hooks"))
             for handler_index, handler in enumerate(handlers):
                 command = _dict(handler).get("command")
-                words = words_of(command) if isinstance(command, str) else None
-                if isinstance(command, str) and words:
+                home = home_in(command) if isinstance(command, str) else ""
+                if isinstance(command, str) and home:
                     path = ("hooks", event, index)
                     inner = (*path, "hooks", handler_index)
-                    ours.append(InstalledHook(event, path, inner, len(handlers), command, words))
+                    ours.append(InstalledHook(event, path, inner, len(handlers), command, home))
     return ours
 
 
@@ -235,27 +198,48 @@ def hooks_in(content: Mapping[str, Json]) -> list[JsonPath]:
     return list(dict.fromkeys(x.group if x.group in whole else x.handler for x in ours))
 
 
+def settings_in(content: Mapping[str, Json]) -> list[JsonPath]:
+    """The parts to remove from settings."""
+    return [*hooks_in(content), *([("env", PREFIX_VARIABLE)] if has_own_prefix(content) else [])]
+
+
+def has_own_prefix(content: Mapping[str, Json]) -> bool:
+    prefix = prefix_in(content)
+    return prefix == shell_prefix(prefix.partition('L="')[2].partition(f'/{LAUNCHER}"')[0])
+
+
+def prefix_in(content: Mapping[str, Json]) -> str:
+    """The shell prefix in the settings, whoever set it; empty if there is none."""
+    prefix = _dict(content.get("env")).get(PREFIX_VARIABLE)
+    return "" if prefix is None else str(prefix)
+
+
 def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
     """The parts to remove from a file of servers."""
     entry = _dict(_dict(content.get("mcpServers")).get(NAME))
-    is_ours = _list(entry.get("args"))[-3:] == ["-m", "interlock", "mcp"]
-    is_ours = is_ours and "INTERLOCK_HOME" in _dict(entry.get("env"))
+    launcher, *words = [*_list(entry.get("args")), ""]
+    is_ours = isinstance(launcher, str) and launcher.endswith(f"/{LAUNCHER}")
+    is_ours = is_ours and words[0] == "mcp" and "INTERLOCK_HOME" in _dict(entry.get("env"))
     return [("mcpServers", NAME)] if is_ours else []
 
 
-def has_hooks(content: Mapping[str, Json], program: Program) -> bool:
-    """Whether exactly our hooks are there, as they should be."""
+def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
+    """Whether exactly our hooks are there, as they should be, and so is the shell prefix."""
     present = _dict(content.get("hooks"))
-    expected = hooks(program)
-    return len(installed_hooks(content)) == len(expected) and all(
-        group in _list(present.get(event))
-        for event, groups in expected.items()
-        for group in _list(groups)
+    groups_of = _dict(expected.get("hooks"))
+    return (
+        len(installed_hooks(content)) == len(groups_of)
+        and all(
+            group in _list(present.get(event))
+            for event, groups in groups_of.items()
+            for group in _list(groups)
+        )
+        and ("env" not in expected or prefix_in(content) == prefix_in(expected))
     )
 
 
-def has_server(content: Mapping[str, Json], program: Program) -> bool:
-    return server_in(content) == server(program)
+def has_server(content: Mapping[str, Json], home: str) -> bool:
+    return server_in(content) == server(home)
 
 
 def server_in(content: Mapping[str, Json], root: Path | None = None) -> dict[str, Json] | None:
@@ -283,7 +267,8 @@ def weakness(content: Mapping[str, Json], hook: InstalledHook) -> str:
     handler = _dict(_list(group.get("hooks"))[int(handler_index)])
     if group.get("matcher", "*") not in ("", "*"):
         return f"is only for `{group.get('matcher')}`"
-    if handler.get("onFailure") != "block":
+    is_shared = str(handler.get("command")).endswith("exit 0")
+    if handler.get("onFailure") != "block" and not is_shared:
         return "lets tool calls pass when it fails (`onFailure` is not `block`)"
     return ""
 

@@ -18,6 +18,7 @@ class HookPayload(msgspec.Struct, frozen=True):
     source: str = ""
     prompt: str = ""
     stop_hook_active: bool = False
+    permission_mode: str = ""
 
 
 def encode_decision(decision: GateDecision, gate_id: str, notice: str = "") -> bytes:

@@ -11,13 +11,15 @@ from interlock.app.gate import policy
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import GateDecision, decide
-from interlock.core.gate.state import GateRow, GateState, Policy, UnknownState
+from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
+from interlock.core.gate.tools import Host
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
+from interlock.workspace.projects import project
 
 OVERRIDE_FILE = "gate-off"
 OVERRIDE_MS = 3_600_000  # an hour, then the gate is on again by itself
@@ -38,11 +40,47 @@ class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
     until_ms: int
 
 
+def governing_project(home: Path, host: Host, host_session: str, cwd: Path) -> Path | None:
+    """The project whose gate governs a conversation; None if there is none.
+
+    Who comes before where: a bound conversation stays in its project wherever it goes.
+    """
+    state = gate_rows.read_state(home, host, host_session)
+    return Path(state.root) if isinstance(state, GateRow) else project.root_of(cwd)
+
+
 def judge(
-    home: Path, root: Path, call: ToolCall, host_session: str, *, call_id: str
+    home: Path,
+    root: Path,
+    call: ToolCall,
+    host_session: str,
+    *,
+    call_id: str,
+    mode_max: Mode | None = None,
 ) -> GateVerdict:
-    """The verdict on a call in the project at `root`. Never raises because a file is broken."""
+    """The verdict on a call in the project at `root`. Never raises because a file is broken.
+
+    With `mode_max`, a session in coding counts as one in that mode.
+    """
     state = gate_rows.read_state(home, call.host, host_session)
+    if mode_max and isinstance(state, GateRow) and state.mode == "coding":
+        state = msgspec.structs.replace(state, mode=mode_max)
+    verdict = _judge_in_project(home, root, call, state)
+    for other in _other_projects(root, call):
+        if verdict.decision.answer == "allow":
+            # The mode is the session's, but the project where the file is may be stricter.
+            verdict = _judge_in_project(home, other, call, state)
+    digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
+    return msgspec.structs.replace(verdict, id=f"gate_{digest}")
+
+
+def _other_projects(root: Path, call: ToolCall) -> list[Path]:
+    """The other projects that have opted in, in which the call would edit something."""
+    roots = [project.root_of(Path(os.path.realpath(path)).parent) for path in call.paths]
+    return [other for other in dict.fromkeys(roots) if other not in (None, root)]
+
+
+def _judge_in_project(home: Path, root: Path, call: ToolCall, state: GateState) -> GateVerdict:
     try:
         effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:
@@ -56,8 +94,7 @@ def judge(
             hint = "The project's config would allow it if the user ran `interlock trust`."
             remedy = f"{decision.remedy} {hint}"
             decision = msgspec.structs.replace(decision, remedy=remedy)
-    digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
-    return GateVerdict(f"gate_{digest}", decision, state, effective, root)
+    return GateVerdict("", decision, state, effective, root)
 
 
 def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str) -> str:

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
 import msgspec
 
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import InstalledHook
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, shell_prefix
 from interlock.app.clock import Clock
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
@@ -18,6 +20,7 @@ from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
 from interlock.app.hosts.tool_listing import LISTING, tools_in
 from interlock.core.canonical import Json
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.machine import install_manifest, spool
@@ -29,6 +32,7 @@ DAY_MS = 86_400_000
 RUNS_MAX = 200
 PROBE_SESSION_PREFIX = "interlock-doctor-"
 """The beginning of the names of the sessions of our own test calls."""
+HOST_PROGRAM = "claude"
 _INSTALL = f"Run `interlock install {HOST}`."
 
 
@@ -68,7 +72,8 @@ def examine(
     hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.content)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
-    checks += _check_fast_hook([hook for _, hook in hooks], around, environment)
+    checks.append(_check_sandbox(files, home))
+    checks += _check_client(environment)
     checks.append(_server(around, environment))
     override = _check_override(home, now_ms)
     checks.append(override)
@@ -159,52 +164,52 @@ def _hooks(hooks: Sequence[tuple[_Settings, InstalledHook]]) -> Check:
 def _programs(
     hooks: Sequence[InstalledHook], home: Path, around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
-    for program in dict.fromkeys(hook.program for hook in hooks):
-        ran = run_with_timeout([*program, "--version"], b"", around, environment, HOOK_SECONDS)
+    for other in dict.fromkeys(hook.home for hook in hooks):
+        launcher = f"{other}/{LAUNCHER}"
+        command = ["/bin/sh", launcher, "--version"]
+        ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
         if isinstance(ran, str):
-            yield Check("program", f"`{program[0]}` {ran}", _INSTALL)
+            yield Check("program", f"`{launcher}` {ran}", _INSTALL)
         elif ran.code != 0:
-            what = f"`{program[0]}` does not run Interlock: {last_line(ran.err)}"
+            what = f"`{launcher}` does not start Interlock: {last_line(ran.err)}"
             yield Check("program", what, _INSTALL)
         else:
-            yield Check("program", f"`{program[0]}` runs {last_line(ran.out)}")
-    for other in dict.fromkeys(hook.home for hook in hooks):
-        if other and os.path.realpath(other) != os.path.realpath(home):
+            yield Check("program", f"`{launcher}` starts {last_line(ran.out)}")
+        if os.path.realpath(other) != os.path.realpath(home):
             what = f"The hooks use the data home `{other}`, and this command `{home}`"
             yield Check("home", what, f"Set INTERLOCK_HOME to the right one. {_INSTALL}")
 
 
-_IS_COMPILED = """\
-import os, sys
-from importlib.util import MAGIC_NUMBER, cache_from_source
+def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
+    """Whether commands run where they cannot write. Without it, the gate asks about them."""
+    asked = "so the gate asks before a command that may write"
+    if (abi := landlock_abi()) < ABI_MIN:
+        return Check("sandbox", f"This machine cannot confine commands, {asked}")
+    prefixes = [prefix for file in files if (prefix := claude_code.prefix_in(file.content))]
+    if not prefixes:
+        hint = f"Run `interlock install {HOST}` (for the user, not for the project)."
+        return Check("sandbox", f"Claude Code's commands are not confined, {asked}", hint)
+    # Those of a project come later, and win.
+    if prefixes[-1] != shell_prefix(str(home)):
+        return Check("sandbox", f"The shell prefix is not ours (`{prefixes[-1]}`), {asked}")
+    return Check("sandbox", f"In analysis and planning commands cannot write (Landlock {abi})")
 
-at = os.stat(sys.argv[1])
-times = (int(at.st_mtime), at.st_size)
-wanted = MAGIC_NUMBER + bytes(4) + b"".join((x & 0xFFFFFFFF).to_bytes(4, "little") for x in times)
-with open(cache_from_source(sys.argv[1]), "rb") as file:
-    sys.exit(file.read(16) != wanted)
-"""
 
-
-def _check_fast_hook(
-    hooks: Sequence[InstalledHook], around: Path, environment: Mapping[str, str]
-) -> Iterator[Check]:
-    """Whether the interpreter of the hooks finds bytecode that fits it and the source."""
-    for interpreter, file in dict.fromkeys((x.words[0], x.fast) for x in hooks if x.fast):
-        source = Path(file).with_name("fast.py")
-        if not Path(file).exists() or not source.exists():
-            what = f"`{file}` or `fast.py` beside it is gone, so every tool call is denied"
-            yield Check("fast", what, _INSTALL)
-            continue
-        command = [interpreter, "-I", "-S", "-c", _IS_COMPILED, str(source)]
-        ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
-        if isinstance(ran, str):
-            continue  # the check of the program reports that it does not run
-        if ran.code == 0:
-            yield Check("fast", "The fast hook is compiled")
-        else:
-            what = f"`{source}` has no bytecode that fits, so tool calls wait for a compiler"
-            yield Check("fast", what, _INSTALL)
+def _check_client(environment: Mapping[str, str]) -> list[Check]:
+    """The client's version, and whether it blocks tool calls when a hook fails."""
+    program = which(HOST_PROGRAM, path=environment.get("PATH"))
+    if program is None:
+        return []
+    ran = run_with_timeout([program, "--version"], b"", Path("/"), environment, HOOK_SECONDS)
+    version = last_line(ran.out) if not isinstance(ran, str) else ""
+    numbers = tuple(int(part) for part in version.partition(" ")[0].split(".") if part.isdecimal())
+    if not numbers:
+        return []
+    if numbers < claude_code.BLOCKS_ON_FAILURE:
+        known = ".".join(map(str, claude_code.BLOCKS_ON_FAILURE))
+        what = f"Claude Code {version}: a hook that takes too long lets the tool call pass"
+        return [Check("client", what, f"Update it: {known} is known to block then.")]
+    return [Check("client", f"Claude Code {version}: a hook that fails blocks the tool call")]
 
 
 def _server(around: Path, environment: Mapping[str, str]) -> Check:

@@ -11,7 +11,9 @@ import msgspec
 
 import interlock
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Program, Scope
+from interlock.agents.hosts.claude_code import Scope
+from interlock.agents.hosts.claude_code_shell import LAUNCHER
+from interlock.agents.hosts.launcher import STANDALONE, Program, launcher_text
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
     REPAIR_HINT,
@@ -19,13 +21,14 @@ from interlock.app.hosts.install_plan import (
     FilePlan,
     InstallRefusal,
     Job,
-    put_hooks,
     put_server,
+    put_settings,
     put_text,
     take_json,
     take_text,
 )
 from interlock.core.canonical import Json
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.store.lock import WriteLock
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
@@ -120,8 +123,9 @@ def install(
         if report.changes or old is None:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             _remember(home, (*(x for x in known if x != old), new))
+        _write_launcher(program)
         _carry_out(report.changes)
-    return _compile_fast_hook(report, program)
+    return _compile_standalone(report, program)
 
 
 def uninstall(
@@ -144,7 +148,10 @@ def uninstall(
         old = install_manifest.find_install(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
-            _remember(home, tuple(x for x in known if x != old))
+            others = tuple(x for x in known if x != old)
+            _remember(home, others)
+            if not others:
+                (home / LAUNCHER).unlink(missing_ok=True)
     return report
 
 
@@ -158,7 +165,7 @@ def write_plugin(
     """
     files = {
         directory / name: text
-        for name, text in claude_code.plugin(program, interlock.__version__).items()
+        for name, text in claude_code.plugin(program.home, interlock.__version__).items()
     }
     steps: list[FilePlan | InstallRefusal] = []
     try:
@@ -179,23 +186,35 @@ def write_plugin(
         )
     report = _build_report(directory, steps)
     if isinstance(report, InstallReport) and not is_dry:
+        _write_launcher(program)
         _carry_out(report.changes)
-        return _compile_fast_hook(report, program)
+        return _compile_standalone(report, program)
     return report
 
 
-def _compile_fast_hook(report: InstallReport, program: Program) -> InstallReport:
-    """Compile the fast hook, whatever the variables of this shell say about bytecode."""
+def _write_launcher(program: Program) -> None:
+    path, after = Path(program.home) / LAUNCHER, launcher_text(program).encode()
+    try:
+        Path(program.home).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (before := file_replacement.content_of(path)) != after:
+            file_replacement.replace(path, before, after)
+    except (OSError, FileChangedMeanwhile) as error:
+        hint = "Put that right, and repeat the command."
+        raise InstallFailed(f"`{path}` cannot be written: {error}", hint) from error
+
+
+def _compile_standalone(report: InstallReport, program: Program) -> InstallReport:
+    """Compile what runs before tool calls, whatever this shell says about bytecode."""
     import py_compile  # noqa: PLC0415 (nothing else compiles)
 
-    source = Path(program.fast).with_name("fast.py")
-    target = source.parent / "__pycache__" / f"fast.{sys.implementation.cache_tag}.pyc"
     mode = py_compile.PycInvalidationMode.TIMESTAMP
-    try:
-        py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
-    except (OSError, py_compile.PyCompileError) as error:
-        note = f"`{source}` cannot be compiled now, so each tool call waits for that: {error}"
-        return msgspec.structs.replace(report, notes=(*report.notes, note))
+    for source in (Path(program.package) / name for name in STANDALONE):
+        target = source.parent / "__pycache__" / f"{source.stem}.{sys.implementation.cache_tag}.pyc"
+        try:
+            py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
+        except (OSError, py_compile.PyCompileError) as error:
+            note = f"`{source}` cannot be compiled now, so each tool call waits for that: {error}"
+            return msgspec.structs.replace(report, notes=(*report.notes, note))
     return report
 
 
@@ -205,8 +224,14 @@ def _plan_install(
     places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
-        put_hooks(Job(places.settings, claude_code.hooks_in), program, old),
-        put_server(Job(places.servers, claude_code.servers_in), program, old),
+        put_settings(
+            Job(places.settings, claude_code.settings_in),
+            program.home,
+            scope,
+            old,
+            has_sandbox=landlock_abi() >= ABI_MIN,
+        ),
+        put_server(Job(places.servers, claude_code.servers_in), program.home, old),
         *(
             put_text(places.commands / name, text, old)
             for name, text in claude_code.COMMANDS.items()
@@ -224,7 +249,7 @@ def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | Ins
     places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
-        take_json(Job(places.settings, claude_code.hooks_in), old),
+        take_json(Job(places.settings, claude_code.settings_in), old),
         take_json(Job(places.servers, claude_code.servers_in), old),
         *(
             take_text(places.commands / name, text, old)

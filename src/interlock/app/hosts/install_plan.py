@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import JsonPath, Program
+from interlock.agents.hosts.claude_code import JsonPath, Scope
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
@@ -53,22 +53,33 @@ class FilePlan(NamedTuple):
     note: str = ""
 
 
-def put_hooks(job: Job, program: Program, old: Install | None) -> FilePlan | InstallRefusal:
+def put_settings(
+    job: Job, home: str, scope: Scope, old: Install | None, *, has_sandbox: bool
+) -> FilePlan | InstallRefusal:
     file = _open(job.path)
     if isinstance(file, InstallRefusal):
         return file
-    if claude_code.has_hooks(file.values, program):
-        return FilePlan(entry=_known_entry(job.path, file, old))
-    return _plan_insertion(
-        job, file, claude_code.settings(program), old, f"{len(claude_code.HOOKS)} hooks"
+    foreign = claude_code.prefix_in(file.values)
+    foreign = "" if claude_code.has_own_prefix(file.values) else foreign
+    addition = claude_code.settings(home, scope, has_sandbox=has_sandbox and not foreign)
+    note = (
+        f"`{job.path}` has a shell prefix of its own (`{foreign}`), which stays: commands are asked"
+        " about before they run, instead of running where they cannot write."
+        if foreign
+        else ""
     )
+    if claude_code.has_settings(file.values, addition):
+        return FilePlan(entry=_known_entry(job.path, file, old), note=note)
+    what = f"{len(claude_code.HOOKS)} hooks{', the shell prefix' if 'env' in addition else ''}"
+    plan = _plan_insertion(job, file, addition, old, what)
+    return plan if isinstance(plan, InstallRefusal) else plan._replace(note=note)
 
 
-def put_server(job: Job, program: Program, old: Install | None) -> FilePlan | InstallRefusal:
+def put_server(job: Job, home: str, old: Install | None) -> FilePlan | InstallRefusal:
     file = _open(job.path)
     if isinstance(file, InstallRefusal):
         return file
-    if claude_code.has_server(file.values, program):
+    if claude_code.has_server(file.values, home):
         return FilePlan(entry=_known_entry(job.path, file, old))
     if claude_code.server_in(file.values) is not None and not job.ours(file.values):
         return FilePlan(
@@ -76,7 +87,7 @@ def put_server(job: Job, program: Program, old: Install | None) -> FilePlan | In
             " it stays as it is."
         )
     return _plan_insertion(
-        job, file, claude_code.servers(program), old, f"the MCP server `{claude_code.NAME}`"
+        job, file, claude_code.servers(home), old, f"the MCP server `{claude_code.NAME}`"
     )
 
 

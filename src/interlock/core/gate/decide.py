@@ -17,7 +17,7 @@ before whatever could allow the call, and must not be openable. `shell.analyse` 
 command reading that may write, and the fast hook allows nothing that is not allowed here.
 """
 
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import msgspec
 
@@ -92,6 +92,11 @@ def _decide_by_rules(state: GateState, policy: Policy, call: ToolCall, home: str
     if call.kind == "own":
         return GateDecision("allow", "own.tool")
     analysis = analyse(call.command) if call.kind == "shell" else None
+    if analysis and _is_confined(state, policy, call):
+        # The kernel keeps it from writing, and from reading what is secret.
+        return _decide_own_command(analysis, state, policy) or GateDecision(
+            "allow", _MODE_RULES[state.mode]
+        )
     if denied := _deny_protected_path(call, analysis, policy, home):
         return denied
     if secret := secret_files.secret_named_by(call, analysis, home):
@@ -119,6 +124,13 @@ def _decide_by_rules(state: GateState, policy: Policy, call: ToolCall, home: str
     if call.kind in ("web", "ask", "agent"):
         return GateDecision("allow", _MODE_RULES[state.mode])
     return _decide_by_mode(state, policy, call, analysis)
+
+
+def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> TypeGuard[GateRow]:
+    """Whether the command will run where it cannot write. In strict, analysis runs none at all."""
+    if not call.is_confined or isinstance(state, UnknownState) or not state.is_started:
+        return False
+    return state.mode == "planning" or (state.mode == "analysis" and policy.profile != "strict")
 
 
 def _decide_by_mode(

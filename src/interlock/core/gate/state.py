@@ -26,6 +26,8 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     task: str = ""
     version: int = 0
     """The version of the session's stream, to tell an older row from a newer one."""
+    root: str = ""
+    """The project of the session, whose policy holds wherever the conversation goes."""
 
 
 class UnknownState(msgspec.Struct, frozen=True):

@@ -23,6 +23,8 @@ class ToolCall(msgspec.Struct, frozen=True):
     """The paths that an editing tool would write, as far as it names them."""
     input_texts: tuple[str, ...] = ()
     """Every text in the input of any other tool that may read files: each may name one."""
+    is_confined: bool = False
+    """Whether the host will run it in the sandbox, as long as the mode is not coding."""
 
 
 def parse_tool_call(host: Host, tool: str, tool_input: Any, cwd: str) -> ToolCall:

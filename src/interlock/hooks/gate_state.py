@@ -1,0 +1,102 @@
+"""The state of a session, read without anything of Interlock that takes long to import.
+
+The fast hook and the sandboxed shell ask it before every call. Whatever is odd raises, and the
+caller falls back on what is slower or stricter.
+"""
+
+import posix
+import sys
+
+BUSY_SECONDS = 0.05  # the writers are done in a millisecond
+OVERRIDE_MS_MAX = 3_600_000
+MODES = ("analysis", "planning", "coding", "disabled")
+
+
+class GateState:
+    """The row of a conversation, as far as it is read here."""
+
+    def __init__(self, root: str, mode: str, *, is_settled: bool, config: str) -> None:
+        self.root = root
+        self.mode = mode
+        self.is_settled = is_settled
+        """Whether the session has started, and mode and class of a tool decide."""
+        self.config = config
+        """The stamp that the project's config had when the row was written."""
+
+
+class _Functools:
+    """`_sqlite3` wants a cache of statements from `functools`, which costs more than all else."""
+
+    @staticmethod
+    def lru_cache(_: int) -> object:
+        return lambda connection: connection  # pyright: ignore[reportUnknownLambdaType,reportUnknownVariableType]
+
+
+def read_state(host: str, home: str, conversation: str) -> GateState | None:
+    """The row of the conversation; None if there is none.
+
+    Raises:
+        Exception: it cannot be read, or makes no sense.
+    """
+    if not is_there(f"{home}/gate.db"):
+        return None
+    is_stub = sys.modules.setdefault("functools", _Functools) is _Functools  # pyright: ignore[reportArgumentType,reportUnnecessaryComparison]
+    import _sqlite3  # noqa: PLC0415 (many calls need no state)
+
+    if is_stub:
+        del sys.modules["functools"]  # others want the real one
+    quoted_home = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = _sqlite3.connect(f"file:{quoted_home}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
+    sql = "SELECT root, mode, is_started, is_simple, config FROM gate"
+    try:
+        row = db.execute(f"{sql} WHERE (host, host_session) = (?, ?)", (host, conversation))
+        found = row.fetchone()
+    finally:
+        db.close()
+    if not found:
+        return None
+    root, mode, is_started, is_simple, config = found
+    if mode not in MODES or not isinstance(root, str):
+        raise ValueError(f"the mode {mode!r} is not known")
+    return GateState(root, mode, is_settled=(is_started, is_simple) == (1, 1), config=config)
+
+
+def config_above(directory: str) -> str:
+    """The config of the project around a directory; empty if none has opted in.
+
+    Raises:
+        OSError: it cannot be told.
+    """
+    if not directory.startswith("/"):
+        raise ValueError("the directory is not absolute")
+    while not is_there(path := f"{directory}/.interlock/config.toml"):
+        if posix.stat(directory)[1:3] == posix.stat("/")[1:3]:
+            return ""
+        directory += "/.."  # the system resolves links before it takes this
+    return path
+
+
+def stamp_of(path: str) -> str:
+    """The identity, size and times of a file."""
+    at = posix.stat(path)
+    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
+
+
+def is_there(path: str) -> bool:
+    try:
+        posix.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):  # and not: too long, not allowed
+        return False
+    return True
+
+
+def is_overridden(home: str, now_ms: int) -> bool:
+    """Whether the user has switched the gate off for a while. A time too far ahead is a mistake."""
+    try:
+        file = posix.open(f"{home}/gate-off", posix.O_RDONLY | posix.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    content = posix.read(file, 4096).decode(errors="replace")
+    posix.close(file)
+    digits = content.partition('"untilMs":')[2].partition("}")[0].partition(",")[0].strip()
+    return digits.isdecimal() and now_ms < int(digits) <= now_ms + OVERRIDE_MS_MAX
