@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.agents.hosts import claude_code_shell
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
@@ -19,7 +20,7 @@ from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import HOSTS, TOOL_CLASSES, Host, class_of
 from interlock.core.protocol.gated_session import Conversation
-from interlock.hooks import fast
+from interlock.hooks import fast, gate_state
 from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from interlock.workspace.machine import spool
 
@@ -238,13 +239,32 @@ def test_reading_needs_no_state(scene: Scene) -> None:
     assert not scene.is_fast(scene.payload("WebFetch"))
 
 
-def test_where_nobody_opted_in_the_fast_hook_is_silent(scene: Scene, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_bound", [False, True])
+def test_where_nobody_opted_in_a_hook_is_silent_unless_the_conversation_is_bound(
+    scene: Scene, tmp_path: Path, *, is_bound: bool
+) -> None:
     scene.cwd = tmp_path
     before = sorted(scene.home.rglob("*"))
+    name = "host-1" if is_bound else "host-2"
+
+    content = scene.payload("Write", INPUTS["edit"], session_id=name)
 
     for event in fast.EVENTS:
-        assert scene.is_fast(scene.payload("Write"), event)  # pyright: ignore[reportArgumentType]
-    assert sorted(scene.home.rglob("*")) == before
+        assert scene.is_fast(content, event) != is_bound  # pyright: ignore[reportArgumentType]
+    assert (run_hook(HOST, "pre-tool", scene.home, content) == HookResult()) != is_bound
+    assert is_bound or sorted(scene.home.rglob("*")) == before
+
+
+def test_a_link_that_leads_to_a_protected_file_is_for_the_full_hook(scene: Scene) -> None:
+    scene.goes_to("coding")
+    (scene.project / ".claude").mkdir()
+    (scene.project / "a.py").symlink_to(".claude/settings.json")
+    (scene.project / "folder").symlink_to(".claude")
+
+    for name in ("a.py", "folder/settings.json"):
+        content = scene.payload("Write", {"file_path": f"<PROJECT>/{name}"})
+        assert not scene.is_fast(content)
+        assert b'"deny"' in run_hook(HOST, "pre-tool", scene.home, content).out
 
 
 def test_a_config_that_was_changed_counts_when_the_gate_was_told(scene: Scene) -> None:
@@ -268,7 +288,7 @@ def test_what_names_a_secret_is_for_the_full_hook_and_nothing_else_is(
 
     for given in ({"path": f"{scene.home}/secret"}, {"path": str(scene.home)}, {"x": "keyring"}):
         assert not scene.is_fast(scene.payload(tool, given))
-    for path in ("<PROJECT>/secrets.py", "/work/client-secret/x", "<PROJECT>/.claude/keyring.md"):
+    for path in ("<PROJECT>/secrets.py", "/work/client-secret/x", "<PROJECT>/docs/keyring.md"):
         assert scene.agrees(scene.payload(tool, {"path": path, "pattern": "secret: .*[a-z]"}))
 
 
@@ -327,14 +347,16 @@ def test_a_spool_that_is_full_is_for_the_full_hook(scene: Scene) -> None:
     assert fast.SPOOL_BYTES_MAX == spool.BYTES_MAX
 
 
-def test_the_fast_hook_is_short_and_imports_only_what_python_brings_compiled() -> None:
-    text = Path(fast.__file__).read_text(encoding="utf-8")
-
-    assert len(text.splitlines()) <= 250
+def test_what_runs_before_a_tool_call_imports_only_what_python_brings_compiled() -> None:
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            imported |= {name.name for name in node.names}
-        if isinstance(node, ast.ImportFrom):
-            imported.add(node.module or "")
-    assert imported == {"posix", "sys", "time", "_json", "_sqlite3"}
+    for module in (fast, gate_state, claude_code_shell):
+        text = Path(str(module.__file__)).read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                imported |= {name.name for name in node.names}
+            if isinstance(node, ast.ImportFrom):
+                imported.add(node.module or "")
+    typing_alone = {"signal", "collections.abc"}
+    ours = {"interlock.agents.hosts", "interlock.hooks"}
+    compiled = {"posix", "sys", "time", "_json", "_sqlite3", "_signal"}
+    assert imported == compiled | ours | typing_alone

@@ -97,7 +97,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if state.mode != "coding":
         return kind == "shell" and is_confined(tool, tool_input.get("command"), home)
     if kind == "edit":
-        return is_free_edit(tool_input, home, state.root)
+        return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root)
     if kind == "shell":
         return is_free_command(tool_input.get("command"), cwd, home)
     return is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
@@ -127,14 +127,32 @@ def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
     return not {ours, *SECRETS} & set(parts)
 
 
-def is_free_edit(tool_input: dict[str, object], home: str, root: str) -> bool:
+def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
     edited_paths = [tool_input[key] for key in _PATHS if key in tool_input]
     is_patch = any(key in tool_input for key in (*_PATCHES, "edits"))
-    is_free = all(
-        isinstance(path, str) and _is_free(path, home) and _is_really_in(path, root)
-        for path in edited_paths
-    )
+    is_free = all(isinstance(path, str) and _is_free(path, home) for path in edited_paths)
     return bool(edited_paths) and is_free and not is_patch
+
+
+def is_really_in(tool_input: dict[str, object], root: str) -> bool:
+    """Whether the edited files are in the project, and no link leads out of it."""
+    return all(_has_no_link(str(tool_input[key]), root) for key in _PATHS if key in tool_input)
+
+
+def _has_no_link(path: str, root: str) -> bool:
+    folder = path.rpartition("/")[0]
+    file = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY)
+    real_folder = posix.readlink(f"/proc/self/fd/{file}")
+    posix.close(file)
+    try:
+        posix.readlink(path)
+    except FileNotFoundError:
+        is_link = False
+    except OSError as error:  # it is there, and is no link
+        is_link = error.errno != EINVAL
+    else:
+        is_link = True
+    return real_folder == folder and f"{folder}/".startswith(f"{root}/") and not is_link
 
 
 def is_free_command(command: object, cwd: str, home: str) -> bool:
@@ -169,23 +187,6 @@ def _is_free(path: str, home: str) -> bool:
     return not is_ours and not names_marker(path)
 
 
-def _is_really_in(path: str, root: str) -> bool:
-    """Whether the file is in the project, and no link leads out of it."""
-    folder = path.rpartition("/")[0]
-    file = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY)
-    real_folder = posix.readlink(f"/proc/self/fd/{file}")
-    posix.close(file)
-    try:
-        posix.readlink(path)
-    except FileNotFoundError:
-        is_link = False
-    except OSError as error:  # it is there, and is no link
-        is_link = error.errno != EINVAL
-    else:
-        is_link = True
-    return real_folder == folder and f"{folder}/".startswith(f"{root}/") and not is_link
-
-
 def _is_normal(path: str) -> bool:
     """Whether it is absolute, without `.`, `..` and empty parts."""
     first, *parts = path.split("/")
@@ -199,8 +200,8 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object], str]:
     """
     import _json  # noqa: PLC0415 (where there is none, the full hook is asked)
 
-    # Half a surrogate is an error to some and a character to others.
-    if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower():
+    # Half a surrogate is an error to some and a character to others; so is a NUL in a path.
+    if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower() or b"\\u0000" in content:
         raise FullHookNeeded
     text = content.decode()
     payload, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]

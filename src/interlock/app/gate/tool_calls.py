@@ -62,6 +62,9 @@ def judge(
 
     With `mode_max`, a session in coding counts as one in that mode.
     """
+    # A link in the project may lead to a file that is protected, or to another project.
+    real_paths = (os.path.realpath(os.path.join(call.cwd, path)) for path in call.paths)
+    call = msgspec.structs.replace(call, paths=tuple(dict.fromkeys((*call.paths, *real_paths))))
     state = gate_rows.read_state(home, call.host, host_session)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
@@ -76,7 +79,7 @@ def judge(
 
 def _other_projects(root: Path, call: ToolCall) -> list[Path]:
     """The other projects that have opted in, in which the call would edit something."""
-    roots = [project.root_of(Path(os.path.realpath(path)).parent) for path in call.paths]
+    roots = [project.root_of(Path(call.cwd, path).parent) for path in call.paths]
     return [other for other in dict.fromkeys(roots) if other not in (None, root)]
 
 
