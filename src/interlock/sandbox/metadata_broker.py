@@ -135,6 +135,9 @@ def _open_target(process: int, directory: int, path: bytes, *, follows: bool) ->
     base = os.open(f"/proc/{process}/{start}", os.O_PATH)
     if not path:
         return base
+    for alias in (b"/proc/self/", b"/proc/thread-self/"):  # to us they would be our own
+        if path.startswith(alias):
+            path = b"/proc/%d/%s" % (process, path.removeprefix(alias))
     try:
         return os.open(path, os.O_PATH | (0 if follows else os.O_NOFOLLOW), dir_fd=base)
     finally:

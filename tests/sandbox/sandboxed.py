@@ -1,0 +1,86 @@
+"""Run words in the sandbox: as root or an ordinary user, with as much of Landlock as is asked."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.unprivileged import NOBODY
+
+# The interpreter is started by us and only then gives up its rights: an ordinary user may not be
+# able to read it.
+_WRAPPER = """
+import json, os, sys
+from pathlib import Path
+from interlock.sandbox import command, confinement, workspace
+given = json.loads(sys.argv[1])
+if given["user"] is not None:
+    os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
+abi = given["abi"] if given["abi"] is not None else confinement.landlock_abi()
+made = command.SandboxedCommand(given["words"], level="read-only", scratch=given["scratch"],
+    hidden=given["hidden"], files=tuple(given["files"]), closing_line=given["line"])
+if given["worktree"]:
+    made = workspace.workspace_command(given["words"], Path(given["worktree"]),
+        scratch=given["scratch"], hidden=given["hidden"])
+command.exit_as(command.run_command(made, abi))
+"""
+
+
+class Place:
+    """A directory with what the sandbox may write, may not write and may not read."""
+
+    def __init__(self, base: Path, *, is_ordinary: bool = False) -> None:
+        self.base = base
+        self.user = NOBODY if is_ordinary else None
+        self.outside, self.scratch, self.hidden = (
+            base / name for name in ("outside", "scratch", "hidden")
+        )
+        for folder in (self.outside, self.scratch, self.hidden):
+            folder.mkdir()
+            self.give(folder)
+        self.write("hidden/key", "secret")
+
+    def write(self, name: str, content: str) -> Path:
+        path = self.base / name
+        path.write_text(content)
+        self.give(path)
+        return path
+
+    def give(self, path: Path) -> None:
+        if self.user is not None:
+            os.chown(path, self.user, self.user)
+
+    def run(
+        self,
+        *words: str,
+        abi: int | None = None,
+        worktree: Path | None = None,
+        files: tuple[str, ...] = (),
+        line: str = "",
+        **more: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        command = self.command(*words, abi=abi, worktree=worktree, files=files, line=line)
+        settings: dict[str, Any] = {"capture_output": True, "cwd": "/", **more}
+        return subprocess.run(command, text=True, check=False, **settings)
+
+    def command(
+        self,
+        *words: str,
+        abi: int | None = None,
+        worktree: Path | None = None,
+        files: tuple[str, ...] = (),
+        line: str = "",
+    ) -> list[str]:
+        given = {
+            "words": words,
+            "abi": abi,
+            "user": self.user,
+            "scratch": str(self.scratch),
+            "hidden": str(self.hidden),
+            "worktree": str(worktree) if worktree else "",
+            "files": files,
+            "line": line,
+        }
+        return [sys.executable, "-c", _WRAPPER, json.dumps(given)]

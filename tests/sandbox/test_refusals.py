@@ -1,0 +1,326 @@
+"""Whatever changes a file, its metadata, another process, the network or a daemon is refused.
+
+Each attempt is really made, from inside, with root's rights and with an ordinary user's, and then
+what could have been changed is looked at from outside.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+from interlock.sandbox.system_calls import NUMBERS
+from tests.sandbox.attempts import ATTEMPTS, PRELUDE
+from tests.sandbox.sandboxed import Place
+
+PYTHON = "/usr/bin/python3"  # one that an ordinary user can read
+MORE_NUMBERS = {
+    "renameat2": 316 if os.uname().machine == "x86_64" else 276,
+    "the future": 1000,
+    "x32": 0x40000001,
+}
+RUNNER = """
+import json, os, sys
+ARGUMENTS, attempts = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+exec(sys.argv[3])
+for name, code in attempts.items():
+    child = os.fork()
+    if not child:
+        try:
+            exec(code)
+        except (OSError, AttributeError) as error:
+            os.write(1, (json.dumps([name, str(error)]) + "\\n").encode())
+        except BaseException as error:
+            os.write(2, (name + ": " + repr(error) + "\\n").encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+SIGNALS_OPEN = {"processes: signal", "processes: end", "processes: signal by a descriptor"}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        landlock_abi() < ABI_MIN or not Path(PYTHON).exists(),
+        reason="NOT TESTED: this machine has no Landlock, so the sandbox is not tried",
+    ),
+]
+
+
+class World(Place):
+    """What attempts are made on, and how it looks from outside."""
+
+    def __init__(self, base: Path, *, is_ordinary: bool) -> None:
+        super().__init__(base, is_ordinary=is_ordinary)
+        self.write("outside/witness", "as it was")
+        (self.outside / "sub").mkdir()
+        self.write("outside/sub/inner", "as it was")
+        (self.outside / "link").symlink_to("witness")
+        with contextlib.suppress(OSError):  # not every file system has them
+            os.setxattr(self.outside / "witness", "user.present", b"1")
+        (self.scratch / "tmp").mkdir()
+        for path in (self.outside / "sub", self.scratch / "tmp"):
+            self.give(path)
+        self.heard: list[str] = []
+        self.victim = subprocess.Popen(["sleep", "600"], user=self.user, group=self.user)
+        self.servers = {
+            "tcp": socket.create_server(("127.0.0.1", 0)),
+            "unix": self._unix_server(str(base / "daemon")),
+            "abstract": self._unix_server(f"\0interlock-{os.getpid()}-{base.name}"),
+        }
+        (base / "daemon").chmod(0o777)
+        for name, server in self.servers.items():
+            threading.Thread(target=self._listen, args=(name, server), daemon=True).start()
+
+    @staticmethod
+    def _unix_server(name: str) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(name)
+        server.listen()
+        return server
+
+    def _listen(self, name: str, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                server.accept()
+                self.heard.append(name)
+
+    @property
+    def address(self) -> dict[str, Any]:
+        return {
+            "tcp": self.servers["tcp"].getsockname()[1],
+            "unix": str(self.base / "daemon"),
+            "abstract": f"\0interlock-{os.getpid()}-{self.base.name}",
+        }
+
+    def look(self) -> list[object]:
+        seen: list[object] = [self.victim.poll(), list(self.heard)]
+        seen += [os.sched_getaffinity(self.victim.pid), os.getpriority(0, self.victim.pid)]
+        for path in (self.outside, *sorted(self.outside.rglob("*"))):
+            at = path.lstat()
+            content = path.read_text() if path.is_file() else ""
+            seen.append((path.name, at.st_mode, at.st_uid, at.st_nlink, at.st_mtime_ns))
+            seen.append((at.st_ctime_ns, at.st_ino, content))
+        return seen
+
+    def attempt(self, attempts: dict[str, str], **more: Any) -> set[str]:
+        """Make the attempts inside; the ones that were not refused."""
+        arguments = [str(self.outside), self.victim.pid, NUMBERS | MORE_NUMBERS, self.address]
+        words = (PYTHON, "-c", RUNNER, json.dumps(arguments), json.dumps(attempts), PRELUDE)
+        done = self.run(*words, **more)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr, done.stderr
+        refused = {json.loads(line)[0] for line in done.stdout.splitlines()}
+        return set(attempts) - refused
+
+    def close(self) -> None:
+        for server in self.servers.values():
+            server.close()
+        self.victim.kill()
+        self.victim.wait()
+
+
+@pytest.fixture(params=["root", "ordinary"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    if os.geteuid() and request.param == "root":
+        pytest.skip("these tests are not run by root")
+    base = Path(os.path.realpath("/tmp")) / f"interlock-world-{os.getpid()}-{time.monotonic_ns()}"
+    base.mkdir(mode=0o755)
+    base.chmod(0o777)
+    found = World(base, is_ordinary=request.param == "ordinary")
+    yield found
+    found.close()
+    shutil.rmtree(base)
+
+
+def test_nothing_is_changed_from_inside(world: World) -> None:
+    before = world.look()
+
+    assert world.attempt(ATTEMPTS) == set()
+
+    assert world.look() == before
+
+
+@pytest.mark.parametrize("abi", [3, 4, 5, 6])
+def test_with_less_of_landlock_only_what_is_said_is_lost(world: World, abi: int) -> None:
+    before = world.look()
+    harmless = {name: code for name, code in ATTEMPTS.items() if name != "processes: end"}
+    harmless["processes: signal by a descriptor"] = (
+        "signal.pidfd_send_signal(os.pidfd_open(victim), 0)"
+    )
+
+    lost = world.attempt(harmless, abi=abi)
+
+    expected = SIGNALS_OPEN - {"processes: end"} if abi < 6 else set[str]()
+    assert lost == expected
+    assert world.look() == before
+
+
+def test_without_landlock_nothing_is_run(world: World) -> None:
+    for abi in (0, 2):
+        done = world.run("/bin/sh", "-c", "echo ran", abi=abi)
+
+        assert (done.returncode, done.stdout) == (126, "")
+        assert f"Landlock has version {abi} here" in done.stderr
+
+
+def test_the_data_home_is_not_read(world: World) -> None:
+    (world.base / "link-to-hidden").symlink_to(world.hidden)
+
+    for way in ("hidden/key", "link-to-hidden/key", "outside/../hidden/key"):
+        done = world.run("/bin/cat", str(world.base / way))
+        assert (done.returncode, done.stdout) == (1, "")
+    for way in ("/proc/self/root", f"/proc/{world.victim.pid}/root"):
+        assert world.run("/bin/cat", f"{way}{world.hidden}/key").returncode == 1
+    assert world.run("/bin/cat", str(world.outside / "witness")).stdout == "as it was"
+
+
+def test_what_is_left_behind_is_still_confined_and_ends_with_the_wrapper(world: World) -> None:
+    before = world.look()
+    text = f"(setsid sh -c 'sleep 0.3; echo x > {world.outside}/witness; sleep 60' &) ; sleep 0.6"
+
+    done = world.run("/bin/sh", "-c", text)
+
+    assert "Permission denied" in done.stderr
+    assert not _running(f"echo x > {world.outside}/witness"), "it was ended"
+    assert world.look() == before
+
+
+def _running(part: str) -> list[str]:
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in lines.stdout.splitlines() if part in line and "ps -eo" not in line]
+
+
+def test_a_static_program_gets_no_further(world: World, tmp_path: Path) -> None:
+    source = tmp_path / "write.c"
+    source.write_text(
+        "#include <fcntl.h>\n#include <sys/stat.h>\n"
+        "int main(int c, char **v) { int f = open(v[1], O_WRONLY | O_TRUNC);"
+        " return (f >= 0) | (chmod(v[1], 0777) == 0) << 1; }\n"
+    )
+    program = world.scratch / "write"
+    if subprocess.call(["gcc", "-static", "-o", str(program), str(source)]):
+        pytest.skip("there is no compiler for a static program here")
+    program.chmod(0o755)
+    before = world.look()
+
+    done = world.run(str(program), str(world.outside / "witness"))
+
+    assert (done.returncode, world.look()) == (0, before)
+
+
+def test_a_descriptor_that_was_open_before_is_closed(world: World) -> None:
+    before = world.look()
+    with (world.outside / "witness").open("r+") as file:
+        done = world.run("/bin/sh", "-c", f"echo x >&{file.fileno()}", pass_fds=[file.fileno()])
+
+    assert done.returncode != 0
+    assert world.look() == before
+
+
+def test_what_was_given_as_output_is_written_and_what_was_given_as_input_is_not(
+    world: World,
+) -> None:
+    out = world.write("out", "")
+    before = world.look()
+    with out.open("w") as file, (world.outside / "witness").open() as given:
+        world.run(
+            "/bin/sh",
+            "-c",
+            "cat; echo more > /dev/stdout; echo x > /proc/self/fd/0; chmod 777 /proc/self/fd/0",
+            stdin=given,
+            stdout=file,
+            capture_output=False,
+        )
+
+    assert out.read_text() == "more\n", "as outside: it was opened anew, which cuts it off"
+    assert world.look() == before
+
+
+def test_the_scratch_directory_is_like_any_other(world: World) -> None:
+    script = """
+        set -e
+        cd "$TMPDIR"
+        touch a; touch -d 2001-01-01 a; chmod 640 a; cp -p a b; mkdir c; mv b c; ln a d; ln -s a e
+        tar cf x.tar a c; mkdir t; tar xpf x.tar -C t; rm -r c; chown "$(id -u)" a
+        stat -c '%a %Y %n' a t/a t/c/b
+    """
+    done = world.run("/bin/sh", "-c", script)
+
+    assert done.stderr == ""
+    (stamp,) = {line.split()[1] for line in done.stdout.splitlines()}
+    assert done.stdout.splitlines() == [f"640 {stamp} {name}" for name in ("a", "t/a", "t/c/b")]
+    assert world.run("/bin/chmod", "4755", f"{world.scratch}/tmp/a").returncode == 0
+    mode = (world.scratch / "tmp" / "a").stat().st_mode
+    assert mode & 0o7777 == 0o755, "never a file that runs as its owner"
+
+
+def test_code_signals_and_the_closing_line_pass(tmp_path: Path) -> None:
+    """As the command ended, so does the wrapper."""
+    place = Place(tmp_path)
+    line = "interlock: it ran read-only"
+    for code in (0, 1, 42):
+        done = place.run("/bin/sh", "-c", f"exit {code}", line=line)
+        assert (done.returncode, done.stderr) == (code, f"{line}\n" if code else "")
+    assert place.run("/bin/sh", "-c", "kill -9 $$").returncode == -9
+    assert place.run("/bin/sh", "-c", "kill -TERM $$").returncode == -15
+    assert place.run("no-such-program").returncode == 127
+    assert place.run("/etc/passwd").returncode == 126
+    process = subprocess.Popen(
+        place.command("/bin/sh", "-c", "trap 'exit 7' TERM; echo on; setsid sleep 61 & wait"),
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"on\n"
+    process.terminate()
+    assert process.wait() == 7
+    assert not _running("sleep 61"), "the whole tree is gone"
+    process.stdout.close()
+
+
+def test_the_level_workspace_writes_the_worktree_and_reads_little_of_the_home(
+    tmp_path: Path, home: Path
+) -> None:
+    place = Place(tmp_path)
+    user = home.parent
+    for name in (".ssh", "project"):
+        (user / name).mkdir()
+    (user / ".ssh" / "id").write_text("secret")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run([*git, *words], cwd=user / "project", check=True)
+    subprocess.run([*git, "worktree", "add", "-q", "../linked"], cwd=user / "project", check=True)
+
+    for worktree in (user / "project", user / "linked"):
+        text = (
+            "echo x > new && chmod 700 new && git add new"
+            " && git -c user.name=a -c user.email=a@b commit -qm two"
+            f"; cat {user}/.ssh/id; echo x > {place.outside}/new; chmod 777 {place.outside}"
+        )
+        done = place.run("/bin/sh", "-c", text, worktree=worktree, cwd=worktree)
+        log = subprocess.check_output([*git, "log", "--oneline"], cwd=worktree)
+        assert b"two" in log, done.stderr
+        assert "secret" not in done.stdout
+        assert list(place.outside.iterdir()) == []
+        assert place.outside.stat().st_mode & 0o777 != 0o777
+
+
+def test_check_proves_what_holds() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "interlock", "sandbox", "check", "--json"],
+        capture_output=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["isWhole"] == all(promise["is_kept"] for promise in answer["promises"])
+    assert answer["isWhole"] == (landlock_abi() >= 6)
