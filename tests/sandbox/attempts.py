@@ -17,6 +17,15 @@ def call(name, *arguments):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
+def read_memory(process):
+    buffer = ctypes.create_string_buffer(16)
+    ours = struct.pack("QQ", ctypes.addressof(buffer), 16)
+    try:
+        call("process_vm_readv", process, ours, 1, struct.pack("QQ", 4096, 16), 1, 0)
+    except OSError as error:
+        if error.errno != 14:  # it may, and there is nothing
+            raise
+
 def connect(family, target, kind=socket.SOCK_STREAM):
     with socket.socket(family, kind) as one:
         one.connect(target)
@@ -94,7 +103,7 @@ PROCESSES = {
     "end": "os.kill(victim, signal.SIGKILL)",
     "signal by a descriptor": "signal.pidfd_send_signal(os.pidfd_open(victim), signal.SIGKILL)",
     "trace": "call('ptrace', 16, victim, 0, 0)",
-    "read memory": "call('process_vm_readv', victim, b'\\0' * 16, 1, b'\\0' * 16, 1, 0)",
+    "read memory": "read_memory(victim)",
     "write memory": "open('/proc/%d/mem' % victim, 'r+b')",
     "take a descriptor": "call('pidfd_getfd', os.pidfd_open(victim), 0, 0)",
     "limits": "call('prlimit64', victim, 7, struct.pack('QQ', 10, 10), None)",

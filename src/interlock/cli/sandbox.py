@@ -46,7 +46,6 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
         )
         raise Stop(EXIT_REFUSED)
     hidden, own = str(data_home().resolve()), mkdtemp(prefix="interlock-")
-    (Path(own) / "tmp").mkdir()
     if level == "workspace":
         command = workspace_command(
             list(words), worktree, scratch=own, hidden=hidden, has_network=network

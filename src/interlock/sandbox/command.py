@@ -35,7 +35,6 @@ _SETTINGS = {
     "LESSHISTFILE": "-",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "GOTELEMETRY": "off",
-    "GOFLAGS": "-mod=readonly",
     "npm_config_update_notifier": "false",
     "npm_config_fetch_retries": "0",
     "NO_UPDATE_NOTIFIER": "1",
@@ -53,7 +52,6 @@ _CACHES = {
     "RUFF_CACHE_DIR": "ruff",
     "PIP_CACHE_DIR": "pip",
     "GOCACHE": "go",
-    "GOMODCACHE": "",
     "CARGO_TARGET_DIR": "target",
     "npm_config_cache": "npm",
     "npm_config_logs_dir": "npm-logs",
@@ -94,6 +92,8 @@ class SandboxedCommand:
 
 def run_command(command: SandboxedCommand, abi: int) -> int:
     """Run it to its end; the exit code, or the negative number of the signal that ended it."""
+    for name in ("TMPDIR", "XDG_CACHE_HOME"):
+        _ensure_folder(f"{command.scratch}/{_CACHES[name]}")
     confinement.adopt_orphans()
     wrapper = os.getpid()
     boundary = _boundary(command)
@@ -110,6 +110,13 @@ def run_command(command: SandboxedCommand, abi: int) -> int:
         sys.stderr.flush()
         os.write(2, f"{command.closing_line}\n".encode())
     return code
+
+
+def _ensure_folder(path: str) -> None:
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
 
 
 def exit_as(code: int) -> None:
@@ -175,8 +182,10 @@ def _environment(command: SandboxedCommand) -> dict[str, str]:
             "GIT_CONFIG_VALUE_0": "/dev/null",
             VARIABLE: command.level,
         }
-    caches = {name: f"{scratch}/{folder}" for name, folder in _CACHES.items() if folder}
-    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={scratch}/pytest".strip()
+    caches = {name: f"{scratch}/{folder}" for name, folder in _CACHES.items()}
+    # It reads its cache in the project, and warns that it cannot write there.
+    quiet = "-W ignore::pytest.PytestCacheWarning"
+    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} {quiet}".strip()
     return {**os.environ, **_SETTINGS, **caches, "PYTEST_ADDOPTS": options, VARIABLE: command.level}
 
 

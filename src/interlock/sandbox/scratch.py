@@ -8,7 +8,6 @@ do; those that nobody has used for a week are removed when a new one is made.
 import os
 
 SECONDS_KEPT = 7 * 86_400
-_FOLDERS = ("tmp", "cache")
 _PRIVATE_DIRECTORY = 0o40700
 
 
@@ -29,8 +28,6 @@ def scratch_directory(session: str) -> str:
     path = f"{base}/{name or 'unnamed'}"
     _ensure_private(base)
     if _ensure_private(path):
-        for folder in _FOLDERS:
-            _ensure_private(f"{path}/{folder}")
         _remove_old(base, oldest=os.lstat(path).st_mtime - SECONDS_KEPT)
     else:
         os.utime(path)
