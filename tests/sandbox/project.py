@@ -27,7 +27,7 @@ FILES: dict[str, str] = tomllib.loads(
 )
 ITEMS = ("tea", "coffee", "paper")
 CUSTOMERS = ("Ada", "Grace", "Edsger", "Barbara")
-OF_THE_TEST_RUN = ("PYTEST_", "INTERLOCK_", "GIT_", "PYTHON", "COV_", "VIRTUAL_ENV", "TMPDIR")
+OF_THE_TEST_RUN = ("PYTEST_", "INTERLOCK_", "GIT_", "PYTHON", "COV_", "VIRTUAL_ENV")
 """What the environment of a test run holds and that of an agent's shell does not."""
 
 
@@ -49,7 +49,13 @@ class EverydayProject:
         self.folder = self.live / "shop"
         self.home = self.live / "home"
         self._original = place / "original"
-        self.environment = _environment(self.home, place / "interlock")
+        temporary = place / "temporary"
+        temporary.mkdir()
+        self.environment = {
+            **_environment(self.home),
+            "INTERLOCK_HOME": str(place / "interlock"),
+            "TMPDIR": str(temporary),
+        }
         _write_home(self.home)
         _write_files(self.folder)
         _write_data(self.folder)
@@ -85,7 +91,7 @@ def _state_of(path: str) -> FileState:
     )
 
 
-def _environment(home: Path, data_home: Path) -> dict[str, str]:
+def _environment(home: Path) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(OF_THE_TEST_RUN)
     }
@@ -93,7 +99,6 @@ def _environment(home: Path, data_home: Path) -> dict[str, str]:
     toolchains = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".rustup"
     return inherited | {
         "HOME": str(home),
-        "INTERLOCK_HOME": str(data_home),
         "LANG": "C.UTF-8",
         # Those of Interlock's own environment, which the project does not use.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
