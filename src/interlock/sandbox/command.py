@@ -24,6 +24,7 @@ VARIABLE = "INTERLOCK_SANDBOX"
 EXIT_CANNOT_START, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE = 126, 127, 128
 _FORWARDED = (signals.SIGHUP, signals.SIGTERM, signals.SIGUSR1, signals.SIGUSR2)
 _FROM_TERMINAL = (signals.SIGINT, signals.SIGQUIT)
+_GRACE_STEPS, _GRACE_STEP_SECONDS = 20, 0.01
 _SYSTEM_DIRECTORIES = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"),
     *("/proc", "/sys", "/dev", "/run", "/var", "/snap"),
@@ -47,7 +48,6 @@ _CACHES = {
     "TMPPREFIX": "tmp/zsh",
     "SQLITE_TMPDIR": "tmp",
     "XDG_CACHE_HOME": "cache",
-    "PYTHONPYCACHEPREFIX": "pycache",
     "MYPY_CACHE_DIR": "mypy",
     "RUFF_CACHE_DIR": "ruff",
     "PIP_CACHE_DIR": "pip",
@@ -186,6 +186,9 @@ def _environment(command: SandboxedCommand) -> dict[str, str]:
     # It reads its cache in the project, and warns that it cannot write there.
     quiet = "-W ignore::pytest.PytestCacheWarning"
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} {quiet}".strip()
+    if any("py_compile" in word or "compileall" in word for word in command.words):
+        # Not otherwise: Python would then not find what is compiled already.
+        caches["PYTHONPYCACHEPREFIX"] = f"{scratch}/pycache"
     return {**os.environ, **_SETTINGS, **caches, "PYTEST_ADDOPTS": options, VARIABLE: command.level}
 
 
@@ -235,9 +238,18 @@ def _wait(child: int) -> int:
 
 
 def _end_descendants() -> None:
-    """End everything that the command left behind, also what has left its group and session."""
+    """End everything that the command left behind, also what has left its group and session.
+
+    A shell does not wait for the far end of `>(…)`, which may still have something to print.
+    """
     for number in (*_FORWARDED, *_FROM_TERMINAL):
         signals.signal(number, signals.SIG_IGN)
+    for _ in range(_GRACE_STEPS):
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                signals.sigtimedwait((signals.SIGCHLD,), _GRACE_STEP_SECONDS)
+        except ChildProcessError:
+            return
     while True:
         for process in _children():
             _send(process, signals.SIGKILL)
