@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.gate import integrity
 from interlock.core.gate import trust
 from interlock.core.gate.notice import NoticeLimit
 from interlock.core.gate.rules import Bypass
@@ -79,12 +80,17 @@ def is_policy_trusted(home: Path, root: Path, project_policy: ProjectPolicy) -> 
 
 def policy_remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
     """Sentences for the users of the project, and for its agents to pass on."""
+    remarks = [
+        f"{integrity.explain(changed)}. Only reading is allowed until then."
+        for changed in integrity.differences(home, root)
+    ]
     try:
         effective = load_effective_policy(home, root, at_ms=at_ms)
     except SettingsBroken as broken:
-        return (f"{broken}. Only reading is allowed until the user has corrected it.",)
+        hint = "Only reading is allowed until the user has corrected it."
+        return tuple(remarks) or (f"{broken}. {hint}",)
     effect = "Until the user has corrected it, nothing counts that the user has opened."
-    remarks = [f"{fault}. {effect}" for fault in effective.faults]
+    remarks += [f"{fault}. {effect}" for fault in effective.faults]
     if effective.ignored_settings:
         count = len(effective.ignored_settings)
         subject = "1 setting" if count == 1 else f"{count} settings"

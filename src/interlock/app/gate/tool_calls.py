@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import policy
+from interlock.app.gate import integrity, policy
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import GateDecision, decide
@@ -88,6 +88,8 @@ def _judge_in_project(home: Path, root: Path, call: ToolCall, state: GateState) 
         effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:
         effective, state = EffectivePolicy(Policy()), UnknownState(str(broken))
+    if changed := integrity.differences(home, root):
+        state = UnknownState(integrity.explain(changed[0]))
     if active_override(home):
         state = GateRow("", "disabled", is_started=True)
     decision = decide(state, effective.policy, call, home=str(home))

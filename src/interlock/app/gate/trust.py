@@ -54,12 +54,13 @@ def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
         StoreFailure: it cannot be stored.
     """
     project_policy = project.policy_in(root)
+    content = (root / project.CONFIG).read_text(encoding="utf-8")
     with lock_grants(home):
         others = tuple(
             other for other in grants.load_trusted_checkouts(home) if other.root != str(root)
         )
         grants.save_trusted_checkouts(
-            home, (*others, TrustedCheckout(str(root), project_policy.digest, at_ms))
+            home, (*others, TrustedCheckout(str(root), project_policy.digest, at_ms, content))
         )
     return TrustStatus(
         str(root), is_trusted=True, loosens=_loosening_settings(project_policy, root)

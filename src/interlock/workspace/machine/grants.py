@@ -23,6 +23,8 @@ class TrustedCheckout(msgspec.Struct, frozen=True, rename="camel"):
     """Its directory, without links: another worktree of the repository is another checkout."""
     digest: str
     at_ms: int
+    content: str = ""
+    """The config itself, so that it can be put back."""
 
 
 class _StoredCheckouts(msgspec.Struct, frozen=True):
