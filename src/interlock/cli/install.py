@@ -20,6 +20,7 @@ from interlock.app.hosts.install import (
     InstallReport,
     Scope,
 )
+from interlock.app.hosts.repair import repair
 from interlock.cli.session_state import require_user
 from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
 
@@ -98,12 +99,20 @@ def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
 
 @click.command()
 @_host_argument
+@click.option("--repair", "repairs", is_flag=True, help="Put back what somebody else has changed")
 @_json_option
-def doctor(host: str, *, as_json: bool) -> None:
+def doctor(host: str, *, repairs: bool, as_json: bool) -> None:
     """Check that an agent client and Interlock work together, and prove that the gate blocks
 
     The exit code is 1 if something is wrong.
     """
+    if repairs:
+        require_user("Repairing")
+        program, _ = use.find_program(data_home())
+        with _stop_on_install_failure(as_json=as_json):
+            restored = repair(data_home(), Path.cwd(), program, at_ms=SystemClock().now_ms())
+        for path in restored if not as_json else ():
+            print(f"Put back: {path}")
     checks = examining.examine(data_home(), Path.cwd(), os.environ, SystemClock())
     is_ok = all(check.is_ok for check in checks)
     if as_json:

@@ -1,5 +1,6 @@
 """Check that the installation in Claude Code works, and prove it by a call that must fail."""
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from interlock.agents.hosts.claude_code_shell import LAUNCHER, shell_prefix
 from interlock.app.clock import Clock
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.gate import policy, tool_calls
+from interlock.app.gate import integrity, policy, tool_calls
 from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
@@ -61,6 +62,7 @@ def examine(
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
     checks = [_project(root, around), *_check_policy(home, root, now_ms)]
+    checks += _check_integrity(home, root, around)
     files: list[_Settings] = []
     for path in _settings_files(around):
         settings = _read(path)
@@ -109,6 +111,26 @@ def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
         hint = "`interlock trust --show` says what they would loosen."
         checks.append(Check("config", what, hint))
     return checks
+
+
+def _check_integrity(home: Path, root: Path | None, around: Path) -> list[Check]:
+    """Files that were changed by somebody else. What the client's files lack, other checks say."""
+    governed = root or integrity.vanished_project(home, around)
+    changed = [found for found in integrity.differences(home, governed) if found.before]
+    return [
+        Check(
+            "integrity",
+            f"`{difference.path}` {difference.what}",
+            f"`interlock doctor {HOST} --repair` puts back what was there:\n{_diff(difference)}",
+        )
+        for difference in changed
+    ]
+
+
+def _diff(difference: integrity.Difference) -> str:
+    contents = (file_replacement.content_of(difference.path), difference.before)
+    now, left = ((content or b"").decode("utf-8", "replace").splitlines() for content in contents)
+    return "\n".join(difflib.unified_diff(now, left, "now", "as you left it", lineterm=""))
 
 
 def _settings_files(around: Path) -> tuple[Path, ...]:
