@@ -232,7 +232,7 @@ def test_a_workflow_that_is_called_like_a_page_of_ours_has_a_page(
 
 def test_names_of_files_that_are_no_text_break_no_page(server: Server, flows: Flows) -> None:
     catalogue = server.get(at("/workflows", project=flows.shop)).text
-    [address] = re.findall(r'<a href="([^"]+)">⟨U\+DCFF⟩.json</a>', catalogue)
+    [address] = re.findall(r'<a href="([^"]+)">\\udcff.json</a>', catalogue)
     page = server.get(html.unescape(address) + "&tab=source")
 
     assert page.status == 200

@@ -262,7 +262,7 @@ def _stream_url(live: str | None, position: int) -> str:
 
 def _finalize_value(value: object) -> object:
     """Make invisible and direction-changing characters visible, in every text on every page."""
-    return formatting.make_visible(value) if type(value) is str else value
+    return formatting.show_on_page(value) if type(value) is str else value
 
 
 async def _form_fields(form: FormData) -> dict[str, str | bytes]:

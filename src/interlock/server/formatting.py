@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.core.views.ages import time_ago
+from interlock.core.visible_text import make_visible
 
 CHANGE_MESSAGES = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
@@ -29,17 +30,12 @@ CHANGE_MESSAGES = {
 """The message after a change, by its key."""
 
 TIME_MAX_MS = 253_402_300_799_000  # the end of the year 9999
-_INVISIBLE = re.compile(
-    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\U000e0000-\U000e007f"
-    "\ud800-\udfff]"  # surrogates: bytes of a file name that are not text
-)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
-def make_visible(text: str) -> str:
-    """The text without terminal colours, and with characters that hide or turn text shown."""
-    return _INVISIBLE.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", _ANSI.sub("", text))
+def show_on_page(text: str) -> str:
+    """The text without terminal colours, and with escapes for what a reader would not see."""
+    return make_visible(_ANSI.sub("", text))
 
 
 def time_until(then_ms: int, now_ms: int) -> str:
@@ -95,7 +91,6 @@ def pretty_json(value: object) -> str:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "visible": make_visible,
     "ago": time_ago,
     "until": time_until,
     "moment": moment,

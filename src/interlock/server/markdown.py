@@ -15,7 +15,7 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
 from interlock.core.notes.inline_markup import TARGET_CHARS_MAX, target_of
-from interlock.server.formatting import make_visible
+from interlock.server.formatting import show_on_page
 from interlock.server.markdown_rules import block_comment, inline_comment, task_boxes
 
 CHARS_MAX = 100_000
@@ -26,7 +26,7 @@ _SCHEMES = ("http://", "https://", "mailto:")
 
 def markdown(text: str) -> Markup:
     """The text as HTML; a text that is too long is shown as it was typed."""
-    text = make_visible(text)
+    text = show_on_page(text)
     if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
     return Markup(_PARSER.render(text))
@@ -41,15 +41,15 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
         links: For each name the address of its note, empty if there is none yet. A name that is
             not among them stays text.
     """
-    text = make_visible(text)
+    text = show_on_page(text)
     if is_too_long(text):
         return Markup("<pre class=plain>{}</pre>").format(text)
-    env = {"links": {make_visible(name): address for name, address in links.items()}}
+    env = {"links": {show_on_page(name): address for name, address in links.items()}}
     tokens = _NOTE_PARSER.parse(text, env)
     if (
         len(tokens) > 1
         and tokens[0].type == "heading_open"
-        and tokens[1].content == make_visible(title)
+        and tokens[1].content == show_on_page(title)
     ):
         del tokens[:3]
     for token in tokens:
@@ -77,7 +77,7 @@ def _count_cells(lines: Iterable[str]) -> int:
 
 def inline_markdown(text: str) -> Markup:
     """An excerpt as inline HTML, without blocks."""
-    return Markup(_PARSER.renderInline(make_visible(text)))
+    return Markup(_PARSER.renderInline(show_on_page(text)))
 
 
 class _Renderer(RendererHTML):
