@@ -114,7 +114,7 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
     """Everything in the modules of the package that a rule asks about; walking costs a second."""
-    asked = (*Definition.__args__, ast.ExceptHandler, ast.Attribute, ast.ImportFrom)
+    asked = (*Definition.__args__, ast.ExceptHandler, ast.Attribute, ast.ImportFrom, ast.Name)
     return [
         (path, node) for path, tree in sources() for node in ast.walk(tree) if type(node) in asked
     ]
@@ -214,6 +214,20 @@ def test_one_module_asks_for_the_time() -> None:
     }
 
     assert asks == {"src/interlock/app/clock.py", "src/interlock/hooks/fast.py"}
+
+
+def test_one_module_writes_to_the_terminal() -> None:
+    """It escapes what others have written; a bare `print` would let them control the terminal."""
+    forbidden = {"print", "sys.stdout", "sys.stderr", "click.echo", "click.secho", "click.confirm"}
+    writes = {
+        path
+        for path, node in nodes()
+        if isinstance(node, ast.Attribute | ast.Name)
+        and path.startswith("src/interlock/cli/")
+        and ast.unparse(node) in {*forbidden, "click.prompt", "click.pause"}
+    }
+
+    assert writes == {"src/interlock/cli/terminal.py"}
 
 
 def test_broad_excepts_are_at_the_edges_only() -> None:

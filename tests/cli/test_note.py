@@ -98,7 +98,7 @@ def test_what_is_there_is_not_written_over_and_the_difference_is_shown(
     refused = typed("note", "write", "A", "--content", "yours\n")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("error: `A.md` is there already, and nothing was written.")
-    assert "\n-mine\n+yours\n" in refused.err
+    assert "\n  | -mine\n  | +yours\n" in refused.err
     assert f"--overwrite {version}" in refused.err
     stale = typed("note", "write", "A", "--content", "yours\n", "--overwrite", "0" * 12)
     assert (stale.code, "is not what you have read" in stale.err) == (1, True)

@@ -1,7 +1,5 @@
 """`interlock approvals`: see what runs wait for, and answer it."""
 
-from textwrap import indent
-
 import click
 
 from interlock.app.clock import SystemClock
@@ -10,7 +8,7 @@ from interlock.app.data_home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, refuse
+from interlock.cli.terminal import QUOTE_MARK, print_json, print_lines, print_text, refuse
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
 
@@ -29,21 +27,21 @@ def list_command(*, as_json: bool) -> None:
         print_json(pending)
         return
     if not pending:
-        print("Nothing waits for an approval.")
+        print_lines("Nothing waits for an approval.")
     now_ms = SystemClock().now_ms()
     for approval in pending:
         age = time_ago(approval.asked_ms, now_ms)
-        print(f"{approval.approval}  {approval.workflow}, {approval.step}, asked {age}")
-        print(f"  goal: {approval.goal}")
-        print(f"  {approval.question}")
+        print_lines(f"{approval.approval}  {approval.workflow}, {approval.step}, asked {age}")
+        print_lines(f"  goal: {approval.goal}")
+        print_lines(f"  {approval.question}")
         if approval.is_left:
-            print("  the run has gone on elsewhere; an answer only opens this branch again")
+            print_lines("  the run has gone on elsewhere; an answer only opens this branch again")
         if approval.deadline_ms is not None:
             minutes = max(0, approval.deadline_ms - now_ms) // 60_000
             verdict = {"deny": "denied", "grant": "granted"}[approval.on_timeout]
-            print(f"  counts as {verdict} in {minutes} min")
+            print_lines(f"  counts as {verdict} in {minutes} min")
         if approval.notes.strip():
-            print(indent(approval.notes.strip(), "  | "))
+            print_text(approval.notes.strip(), prefix=QUOTE_MARK)
 
 
 @approvals.command()
@@ -73,5 +71,5 @@ def _answer_approval(approval_id: str, verdict: ApprovalVerdict, *, as_json: boo
         print_json(outcome)
         return
     position = f"goes on at `{outcome.goes_on_at}`" if outcome.goes_on_at else "is complete"
-    print(f"{outcome.verdict.capitalize()}: run {outcome.run} {position}.")
-    print("The agent is shown it when it continues with the token that it holds.")
+    print_lines(f"{outcome.verdict.capitalize()}: run {outcome.run} {position}.")
+    print_lines("The agent is shown it when it continues with the token that it holds.")

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from interlock.cli.terminal import print_json
+from interlock.cli.terminal import print_document, print_json, print_lines
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
@@ -16,7 +16,7 @@ def builtins(*, as_json: bool, as_schema: bool) -> None:
     """Show what a workflow may use: contracts, features, passages, conditions"""
     contracts = [pack for name in packs.names() if (pack := packs.pack(name))]
     if as_schema:
-        print(published_schema().decode(), end="")
+        print_document(published_schema().decode())
         return
     if as_json:
         print_json(
@@ -28,15 +28,15 @@ def builtins(*, as_json: bool, as_schema: bool) -> None:
             }
         )
         return
-    print("Contracts: outputContract.contractRef, handed in as an artifact of that kind\n")
+    print_lines("Contracts: outputContract.contractRef, handed in as an artifact of that kind", "")
     for pack in contracts:
-        print(f"  {pack.name}: {pack.purpose}")
-        print(f"    {msgspec.json.encode(pack.example).decode()}")
-    print("\nFeatures: features, put into every step\n")
+        print_lines(f"  {pack.name}: {pack.purpose}")
+        print_lines(f"    {msgspec.json.encode(pack.example).decode()}")
+    print_lines("", "Features: features, put into every step", "")
     for name, feature in FEATURES.items():
-        print(f"  {name}: {feature.purpose}")
-    print("\nPassages: {kind: ref, refId: …} in promptBlocks\n")
+        print_lines(f"  {name}: {feature.purpose}")
+    print_lines("", "Passages: {kind: ref, refId: …} in promptBlocks", "")
     for name, text in PASSAGES.items():
-        print(f"  {name}: {text}")
-    print("\nConditions: {var: …, OPERATOR: …}, joined by and, or, not\n")
-    print(f"  {', '.join(conditions.OPERATORS)}")
+        print_lines(f"  {name}: {text}")
+    print_lines("", "Conditions: {var: …, OPERATOR: …}, joined by and, or, not", "")
+    print_lines(f"  {', '.join(conditions.OPERATORS)}")

@@ -11,7 +11,7 @@ from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, print_table, refuse
+from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
@@ -46,8 +46,10 @@ def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_js
     if as_json:
         print_json(added)
         return
-    print(f"{added.id} opens {added.rule} {_scope_text(added)}, {_expiry_text(added, now_ms)}.")
-    print(f"To close it: interlock gate bypass remove {added.id}")
+    print_lines(
+        f"{added.id} opens {added.rule} {_scope_text(added)}, {_expiry_text(added, now_ms)}."
+    )
+    print_lines(f"To close it: interlock gate bypass remove {added.id}")
 
 
 @bypass.command("list")
@@ -60,7 +62,7 @@ def list_command(*, as_json: bool) -> None:
         print_json(bypasses)
         return
     if not bypasses:
-        print("No rule is open.")
+        print_lines("No rule is open.")
     now_ms = SystemClock().now_ms()
     print_table(
         [
@@ -82,7 +84,7 @@ def remove(bypass_id: str, *, as_json: bool) -> None:
     if as_json:
         print_json(removed)
     else:
-        print(f"{removed.id} is gone: {removed.rule} holds again.")
+        print_lines(f"{removed.id} is gone: {removed.rule} holds again.")
 
 
 def _scope_text(entry: Bypass) -> str:

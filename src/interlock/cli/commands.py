@@ -17,9 +17,12 @@ from interlock.cli.terminal import (
     EXIT_MISUSE,
     EXIT_REFUSED,
     Stop,
+    discard_output,
+    print_error,
     print_refusal,
 )
 from interlock.core.explanation import Explanation
+from interlock.core.visible_text import make_visible
 
 _COMMANDS = {
     "approvals": "interlock.cli.approvals:approvals",
@@ -84,9 +87,8 @@ def run_cli(arguments: list[str]) -> int:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "interlock"
         hint = f"`{command} --help` shows how it is called."
-        _print_refusal(
-            arguments, Explanation("invalid_arguments", error.format_message().rstrip("."), hint)
-        )
+        message = error.format_message().rstrip(".").replace("\n\t", " ")  # a list of choices
+        _print_refusal(arguments, Explanation("invalid_arguments", message, hint))
         return EXIT_MISUSE
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -99,8 +101,7 @@ def run_cli(arguments: list[str]) -> int:
         _print_refusal(arguments, Explanation("settings_broken", str(broken), hint))
         return EXIT_REFUSED
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Nothing may be flushed into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()  # the reader (`| head`) has seen enough
         return EXIT_DONE
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a message)
         if isinstance(error, FileNotFoundError) and (refusal := _missing_directory()):
@@ -130,8 +131,7 @@ def _report_bug(error: Exception) -> int:
     import platform  # noqa: PLC0415 (this path need not be fast)
     import traceback  # noqa: PLC0415
 
-    print(f"error: Unexpected {type(error).__name__}: {error}", file=sys.stderr)
-    text = (
+    text = make_visible(
         f"interlock {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
         f"command: {' '.join(sys.argv[1:2])}\n\n{traceback.format_exc()}"
     )
@@ -141,7 +141,8 @@ def _report_bug(error: Exception) -> int:
         logs.mkdir(mode=0o700, exist_ok=True)
         path = logs / f"crash-{os.getpid()}.txt"
         Path(path).write_text(text, encoding="utf-8")
-        print(f"\nhint: This is a bug in Interlock. Report it with `{path}`.", file=sys.stderr)
+        hint = f"This is a bug in Interlock. Report it with `{path}`."
     except OSError:
-        print(f"\n{text}\nhint: This is a bug in Interlock. Report the above.", file=sys.stderr)
+        hint = f"This is a bug in Interlock. Report this:\n{text}"
+    print_error(f"Unexpected {type(error).__name__}: {error}", hint)
     return EXIT_BUG

@@ -10,7 +10,7 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
-from interlock.cli.terminal import print_json
+from interlock.cli.terminal import print_json, print_lines
 from interlock.core.ids import RunId
 from interlock.core.views.text_tree import draw_tree
 from interlock.mcp.client import StdioClient
@@ -30,12 +30,13 @@ Say = Callable[[str], None]
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as JSON")
 def demo(*, as_json: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
-    say: Say = _print_nothing if as_json else print
+    say: Say = _print_nothing if as_json else print_lines
     # The demo's store is in its own directory, wherever the user's store is.
     os.environ.pop("INTERLOCK_STORE", None)
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
-        say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.\n")
+        say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.")
+        say("")
         end = _play_workflow(home, say)
         app = open_app(home)
         view = show_session(app, end["session"])
@@ -46,11 +47,15 @@ def demo(*, as_json: bool) -> None:
     if as_json:
         print_json({"session": view, "graph": graph})
         return
-    print("\nWhat was recorded (● a step that was given, ✗ an attempt that was not accepted):\n")
-    for line in draw_tree(graph):
-        print(line)
-    print(f"\nThe chain of {view.health.valid} events verifies.")
-    print("Connect your own agent: interlock mcp --print-config claude-code")
+    print_lines(
+        "",
+        "What was recorded (● a step that was given, ✗ an attempt that was not accepted):",
+        "",
+        *draw_tree(graph),
+        "",
+        f"The chain of {view.health.valid} events verifies.",
+    )
+    print_lines("Connect your own agent: interlock mcp --print-config claude-code")
 
 
 def _print_nothing(_: str) -> None:

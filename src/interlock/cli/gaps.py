@@ -8,7 +8,7 @@ from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, print_table, refuse
+from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 from interlock.core.ids import GapId, SessionId
 
 SESSIONS_MAX = 100
@@ -35,7 +35,7 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
         print_json(open_gaps)
         return
     if not open_gaps:
-        print("No open gaps.")
+        print_lines("No open gaps.")
     print_table(
         [
             (row.gap.gap, row.gap.severity, row.session, row.run, row.gap.summary)
@@ -60,7 +60,7 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"session": session, "closed": closed.gap})
     else:
-        print(f"Closed {closed.gap}: {closed.summary}")
+        print_lines(f"Closed {closed.gap}: {closed.summary}")
 
 
 def _require_session(app: App, session_id: str, *, as_json: bool) -> SessionId:

@@ -13,7 +13,14 @@ from interlock.app.gate import tool_calls as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.gate.policy import policy_remarks
 from interlock.cli.bypass import bypass
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+)
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import HOSTS
 
@@ -36,7 +43,7 @@ def log_command(limit: int, *, as_json: bool) -> None:
         print_json(lines)
         return
     if not lines:
-        print("Nothing was denied.")
+        print_lines("Nothing was denied.")
     rows: list[tuple[str, ...]] = []
     for line in lines:
         rows.append((line.id, line.answer, line.rule, line.mode, line.tool, line.detail[:60]))
@@ -62,16 +69,16 @@ def explain(gate_id: str, *, as_json: bool) -> None:
     if as_json:
         print_json(line)
         return
-    print(f"{line.id}: {line.answer} by {line.rule}, mode {line.mode}")
-    print(f"tool {line.tool} of {line.host}: {line.detail}")
-    print(f"why: {line.reason}\nwhat to do: {line.remedy}")
+    print_lines(f"{line.id}: {line.answer} by {line.rule}, mode {line.mode}")
+    print_lines(f"tool {line.tool} of {line.host}: {line.detail}")
+    print_lines(f"why: {line.reason}", f"what to do: {line.remedy}")
     if line.opened:
-        print(f"let through by: {line.opened}")
+        print_lines(f"let through by: {line.opened}")
     if line.notice:
-        print(f"notice: {line.notice}")
+        print_lines(f"notice: {line.notice}")
     root = root_of(Path.cwd())
     for remark in policy_remarks(data_home(), root, at_ms=SystemClock().now_ms()) if root else ():
-        print(f"note: {remark}")
+        print_lines(f"note: {remark}")
 
 
 @gate.command()
@@ -83,7 +90,7 @@ def test(host: str, *, as_json: bool) -> None:
     payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
     root = root_of(Path(payload.cwd or "."))
     if root is None:
-        print("allow: the project has not opted in")
+        print_lines("allow: the project has not opted in")
         return
     call = parse_tool_call(checked_host, payload.tool_name, payload.tool_input, payload.cwd)
     verdict = use.judge(data_home(), root, call, payload.session_id, call_id="test")
@@ -93,10 +100,10 @@ def test(host: str, *, as_json: bool) -> None:
         print_json({**answer, "remarks": remarks})
         return
     decision = verdict.decision
-    print(f"{decision.answer}: {decision.rule} ({call.tool} is of class {call.kind})")
+    print_lines(f"{decision.answer}: {decision.rule} ({call.tool} is of class {call.kind})")
     if decision.reason:
-        print(f"{decision.reason}. {decision.remedy}")
+        print_lines(f"{decision.reason}. {decision.remedy}")
     if decision.opened:
-        print(f"let through by: {decision.opened}")
+        print_lines(f"let through by: {decision.opened}")
     for remark in remarks:
-        print(f"note: {remark}")
+        print_lines(f"note: {remark}")

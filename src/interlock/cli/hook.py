@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from interlock.app.data_home import data_home
-from interlock.cli.terminal import Stop
+from interlock.cli.terminal import Stop, print_message, write_exactly
 from interlock.core.gate.tools import HOSTS
 from interlock.hooks.full_hook import EVENTS, HookEvent, run_hook
 
@@ -31,10 +31,9 @@ def hook(host: str, event: str, home: Path | None) -> None:
     # The fast hook has begun to count; without it, the time begins now.
     signal.alarm(signal.alarm(0) or BUDGET_SECONDS)
     outcome = run_hook(checked_host, checked_event, home or data_home(), sys.stdin.buffer.read())
-    sys.stdout.buffer.write(outcome.out)
-    sys.stdout.flush()
+    write_exactly(outcome.out)
     if outcome.err:
-        print(outcome.err, file=sys.stderr)
+        print_message(outcome.err)
     raise Stop(outcome.code)
 
 

@@ -22,7 +22,16 @@ from interlock.app.hosts.install import (
 )
 from interlock.app.hosts.repair import repair
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+    print_text,
+)
+from interlock.core.visible_text import make_visible_line
 
 HOSTS = (use.HOST,)
 
@@ -65,10 +74,10 @@ def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_j
     if report is None:
         return
     if plugin is not None:
-        print(f"\nNext: claude --plugin-dir {plugin}. To undo, remove the directory.")
+        print_lines("", f"Next: claude --plugin-dir {plugin}. To undo, remove the directory.")
         return
-    print(f"\nNext: start Claude Code anew, then `interlock doctor {host}`.")
-    print(f"To undo: interlock uninstall {host} --scope {scope}")
+    print_lines("", f"Next: start Claude Code anew, then `interlock doctor {host}`.")
+    print_lines(f"To undo: interlock uninstall {host} --scope {scope}")
 
 
 @click.command()
@@ -92,7 +101,7 @@ def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
         and not outcome.notes
         and not as_json
     ):
-        print(f"Nothing of Interlock is in {host}'s files of {root}.")
+        print_lines(f"Nothing of Interlock is in {host}'s files of {root}.")
         return
     _print_changes(outcome, "", is_dry=dry_run, as_json=as_json)
 
@@ -158,18 +167,19 @@ def _print_changes(
         )
         return None
     if is_dry:
-        print("".join(_diff(change) for change in outcome.changes), end="")
+        for change in outcome.changes:
+            print_text(_diff(change))
     else:
         print_table(
             [(_display_path(change.path, outcome.root), change.what) for change in outcome.changes]
         )
     if outcome.opts_in:
         opted_in = "The project would be opted in" if is_dry else "The project was opted in"
-        print(f"{opted_in} (.interlock/config.toml), as by `interlock init`.")
+        print_lines(f"{opted_in} (.interlock/config.toml), as by `interlock init`.")
     for line in notes:
-        print(f"note: {line}")
+        print_lines(f"note: {line}")
     if not outcome.changes and not outcome.opts_in:
-        print("Nothing to change.")
+        print_lines("Nothing to change.")
         return None
     return None if is_dry else outcome
 
@@ -180,8 +190,9 @@ def _display_path(path: Path, root: Path) -> str:
 
 def _diff(change: FileChange) -> str:
     old_lines, new_lines = _split_lines(change.before), _split_lines(change.after)
-    old_name = "/dev/null" if change.before is None else str(change.path)
-    new_name = "/dev/null" if change.after is None else str(change.path)
+    name = make_visible_line(str(change.path))
+    old_name = "/dev/null" if change.before is None else name
+    new_name = "/dev/null" if change.after is None else name
     lines = difflib.unified_diff(old_lines, new_lines, old_name, new_name)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines

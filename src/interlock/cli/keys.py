@@ -5,7 +5,14 @@ import click
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+)
 
 
 @click.group()
@@ -33,7 +40,9 @@ def rotate(*, as_json: bool) -> None:
     if as_json:
         print_json({"current": new_key.id})
     else:
-        print(f"Key {new_key.id} signs from now on. `interlock keys revoke ID` ends an old one.")
+        print_lines(
+            f"Key {new_key.id} signs from now on. `interlock keys revoke ID` ends an old one."
+        )
 
 
 @keys.command()
@@ -51,4 +60,4 @@ def revoke(key_id: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"revoked": key_id})
     else:
-        print(f"Tokens of key {key_id} are refused from now on.")
+        print_lines(f"Tokens of key {key_id} are refused from now on.")

@@ -14,6 +14,7 @@ from interlock.cli.terminal import (
     Stop,
     print_error,
     print_json,
+    print_text,
 )
 from interlock.core.gate.tools import HOSTS, Host
 
@@ -46,7 +47,7 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
     if as_json:
         print_json({"host": host, "command": command, "config": config})
     else:
-        print(config)
+        print_text(config)
     return EXIT_DONE
 
 
@@ -60,4 +61,4 @@ def _print_http_config(host: Host, *, as_json: bool) -> None:
     if as_json:
         print_json({"host": host, "url": f"{server.url}/mcp", "config": config})
     else:
-        print(config)
+        print_text(config)

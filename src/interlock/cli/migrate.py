@@ -1,13 +1,12 @@
 """`interlock migrate`: turn what a project kept in other files into notes."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
 from interlock.cli.note import as_json_option, open_project_notes, result_or_stop
-from interlock.cli.terminal import print_json
+from interlock.cli.terminal import print_json, print_lines, print_message
 
 _RESULT_WORDS = {"created": "created", "unchanged": "already there", "kept": "kept"}
 _DRY_RUN_WORDS = {**_RESULT_WORDS, "created": "would create"}
@@ -38,11 +37,11 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
 def _print_report(report: MigrationReport) -> None:
     words = _DRY_RUN_WORDS if report.is_dry_run else _RESULT_WORDS
     for note in report.notes:
-        print(f"{words[note.result]}: {note.path}")
+        print_lines(f"{words[note.result]}: {note.path}")
     if not report.notes:
-        print(f"{report.source} says nothing that could be a note.")
+        print_lines(f"{report.source} says nothing that could be a note.")
     if any(note.result == "kept" for note in report.notes):
-        print("hint: what was kept says something else by now; compare it.", file=sys.stderr)
+        print_message("hint: what was kept says something else by now; compare it.")
     if report.session:
-        print(f"session: {report.session}")
-    print(report.remark, file=sys.stderr)
+        print_lines(f"session: {report.session}")
+    print_message(report.remark)

@@ -18,7 +18,17 @@ from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.cli.note_refusals import stop_with_refusal, typed_command
-from interlock.cli.terminal import EXIT_MISUSE, print_json, refuse
+from interlock.cli.terminal import (
+    EXIT_MISUSE,
+    confirm,
+    print_document,
+    print_json,
+    print_lines,
+    print_message,
+    refuse,
+    show_progress,
+    shows_progress,
+)
 from interlock.core.explanation import Explanation
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
 from interlock.core.notes.wording import COMMAND_WORDING
@@ -79,13 +89,9 @@ def read_command(name: str, *, as_json: bool) -> None:
         print_json(result)
         return
     linked = f", linked from {', '.join(result.linked_from)}" if result.linked_from else ""
-    print(
-        f"{result.path}, version {result.version}{linked}",
-        *result.hints,
-        sep="\nhint: ",
-        file=sys.stderr,
-    )
-    sys.stdout.buffer.write(result.text.encode("utf-8", "surrogateescape"))
+    hints = (f"hint: {hint}" for hint in result.hints)
+    print_message(f"{result.path}, version {result.version}{linked}", *hints)
+    print_document(result.text)
 
 
 @note.command("edit")
@@ -156,9 +162,7 @@ def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
             explanation = Explanation("invalid_arguments", "Deleting needs the version", hint)
             retry = typed_command("--version", current.version)
             refuse(explanation, as_json=as_json, commands=[retry], code=EXIT_MISUSE)
-        click.confirm(
-            f"Delete {current.path} ({len(current.text)} characters)?", abort=True, err=True
-        )
+        confirm(f"Delete {current.path} ({len(current.text)} characters)?")
         version = current.version
     _print_change(result_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
 
@@ -169,7 +173,7 @@ def open_project_notes(*, as_json: bool) -> tuple[App, OpenedNotes]:
     notes = open_notes(app, Path.cwd())
     if not isinstance(notes, OpenedNotes):
         stop_with_refusal(notes, as_json=as_json)
-    notes.refresh(app, seconds_max=None, progress=_print_progress if sys.stderr.isatty() else None)
+    notes.refresh(app, seconds_max=None, progress=_show_progress if shows_progress() else None)
     return app, notes
 
 
@@ -197,16 +201,16 @@ def _print_change(change: NoteChangeResult, as_json: bool) -> None:  # noqa: FBT
         print_json(change)
         return
     version = f", version {change.version}" if change.version else ""
-    print(f"{change.result}: {change.path}{version}")
+    print_lines(f"{change.result}: {change.path}{version}")
     for hint in change.hints:
-        print(f"hint: {hint}", file=sys.stderr)
+        print_message(f"hint: {hint}")
 
 
 def _content_or_stdin(content: str | None) -> str:
     if content is not None:
         return content
     if sys.stdin.isatty():
-        print("Type the text, then Ctrl-D:", file=sys.stderr)
+        print_message("Type the text, then Ctrl-D:")
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
@@ -217,8 +221,6 @@ def _parse_values(pairs: tuple[str, ...]) -> dict[str, Any]:
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _print_progress(done: int, total: int) -> None:
-    """Show the progress in one line that is written over, if there are many files."""
+def _show_progress(done: int, total: int) -> None:
     if total >= PROGRESS_FILES_MIN:
-        end = "\r\033[K" if done == total else ""
-        print(f"\rReading notes: {done} of {total}{end}", end="", file=sys.stderr, flush=True)
+        show_progress(f"Reading notes: {done} of {total}" if done < total else "")

@@ -1,6 +1,5 @@
 """`interlock note search`, `context`, `recent`, `graph`, `check`: look through the notes."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
@@ -21,7 +20,14 @@ from interlock.cli.note import (
     resolve_note_name,
     result_or_stop,
 )
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_json, print_table
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_json,
+    print_lines,
+    print_message,
+    print_table,
+)
 from interlock.core.notes.note import NoteStatus
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
@@ -66,19 +72,19 @@ def search_command(
         print_json(result)
         return
     if result.is_wordless:
-        print("Nothing was found: only letters and digits can be searched for.")
+        print_lines("Nothing was found: only letters and digits can be searched for.")
     elif not result.hits:
-        print("Nothing was found.")
+        print_lines("Nothing was found.")
     elif result.is_loose:
-        print("No note has all the words; these have some of them.\n")
+        print_lines("No note has all the words; these have some of them.", "")
     for hit in result.hits:
-        print(f"{hit.note.path}  {hit.note.title}")
+        print_lines(f"{hit.note.path}  {hit.note.title}")
         if hit.excerpt:
-            print(f"    {hit.excerpt}")
+            print_lines(f"    {hit.excerpt}")
         if hit.why:
-            print(f"    {hit.score:.2f}: {hit.why.words}")
+            print_lines(f"    {hit.score:.2f}: {hit.why.words}")
     if result.has_more:
-        print(f"More than {limit}; {_how_to_see_more(limit)}.", file=sys.stderr)
+        print_message(f"More than {limit}; {_how_to_see_more(limit)}.")
 
 
 @note.command("context")
@@ -99,17 +105,19 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
         return
     for entry in context.notes:
         via = f"  ({entry.distance} away, by {entry.via})" if entry.distance else ""
-        print(f"{entry.note.path}  {entry.note.title}{via}")
+        print_lines(f"{entry.note.path}  {entry.note.title}{via}")
         for observation in entry.observations:
-            print(f"    {observation}")
+            print_lines(f"    {observation}")
         for link in entry.links:
             arrow = "<-" if link.is_backward else "->"
-            print(f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}")
+            print_lines(
+                f"    {arrow} {link.kind} {link.to}{'' if link.is_written else ' (not written)'}"
+            )
         if entry.links_left_out:
             more = pluralise(entry.links_left_out, "more link")
-            print(f"    {more}; `interlock note read` shows them")
+            print_lines(f"    {more}; `interlock note read` shows them")
     if context.left_out:
-        print(f"{context.left_out} more; {_how_to_see_more(limit)}.", file=sys.stderr)
+        print_message(f"{context.left_out} more; {_how_to_see_more(limit)}.")
 
 
 @note.command("recent")
@@ -127,7 +135,7 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
         return
     if not recent.notes and not _report_if_empty(notes):
         not_changed = f"was changed in that time ({since}); --since looks further back"
-        print(f"No note {not_changed if since else 'fits'}.")
+        print_lines(f"No note {not_changed if since else 'fits'}.")
     now_ms = app.clock.now_ms()
     print_table([(time_ago(n.modified_ms, now_ms), n.type, n.path, n.title) for n in recent.notes])
 
@@ -147,21 +155,21 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
         print_json(graph)
         return
     if as_mermaid:
-        print("\n".join(_mermaid_lines(graph)))
+        print_lines(*_mermaid_lines(graph))
     elif not graph.edges:
         if not _report_if_empty(notes):
-            print("No note links to another.")
+            print_lines("No note links to another.")
     else:
         print_table([(edge.source, edge.kind, edge.target) for edge in graph.edges])
         for target in graph.unwritten:
-            print(f"not written: {target}")
+            print_lines(f"not written: {target}")
     for count, items in (
         (graph.left_out, "notes"),
         (graph.edges_left_out, "links"),
         (graph.unwritten_left_out, "notes that are not written"),
     ):
         if count:
-            print(f"{count} more {items} are left out", file=sys.stderr)
+            print_message(f"{count} more {items} are left out")
 
 
 @note.command("check")
@@ -180,18 +188,18 @@ def check_command(*, shows_all: bool, as_json: bool) -> None:
         ]
         for finding in listed:
             location = f"{finding.path}:{finding.line}" if finding.line else finding.path
-            print(f"{location}: {finding.severity}: {finding.what}; {finding.instead}")
+            print_lines(f"{location}: {finding.severity}: {finding.what}; {finding.instead}")
         for path in report.unreadable:
-            print(f"{path or notes.folder.root}: error: cannot be looked at")
+            print_lines(f"{path or notes.folder.root}: error: cannot be looked at")
         for line in _quality_summary([] if shows_all else report.findings):
-            print(line)
+            print_lines(line)
         hints = len(report.findings) - len(serious)
         totals = (
             pluralise(report.notes, "note"),
             f"{len(serious)} to mend",
             pluralise(hints, "hint"),
         )
-        print(", ".join(totals), file=sys.stderr)
+        print_message(", ".join(totals))
     if serious or report.unreadable:
         raise Stop(EXIT_REFUSED)
 
@@ -200,7 +208,7 @@ def _report_if_empty(notes: OpenedNotes) -> bool:
     """Whether there is no note at all; if so, print that."""
     is_empty = not notes.index.counts().notes
     if is_empty:
-        print("There are no notes yet; `interlock note write` makes one.")
+        print_lines("There are no notes yet; `interlock note write` makes one.")
     return is_empty
 
 

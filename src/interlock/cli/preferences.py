@@ -10,7 +10,7 @@ from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, refuse
+from interlock.cli.terminal import print_json, print_lines, refuse
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
 
 
@@ -28,10 +28,18 @@ def show(*, as_json: bool) -> None:
     if as_json:
         print_json(defaults)
         return
-    print(f"autonomy    {defaults.autonomy}\nrisk policy {defaults.risk_policy}")
-    print(f"\nSet them in {app.home / 'config.toml'}:\n\n[preferences]")
-    print(f'autonomy = "{defaults.autonomy}"\nriskPolicy = "{defaults.risk_policy}"')
-    print("\nA project's .interlock/config.toml can make them stricter.")
+    print_lines(
+        f"autonomy    {defaults.autonomy}",
+        f"risk policy {defaults.risk_policy}",
+        "",
+        f"Set them in {app.home / 'config.toml'}:",
+        "",
+        "[preferences]",
+        f'autonomy = "{defaults.autonomy}"',
+        f'riskPolicy = "{defaults.risk_policy}"',
+        "",
+        "A project's .interlock/config.toml can make them stricter.",
+    )
 
 
 @preferences.command("set")
@@ -52,4 +60,4 @@ def set_command(
     if as_json:
         print_json(outcome)
     else:
-        print(f"From the next step on: {outcome.autonomy}, {outcome.risk_policy}")
+        print_lines(f"From the next step on: {outcome.autonomy}, {outcome.risk_policy}")

@@ -8,7 +8,7 @@ from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import load_run_graph
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, refuse
+from interlock.cli.terminal import print_json, print_lines, refuse
 from interlock.core.session.head import RunHead
 from interlock.core.views.text_tree import draw_tree
 
@@ -39,7 +39,7 @@ def unblock(run_id: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"run": outcome.run, "unblocked": True})
     else:
-        print(f"Run {outcome.run} goes on at `{outcome.pending_title}`.")
+        print_lines(f"Run {outcome.run} goes on at `{outcome.pending_title}`.")
 
 
 def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
@@ -47,15 +47,15 @@ def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
     if as_json:
         print_json({"head": head, "graph": graph})
         return
-    print(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
+    print_lines(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
     preferences = head.preferences
-    print(
+    print_lines(
         f"{head.steps_done} of {head.step_count} steps done, {head.status},"
         f" {preferences.autonomy}, {preferences.risk_policy},"
-        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)\n"
+        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
+        "",
+        *draw_tree(graph),
     )
-    for line in draw_tree(graph):
-        print(line)
 
 
 def _require_run(app: App, run_id: str, *, as_json: bool) -> RunHead:

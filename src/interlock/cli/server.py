@@ -1,5 +1,6 @@
 """`interlock up`, `status`, `stop` and `console`: start, find, end and open the server."""
 
+import logging
 import os
 import re
 import signal
@@ -23,7 +24,16 @@ from interlock.app.admin.server_process import (
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    QUOTE_MARK,
+    Stop,
+    flush_output,
+    print_error,
+    print_json,
+    print_lines,
+    print_message,
+)
 from interlock.core.views.ages import time_ago
 
 START_SECONDS = 30.0
@@ -45,6 +55,7 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
         return
     from interlock.server.serve import PortTaken, serve  # noqa: PLC0415 (200 ms)
 
+    logging.basicConfig(handlers=[_MessageLog()])
     outcome = serve(home, port=port, on_ready=lambda r: _print_ready(r, home, as_json=as_json))
     match outcome:
         case RunningServer() | StartingServer():
@@ -57,6 +68,14 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
             raise Stop(EXIT_REFUSED)
         case None:
             return
+
+
+class _MessageLog(logging.Handler):
+    """Prints what the server logs: a traceback may quote what others wrote."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        first_line, *rest = self.format(record).split("\n")
+        print_message(first_line, *(f"{QUOTE_MARK}{line}" for line in rest))
 
 
 def _refuse_second_server(other: RunningServer | StartingServer) -> NoReturn:
@@ -80,11 +99,13 @@ def status(*, as_json: bool) -> None:
         print_json(server if isinstance(server, RunningServer) else None)
     elif isinstance(server, RunningServer):
         since = time_ago(server.started_ms, SystemClock().now_ms())
-        print(f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})")
+        print_lines(
+            f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})"
+        )
     elif server is None:
-        print("No server runs. The agents do not need one; the console does: `interlock up`.")
+        print_lines("No server runs. The agents do not need one; the console does: `interlock up`.")
     else:
-        print("A server is just starting.")
+        print_lines("A server is just starting.")
     if not isinstance(server, RunningServer):
         raise Stop(EXIT_REFUSED)
 
@@ -109,7 +130,7 @@ def stop(*, as_json: bool) -> None:
     if as_json:
         print_json({"stopped": server.pid})
     else:
-        print(f"Stopped (process {server.pid})")
+        print_lines(f"Stopped (process {server.pid})")
 
 
 @click.command()
@@ -130,7 +151,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     if as_json:
         print_json({"address": address})
     elif is_printed or not webbrowser.open(address):
-        print(address)
+        print_lines(address)
 
 
 def _start_in_background(home: Path, port: int) -> RunningServer:
@@ -168,17 +189,19 @@ def _wait_until_ready(
 def _print_ready(server: RunningServer, home: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(server)
-        sys.stdout.flush()
+        flush_output()
         return
-    print(f"Interlock {server.version}")
-    print(f"  console  {server.url}   (`interlock console` opens it signed in)")
-    print(f"  MCP      {server.url}/mcp")
-    print(f"  REST     {server.url}/api/v2   (/api/v2/openapi.json)")
-    print("\nAgents need no server: `interlock install claude-code` connects one over stdio.")
-    print("Over HTTP instead:")
-    print(f"  {claude_command(server.url, agent_secret_file(home))}")
-    print("  other clients: `interlock mcp --print-config HOST --http`")
-    sys.stdout.flush()
+    print_lines(f"Interlock {server.version}")
+    print_lines(f"  console  {server.url}   (`interlock console` opens it signed in)")
+    print_lines(f"  MCP      {server.url}/mcp")
+    print_lines(f"  REST     {server.url}/api/v2   (/api/v2/openapi.json)")
+    print_lines(
+        "", "Agents need no server: `interlock install claude-code` connects one over stdio."
+    )
+    print_lines("Over HTTP instead:")
+    print_lines(f"  {claude_command(server.url, agent_secret_file(home))}")
+    print_lines("  other clients: `interlock mcp --print-config HOST --http`")
+    flush_output()
 
 
 def _port_holder(port: int) -> str:

@@ -1,7 +1,6 @@
 """`interlock session`: look at what was recorded; export, import, archive and delete it."""
 
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -19,8 +18,13 @@ from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
+    confirm,
+    print_document,
     print_error,
     print_json,
+    print_json_document,
+    print_lines,
+    print_message,
     print_table,
     refuse,
 )
@@ -56,8 +60,10 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        print("No sessions yet. `interlock demo` plays one; `interlock mcp --print-config HOST`")
-        print("shows how to connect your agent.")
+        print_lines(
+            "No sessions yet. `interlock demo` plays one; `interlock mcp --print-config HOST`"
+        )
+        print_lines("shows how to connect your agent.")
         return
     now_ms = app.clock.now_ms()
     print_table(
@@ -95,7 +101,7 @@ def show(session_id: str | None, *, as_json: bool) -> None:
 def log(session_id: str | None) -> None:
     """Print a session's events as they are recorded, one JSON document a line"""
     for event in _session_view(session_id, as_json=True).events:
-        print(canonical.encode(event).decode())
+        print_json_document(canonical.encode(event))
 
 
 @session.command("export")
@@ -112,9 +118,9 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
     if as_json:
         print_json({"path": str(path), "events": exported.events, "suspects": exported.suspects})
         return
-    print(f"Wrote {exported.events} events to {path}")
+    print_lines(f"Wrote {exported.events} events to {path}")
     for suspect in exported.suspects:
-        print(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
+        print_lines(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
 
 
 def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
@@ -141,7 +147,7 @@ def import_command(path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"session": session})
     else:
-        print(f"Imported as {session}. `interlock session delete {session}` takes it back.")
+        print_lines(f"Imported as {session}. `interlock session delete {session}` takes it back.")
 
 
 @session.command("verify-bundle")
@@ -155,7 +161,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"session": content.session, "events": len(content.events)})
     else:
-        print(f"Sound: {content.session}, {len(content.events)} events")
+        print_lines(f"Sound: {content.session}, {len(content.events)} events")
 
 
 @session.command()
@@ -170,9 +176,11 @@ def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
     if as_json:
         print_json({"session": outcome, "archived": not undo})
     elif undo:
-        print(f"Back in the list: {outcome}")
+        print_lines(f"Back in the list: {outcome}")
     else:
-        print(f"Archived {outcome}. `interlock session archive --undo {outcome}` takes it back.")
+        print_lines(
+            f"Archived {outcome}. `interlock session archive --undo {outcome}` takes it back."
+        )
 
 
 @session.command()
@@ -186,16 +194,16 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
     if isinstance(full_id, NoSuchSession):
         refuse(full_id.explain(), as_json=as_json)
     if not yes:
-        click.confirm(f"Delete {full_id} for good?", abort=True, err=True)
+        confirm(f"Delete {full_id} for good?")
     outcome = deletion.delete(app, full_id)
     if isinstance(outcome, NoSuchSession):
         refuse(outcome.explain(), as_json=as_json)
     if as_json:
         print_json({"deleted": outcome.session, "left": outcome.leftovers})
         return
-    print(f"Deleted {outcome.session}")
+    print_lines(f"Deleted {outcome.session}")
     for leftover in outcome.leftovers:
-        print(f"But {leftover}", file=sys.stderr)
+        print_message(f"But {leftover}")
 
 
 @session.command()
@@ -216,7 +224,7 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"session": full_id, "result": outcome.result, "path": path})
     else:
-        print(path)
+        print_lines(path)
 
 
 @session.command("handoff")
@@ -235,9 +243,9 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
         output = {"path": str(to)} if to else {"text": text}
         print_json({"session": full_id, **output, "handoff": handoff})
     elif to is not None:
-        print(f"Wrote {to}")
+        print_lines(f"Wrote {to}")
     else:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        print_document(text)
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
@@ -256,15 +264,17 @@ def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
 
 
 def print_session_view(view: SessionView) -> None:
-    print(f"{view.session}  {view.head.workspace}")
+    print_lines(f"{view.session}  {view.head.workspace}")
     if view.health.state != "healthy":
-        print(f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound")
+        print_lines(
+            f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
+        )
     for run in view.head.runs:
-        print(f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}")
+        print_lines(f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}")
         at = f"at `{run.pending_title}`" if run.pending_title else run.status
         gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
-        print(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
-    print()
+        print_lines(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
+    print_lines("")
     print_table(
         [(str(event.seq), event.node or "", event_summary(event.event)) for event in view.events]
     )

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import NoReturn, get_args
 
@@ -19,7 +18,15 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, refuse
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_message,
+    refuse,
+)
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import (
@@ -62,12 +69,12 @@ def init(profile: str, *, as_json: bool) -> None:
         print_json({"root": str(project.root), "profile": project.profile, "isNew": project.is_new})
         return
     if not project.is_new:
-        print(f"{project.root} has opted in already (profile {project.profile}).")
+        print_lines(f"{project.root} has opted in already (profile {project.profile}).")
         for remark in policy_remarks(data_home(), project.root, at_ms=SystemClock().now_ms()):
-            print(f"note: {remark}")
+            print_lines(f"note: {remark}")
         return
-    print(f"Opted in: {project.root} (profile {project.profile}, in .interlock/config.toml).")
-    print("Next: interlock install claude-code")
+    print_lines(f"Opted in: {project.root} (profile {project.profile}, in .interlock/config.toml).")
+    print_lines("Next: interlock install claude-code")
 
 
 @click.command()
@@ -83,7 +90,7 @@ def mode(
     if force:
         require_user("Switching the gate off")
         tool_calls.start_override(data_home())
-        print("The gate is off for an hour, in every project.", file=sys.stderr)
+        print_message("The gate is off for an hour, in every project.")
         if wanted is None:
             return
     try:
@@ -191,8 +198,8 @@ def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> N
     if as_json:
         print_json(state)
         return
-    print(f"{state.session_id}  {state.status}, mode {state.current_mode}")
-    print(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
+    print_lines(f"{state.session_id}  {state.status}, mode {state.current_mode}")
+    print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:

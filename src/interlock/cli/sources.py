@@ -18,7 +18,15 @@ from interlock.app.catalogue.sources import (
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+    refuse,
+)
 from interlock.core.explanation import Explanation
 from interlock.core.views.ages import time_ago
 
@@ -39,7 +47,9 @@ def list_command(*, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
+        print_lines(
+            "No sources. `interlock sources add LOCATION` adds a directory or a repository."
+        )
     now_ms = SystemClock().now_ms()
     print_table([_table_row(row, now_ms) for row in rows])
 
@@ -69,11 +79,11 @@ def add(
         print_json(added)
         return
     at = f" at {added.commit[:COMMIT_SHOWN]}" if added.commit else ""
-    print(f"Added the {added.kind} source {added.name}{at}: {added.files} workflow files.")
+    print_lines(f"Added the {added.kind} source {added.name}{at}: {added.files} workflow files.")
     if added.problem:
-        print(added.problem)
+        print_lines(added.problem)
     elif not added.files:
-        print(f"None lie in {added.directory}; `--path` would choose a directory below.")
+        print_lines(f"None lie in {added.directory}; `--path` would choose a directory below.")
 
 
 @sources.command()
@@ -92,7 +102,9 @@ def sync(name: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json(outcomes)
     elif not outcomes:
-        print("No sources. `interlock sources add LOCATION` adds a directory or a repository.")
+        print_lines(
+            "No sources. `interlock sources add LOCATION` adds a directory or a repository."
+        )
     else:
         for outcome in outcomes:
             _print_outcome(outcome)
@@ -113,7 +125,7 @@ def remove(name: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"removed": removed.name})
     else:
-        print(f"Removed {removed.name}: {removed.location}")
+        print_lines(f"Removed {removed.name}: {removed.location}")
 
 
 def _table_row(row: SourceRow, now_ms: int) -> tuple[str, ...]:
@@ -133,12 +145,14 @@ def _print_outcome(outcome: SyncOutcome) -> None:
         in_use = f" {outcome.commit[:COMMIT_SHOWN]} stays in use." if outcome.commit else ""
         print_error(f"{outcome.name}: {outcome.error}", f"{outcome.hint}{in_use}")
     elif outcome.commit is None or outcome.before is None:
-        print(f"{outcome.name}: a directory, read where it lies; {outcome.files} workflow files")
+        print_lines(
+            f"{outcome.name}: a directory, read where it lies; {outcome.files} workflow files"
+        )
     else:
         previous, commit = outcome.before[:COMMIT_SHOWN], outcome.commit[:COMMIT_SHOWN]
         is_new = outcome.before != outcome.commit
         commits = f"{previous} -> {commit}" if is_new else f"{commit}, nothing new"
-        print(f"{outcome.name}: {commits}; {outcome.changed} workflow files changed")
+        print_lines(f"{outcome.name}: {commits}; {outcome.changed} workflow files changed")
 
 
 @contextmanager

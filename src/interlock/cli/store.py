@@ -1,7 +1,6 @@
 """`interlock store`: show what is stored, verify it, and copy it elsewhere."""
 
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -16,9 +15,12 @@ from interlock.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_REFUSED,
     Stop,
+    clear_progress,
     print_error,
     print_json,
+    print_lines,
     refuse,
+    show_progress,
 )
 
 _BAR_WIDTH = 24
@@ -39,13 +41,13 @@ def stats(*, as_json: bool) -> None:
     if as_json:
         print_json({"home": str(home), "place": app.store_label, "stats": store_stats})
         return
-    print(f"home      {home}")
-    print(f"store     {app.store_label}")
-    print(f"engine    {store_stats.engine}, schema {store_stats.schema}")
-    print(f"sessions  {store_stats.sessions}")
-    print(f"events    {store_stats.events}")
-    print(f"blobs     {store_stats.blobs}")
-    print(f"on disk   {store_stats.size / 1024:.0f} KiB")
+    print_lines(f"home      {home}")
+    print_lines(f"store     {app.store_label}")
+    print_lines(f"engine    {store_stats.engine}, schema {store_stats.schema}")
+    print_lines(f"sessions  {store_stats.sessions}")
+    print_lines(f"events    {store_stats.events}")
+    print_lines(f"blobs     {store_stats.blobs}")
+    print_lines(f"on disk   {store_stats.size / 1024:.0f} KiB")
 
 
 @store.command()
@@ -58,18 +60,18 @@ def verify(*, as_json: bool) -> None:
     unsound: list[dict[str, object]] = []
     for session, health in verify_all(app):
         checked, events = checked + 1, events + health.valid
-        if sys.stderr.isatty():
-            print(f"\r{checked} of {count} sessions", end="", file=sys.stderr)
+        show_progress(f"{checked} of {count} sessions")
         if health.state != "healthy":
             unsound.append({"session": session, "health": health})
             if not as_json:
-                print(f"{session}: {health.state}: {health.reason} ({health.valid} events sound)")
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+                print_lines(
+                    f"{session}: {health.state}: {health.reason} ({health.valid} events sound)"
+                )
+    clear_progress()
     if as_json:
         print_json({"sessions": checked, "events": events, "unsound": unsound})
     else:
-        print(f"{checked} sessions with {events} sound events, {len(unsound)} damaged")
+        print_lines(f"{checked} sessions with {events} sound events, {len(unsound)} damaged")
     if unsound:
         raise Stop(EXIT_REFUSED)
 
@@ -87,38 +89,40 @@ def copy(to: str, *, as_json: bool) -> None:
     home = data_home()
     app = open_app(home)
     try:
-        outcome = copy_store(app, to, _print_progress)
+        outcome = copy_store(app, to, _show_copy_progress)
     except KeyboardInterrupt:
-        _clear_line()
+        clear_progress()
         print_error(
             "Stopped before the end: what was begun is marked as unfinished",
             "The same command again goes on from there.",
         )
         raise Stop(EXIT_INTERRUPTED) from None
     finally:
-        _clear_line()
+        clear_progress()
         app.close()
     if not isinstance(outcome, CopyReport):
         refuse(outcome.explain(), as_json=as_json)
     if as_json:
         print_json(outcome)
         return
-    print(f"from      {outcome.source}\nto        {outcome.target}")
+    print_lines(f"from      {outcome.source}", f"to        {outcome.target}")
     already_there = (
         f", {outcome.known} of them there before: went on with those" if outcome.known else ""
     )
-    print(f"sessions  {outcome.sessions}{already_there}")
-    print(f"events    {outcome.events}, {outcome.brought} of them brought now")
-    print(f"blobs     {outcome.blobs}\nkeys      {outcome.keys}")
-    print("verified  every chain was walked in the target, and every blob hashed\n")
-    print(
+    print_lines(f"sessions  {outcome.sessions}{already_there}")
+    print_lines(f"events    {outcome.events}, {outcome.brought} of them brought now")
+    print_lines(f"blobs     {outcome.blobs}", f"keys      {outcome.keys}")
+    print_lines("verified  every chain was walked in the target, and every blob hashed", "")
+    instruction, *setting = _switch_over_hint(outcome, to, home)
+    print_lines(
         "Nothing was changed over. To do so, stop agents and servers, run this once more for what"
-        f" they wrote meanwhile, then {_switch_over_hint(outcome, to, home)}"
+        f" they wrote meanwhile, then {instruction}",
+        *setting,
     )
 
 
-def _switch_over_hint(report: CopyReport, to: str, home: Path) -> str:
-    """The instruction that makes the target the store in use; it never has a password."""
+def _switch_over_hint(report: CopyReport, to: str, home: Path) -> list[str]:
+    """The lines that say how the target becomes the store in use; they never have a password."""
     is_set = bool(os.environ.get("INTERLOCK_STORE"))
     if report.target.startswith("postgresql://"):
         instruction = (
@@ -126,22 +130,16 @@ def _switch_over_hint(report: CopyReport, to: str, home: Path) -> str:
         )
         line = report.target if is_set else f'store = "{report.target}"'
         url_remark = "" if to == report.target else " with the whole URL, as you gave it"
-        return f"{instruction}{url_remark}:\n\n    {line}"
+        return [f"{instruction}{url_remark}:", "", f"    {line}"]
     directory = Path(report.target).parent
     setting = "INTERLOCK_STORE" if is_set else f"the line `store` from `{home / 'config.toml'}`"
     if directory == home:
-        return f"remove {setting}."
-    return f"set INTERLOCK_HOME to `{directory}`{', and remove INTERLOCK_STORE' if is_set else ''}."
+        return [f"remove {setting}."]
+    removal = ", and remove INTERLOCK_STORE" if is_set else ""
+    return [f"set INTERLOCK_HOME to `{directory}`{removal}."]
 
 
-def _print_progress(phase: str, done: int, total: int) -> None:
-    """Show the progress in one line that is written over, on a terminal only."""
-    if sys.stderr.isatty():
-        full = _BAR_WIDTH * done // total
-        bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {total} sessions"
-        print(f"\r{phase:<9} {bar}\033[K", end="", file=sys.stderr, flush=True)
-
-
-def _clear_line() -> None:
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+def _show_copy_progress(phase: str, done: int, total: int) -> None:
+    full = _BAR_WIDTH * done // total
+    bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {total} sessions"
+    show_progress(f"{phase:<9} {bar}")

@@ -1,14 +1,25 @@
-"""Output of the command line: data goes to stdout, messages to stderr."""
+"""Output of the command line: data goes to stdout, messages to stderr.
 
+Every text for people passes here, because much of it was written by others: in goals, notes, file
+names and settings. A line of ours stays one line, and characters that a reader would not see, or
+that a terminal would obey, are escaped.
+"""
+
+import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from interlock.core.visible_text import make_visible, make_visible_json, make_visible_line
+
 if TYPE_CHECKING:  # not at run time: `interlock --version` must start fast
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import TextIO
 
     from interlock.core.explanation import Explanation
 
 EXIT_DONE, EXIT_REFUSED, EXIT_MISUSE, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+QUOTE_MARK = "  | "
+"""Stands before each line of a text that somebody else wrote and that may have several lines."""
 
 
 class Stop(Exception):
@@ -19,8 +30,47 @@ class Stop(Exception):
         self.code = code
 
 
-def print_error(error: str, hint: str) -> None:
-    print(f"error: {error}\n\nhint: {hint}", file=sys.stderr)
+def print_lines(*lines: str) -> None:
+    """Print each argument as one line, whatever is in it."""
+    _write(sys.stdout, map(make_visible_line, lines))
+
+
+def print_message(*lines: str) -> None:
+    """Print each argument as one line that is not data: a hint, a remark, progress that ended."""
+    _write(sys.stderr, map(make_visible_line, lines))
+
+
+def print_text(text: str, *, prefix: str = "") -> None:
+    """Print a text of several lines, each after the prefix."""
+    _write(sys.stdout, _prefixed_lines(text, prefix))
+
+
+def print_document(text: str) -> None:
+    """Print a whole file: exactly, unless a terminal shows it."""
+    if sys.stdout.isatty():
+        print_text(text)
+    else:
+        write_exactly(text.encode("utf-8", "surrogateescape"))
+
+
+def write_exactly(content: bytes) -> None:
+    """Write to stdout what a program reads, and no terminal shows."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
+def print_error(error: str, hint: str, commands: "Sequence[str]" = ()) -> None:
+    """Print an error; `commands` are those that may have been meant."""
+    _write(
+        sys.stderr,
+        (
+            *_quoted_lines(f"error: {error}"),
+            "",
+            *_quoted_lines(f"hint: {hint}"),
+            *(f"  {make_visible_line(command)}" for command in commands),
+        ),
+    )
 
 
 def refuse(
@@ -42,10 +92,7 @@ def print_refusal(
         refusal = {"code": explanation.code, "error": explanation.error, "hint": explanation.hint}
         print_json({**refusal, "commands": commands} if commands else refusal)
     else:
-        print_error(
-            explanation.error,
-            "\n".join((explanation.hint, *(f"  {command}" for command in commands))),
-        )
+        print_error(explanation.error, explanation.hint, commands)
 
 
 def print_json(value: object) -> None:
@@ -53,14 +100,68 @@ def print_json(value: object) -> None:
 
     from interlock.core.answers import answer_json  # noqa: PLC0415
 
-    print(msgspec.json.format(answer_json(value), indent=2).decode())
+    print_json_document(msgspec.json.format(answer_json(value), indent=2))
+
+
+def print_json_document(document: bytes) -> None:
+    """Print JSON as it is encoded already."""
+    _write(sys.stdout, (make_visible_json(document.decode()),))
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
     """Print rows in columns as wide as their content; the last column is not padded."""
     if not rows:
         return
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    for row in rows:
+    table = [tuple(map(make_visible_line, row)) for row in rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)]
+    for row in table:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        print("  ".join((*cells, row[-1])).rstrip())
+        _write(sys.stdout, ("  ".join((*cells, row[-1])).rstrip(),))
+
+
+def confirm(question: str) -> None:
+    """Ask, and end the command unless the answer is yes."""
+    import click  # noqa: PLC0415 (a server for agents does without)
+
+    click.confirm(make_visible_line(question), abort=True, err=True)
+
+
+def shows_progress() -> bool:
+    return sys.stderr.isatty()
+
+
+def show_progress(line: str) -> None:
+    """Show how far a command is, in a line that is written over; on a terminal only."""
+    if shows_progress():
+        sys.stderr.write(f"\r{make_visible_line(line)}\033[K")
+        sys.stderr.flush()
+
+
+def clear_progress() -> None:
+    show_progress("")
+
+
+def flush_output() -> None:
+    """Let a reader see now what was printed; the command goes on for long."""
+    sys.stdout.flush()
+
+
+def discard_output() -> None:
+    """Flush nothing more into a pipe that its reader has closed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write(stream: "TextIO", visible_lines: "Iterable[str]") -> None:
+    stream.write("".join(f"{line}\n" for line in visible_lines))
+
+
+def _quoted_lines(text: str) -> list[str]:
+    """The lines of a message; those after the first may be somebody else's, and are marked so."""
+    first_line, _, rest = text.strip("\n").partition("\n")
+    quoted = _prefixed_lines(rest, QUOTE_MARK) if rest else []
+    return [make_visible_line(first_line), *quoted]
+
+
+def _prefixed_lines(text: str, prefix: str) -> list[str]:
+    lines = make_visible(text.removesuffix("\n")).split("\n")
+    return [f"{prefix}{line}" if line else prefix.rstrip() for line in lines]

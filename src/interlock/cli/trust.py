@@ -10,7 +10,7 @@ from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.session_state import require_user
-from interlock.cli.terminal import print_json, print_table, refuse
+from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 
 
 @click.command()
@@ -37,7 +37,7 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         if as_json:
             print_json({"root": str(root), "isTrusted": False})
         else:
-            print(f"{root} is {'not trusted any more' if was_trusted else 'not trusted'}.")
+            print_lines(f"{root} is {'not trusted any more' if was_trusted else 'not trusted'}.")
         return
     status = (
         use.trust_status(home, root)
@@ -57,4 +57,4 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
     standing = (
         "is trusted, as it is now" if status.is_trusted else "is not trusted: it does not count"
     )
-    print(f"{effect}. {root}/.interlock/config.toml {standing}.")
+    print_lines(f"{effect}. {root}/.interlock/config.toml {standing}.")

@@ -1,7 +1,6 @@
 """`interlock workflow`: look through the workflows, check files, write a new one."""
 
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import click
@@ -18,7 +17,17 @@ from interlock.app.catalogue.workflow_files import (
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchWorkflow
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table, refuse
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    QUOTE_MARK,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+    print_text,
+    refuse,
+)
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
 from interlock.core.workflow import outline
@@ -62,11 +71,11 @@ def list_command(*, as_json: bool) -> None:
     )
     for entry in listing.entries:
         for hidden in entry.shadows:
-            print(f"{entry.workflow.id} of {entry.place.origin} hides {hidden.path}")
+            print_lines(f"{entry.workflow.id} of {entry.place.origin} hides {hidden.path}")
     for file in listing.broken:
-        print(f"not valid: {file.place.path}")
+        print_lines(f"not valid: {file.place.path}")
         for problem in file.problems:
-            print(f"  {problem}")
+            print_lines(f"  {problem}")
 
 
 @workflow.command()
@@ -79,14 +88,18 @@ def show(workflow_id: str, *, as_json: bool) -> None:
     if as_json:
         print_json({**_entry_json(entry), "compiled": entry.pinned.workflow})
         return
-    print(f"{definition.id} {definition.version}: {definition.name}\n{definition.description}")
-    print(f"{entry.place.path}\n{entry.pinned.hash}")
+    print_lines(
+        f"{definition.id} {definition.version}: {definition.name}",
+        definition.description,
+        str(entry.place.path),
+        entry.pinned.hash,
+    )
     for hidden in entry.shadows:
-        print(f"hides {hidden.path} ({hidden.origin})")
+        print_lines(f"hides {hidden.path} ({hidden.origin})")
     if definition.about:
-        print(f"\n{definition.about}")
-    print()
-    print("\n".join(outline.draw(entry.pinned.workflow)[1:]))
+        print_lines("")
+        print_text(definition.about, prefix=QUOTE_MARK)
+    print_lines("", *outline.draw(entry.pinned.workflow)[1:])
     _print_problems(entry.warnings)
 
 
@@ -107,11 +120,11 @@ def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
         )
     else:
         for path, workflow_hash, problems in checked:
-            print(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
+            print_lines(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
             if workflow_hash:
-                print(f"  {workflow_hash}")
+                print_lines(f"  {workflow_hash}")
             _print_problems(problems)
-        print(f"{len(checked) - len(invalid)} of {len(checked)} files are valid.")
+        print_lines(f"{len(checked) - len(invalid)} of {len(checked)} files are valid.")
     if invalid:
         raise Stop(EXIT_REFUSED)
 
@@ -141,10 +154,12 @@ def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json
         print_json({"hash": pinned.hash, "steps": steps})
         return
     for step in steps:
-        print(f"━━ {step.number}. {step.title} [{step.step}]")
+        print_lines(f"━━ {step.number}. {step.title} [{step.step}]")
         for note in step.notes:
-            print(f"   {note}")
-        print(f"\n{indent(step.prompt, '   ')}\n")
+            print_lines(f"   {note}")
+        print_lines("")
+        print_text(step.prompt, prefix="   ")
+        print_lines("")
 
 
 @workflow.command()
@@ -157,9 +172,9 @@ def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
     if as_json:
         print_json({"hash": pinned.hash, "compiled": pinned.workflow})
     elif as_mermaid:
-        print(outline.mermaid(pinned.workflow))
+        print_text(outline.mermaid(pinned.workflow))
     else:
-        print("\n".join(outline.draw(pinned.workflow)))
+        print_lines(*outline.draw(pinned.workflow))
 
 
 @workflow.command()
@@ -180,8 +195,8 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
     if as_json:
         print_json({"path": str(outcome)})
         return
-    print(f"Wrote {outcome}")
-    print(f"\nEdit it, then: interlock workflow preview {workflow_id}")
+    print_lines(f"Wrote {outcome}")
+    print_lines("", f"Edit it, then: interlock workflow preview {workflow_id}")
 
 
 def _require_workflow(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
@@ -241,7 +256,7 @@ def _has_errors(problems: tuple[Problem, ...]) -> bool:
 
 def _print_problems(problems: tuple[Problem, ...]) -> None:
     for problem in problems:
-        print(f"  {problem.severity} ({problem.rule}): {problem}")
+        print_lines(f"  {problem.severity} ({problem.rule}): {problem}")
 
 
 def _entry_json(entry: CatalogueEntry) -> dict[str, object]:

@@ -22,7 +22,7 @@ class LooseningSetting(msgspec.Struct, frozen=True):
 
     setting: str
     value: str
-    """In ASCII: a stranger may have written it, and this goes to a terminal."""
+    """As a stranger may have written it."""
     meaning: str
 
 
@@ -121,7 +121,7 @@ def _loosening_settings(project_policy: ProjectPolicy, root: Path) -> tuple[Loos
     return tuple(
         LooseningSetting(
             setting,
-            values.get(setting, "advisory").encode("unicode_escape").decode("ascii"),
+            values.get(setting, "advisory"),
             _MEANINGS.get(setting, "what it would deny is told, and allowed"),
         )
         for setting in (
