@@ -17,8 +17,10 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 
 
-def begin_session(home: Path, root: Path, host: Host, payload: HookPayload) -> tuple[str, str]:
-    """Begin or continue the session. Returns the text for the model, and that for the user."""
+def begin_session(
+    home: Path, root: Path, host: Host, payload: HookPayload
+) -> tuple[str, tuple[str, ...]]:
+    """Begin or continue the session. Returns the text for the model, and remarks for the user."""
     app = open_app(home)
     try:
         source = payload.source or "startup"
@@ -29,8 +31,7 @@ def begin_session(home: Path, root: Path, host: Host, payload: HookPayload) -> t
             *policy_remarks(home, root, at_ms=app.clock.now_ms()),
             *publish_outdated_sessions(app, root),
         )
-        to_user = "\n".join(f"Interlock: {remark}" for remark in remarks)
-        return tell_conversation(app, started.state, remarks, conversation), to_user
+        return tell_conversation(app, started.state, remarks, conversation), remarks
     finally:
         app.close()
 

@@ -88,7 +88,7 @@ def _failure_result(event: HookEvent, failure: StoreFailure | SettingsBroken) ->
     if event == "pre-tool":
         return HookResult(BLOCKING_EXIT_CODE, b"", text)
     return HookResult(
-        0, claude_code_hooks.encode_context(name, text, f"Interlock: {text}") if name else b"", text
+        0, claude_code_hooks.encode_context(name, text, (text,)) if name else b"", text
     )
 
 
@@ -107,8 +107,8 @@ def _dispatch(
         case "session-start":
             from interlock.hooks import context_messages  # noqa: PLC0415 (the store; a gate does without)
 
-            text, to_user = context_messages.begin_session(home, root, host, payload)
-            return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, to_user))
+            text, remarks = context_messages.begin_session(home, root, host, payload)
+            return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, remarks))
         case "prompt-submit":
             mode_and_task = _parse_mode_command(payload.prompt)
             if mode_and_task is None:

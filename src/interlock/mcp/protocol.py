@@ -17,6 +17,7 @@ from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
+from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
 from interlock.mcp.instructions import instructions_for
@@ -161,7 +162,7 @@ class McpProtocol:
         except SettingsBroken as broken:
             return results.settings_broken_result(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
-            traceback.print_exc(file=sys.stderr)
+            sys.stderr.write(make_visible(traceback.format_exc()))
             return results.internal_error_result(error), ()
 
 

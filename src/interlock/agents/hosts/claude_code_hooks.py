@@ -1,9 +1,12 @@
 """The payload that Claude Code sends to hooks, and the answers that it takes."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.gate.decide import ADVISORY, GateDecision
+from interlock.core.visible_text import make_visible_line
 
 
 class HookPayload(msgspec.Struct, frozen=True):
@@ -33,14 +36,15 @@ def encode_decision(decision: GateDecision, gate_id: str, notice: str = "") -> b
         "PreToolUse",
         {
             "permissionDecision": decision.answer,
-            "permissionDecisionReason": f"{reason} {notice}".rstrip(),
+            # The user reads this too, and may decide by it.
+            "permissionDecisionReason": make_visible_line(f"{reason} {notice}".rstrip()),
         },
     )
 
 
-def encode_context(event: str, text: str, to_user: str = "") -> bytes:
-    """Something that the model should know, and perhaps something for the user's eyes."""
-    return _encode_hook_output(event, {"additionalContext": text}, to_user) if text else b""
+def encode_context(event: str, text: str, remarks: Iterable[str] = ()) -> bytes:
+    """Something that the model should know, and perhaps remarks for the user's eyes."""
+    return _encode_hook_output(event, {"additionalContext": text}, remarks) if text else b""
 
 
 def encode_stop_block(reason: str) -> bytes:
@@ -48,6 +52,7 @@ def encode_stop_block(reason: str) -> bytes:
     return msgspec.json.encode({"decision": "block", "reason": reason})
 
 
-def _encode_hook_output(event: str, fields: dict[str, str], to_user: str = "") -> bytes:
+def _encode_hook_output(event: str, fields: dict[str, str], remarks: Iterable[str] = ()) -> bytes:
     answer: dict[str, Json] = {"hookSpecificOutput": {"hookEventName": event, **fields}}
+    to_user = "\n".join(f"Interlock: {make_visible_line(remark)}" for remark in remarks)
     return msgspec.json.encode(answer | ({"systemMessage": to_user} if to_user else {}))
