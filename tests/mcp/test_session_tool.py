@@ -51,6 +51,7 @@ def test_where_nobody_opted_in_there_is_no_session(
         ("coding", {"mode": "disabled", "task": "T"}, "switching the gate off is the user's"),
         ("analysis", {"mode": "coding"}, "coding needs a task"),
         ("planning", {"mode": "coding"}, "coding needs a task"),
+        ("planning", {"mode": "coding", "task": " \u3000\u200b\n"}, "coding needs a task"),
         ("disabled", {"mode": "analysis"}, "switching the gate on again is the user's"),
         ("disabled", {"mode": "coding", "task": "T"}, "switching the gate on again is the user's"),
     ],

@@ -47,6 +47,11 @@ def make_visible_json(document: str) -> str:
     return re.sub(_SUSPECT, _escape_in_json, document)
 
 
+def is_blank(text: str) -> bool:
+    """Whether a reader would see nothing of it."""
+    return not any(_is_seen(character) and not character.isspace() for character in text)
+
+
 def _escape_if_hidden(match: re.Match[str]) -> str:
     character = match[0]
     if _is_seen(character) or _has_effect(character, match.string, match.start()):

@@ -21,6 +21,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.visible_text import is_blank
 
 Actor = Literal["user", "agent"]
 
@@ -121,14 +122,14 @@ def change_mode(
     attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attendance):
         return attended
-    has_task = bool(task or attended.task)
+    new_task = _work_name(task, attended.task)
     if by == "agent" and (
-        objection := mode_change_objection(attended.mode, mode, policy, has_task=has_task)
+        objection := mode_change_objection(attended.mode, mode, policy, has_task=bool(new_task))
     ):
         return ChangeNotAllowed(f"going from {attended.mode} to {mode}", objection)
     events: list[SessionEvent] = []
-    if task is not None and task != attended.task:
-        events.append(WorkChanged(attended.feature, task, attended.phase))
+    if new_task != attended.task:
+        events.append(WorkChanged(attended.feature, new_task, attended.phase))
     if mode != attended.mode:
         events.append(ModeChanged(mode, by, ""))
     return _plan_events(stream, events, at_ms) if events else None
@@ -139,10 +140,9 @@ def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | Atten
     attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attendance):
         return attended
-    feature = attended.feature if work.feature is None else work.feature
+    feature = _work_name(work.feature, attended.feature)
     # Another feature has other tasks.
-    task = "" if feature != attended.feature else attended.task
-    task = task if work.task is None else work.task
+    task = _work_name(work.task, "" if feature != attended.feature else attended.task)
     phase = work.phase or attended.phase
     if (feature, task, phase) == (attended.feature, attended.task, attended.phase):
         return None
@@ -161,6 +161,13 @@ def change_status(
     if attended.status == status:
         return None
     return _plan_events(stream, [StatusChanged(status, reason)], at_ms)
+
+
+def _work_name(requested: str | None, current: str) -> str:
+    """The name of a task or feature; one in which nothing is to be seen counts as none."""
+    if requested is None:
+        return current
+    return "" if is_blank(requested) else requested.strip()
 
 
 def _attended_or_refusal(stream: Stream) -> Attendance | SessionNotAttended | SessionEnded:
