@@ -142,7 +142,9 @@ def test_in_the_background_it_is_found_opened_and_ended(place: Path) -> None:
     form = {"content-type": "application/x-www-form-urlencoded", "origin": url}
     let_in = found.plain("POST", "/auth", form, f"code={code}".encode())
     assert (let_in.status, "set-cookie" in let_in.headers) == (303, True)
-    assert code not in (place / "logs" / "server.log").read_text()
+    log = place / "logs" / "server.log"
+    assert code not in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
     stopped = typed(place, "stop", "--json")
     assert json.loads(stopped.stdout) == {"stopped": told["pid"]}
     assert not (place / TOLD).exists()

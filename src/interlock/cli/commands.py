@@ -3,7 +3,6 @@
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import click
 
@@ -140,7 +139,9 @@ def _report_bug(error: Exception) -> int:
         logs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         logs.mkdir(mode=0o700, exist_ok=True)
         path = logs / f"crash-{os.getpid()}.txt"
-        Path(path).write_text(text, encoding="utf-8")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
         hint = f"This is a bug in Interlock. Report it with `{path}`."
     except OSError:
         hint = f"This is a bug in Interlock. Report this:\n{text}"

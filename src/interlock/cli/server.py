@@ -159,7 +159,8 @@ def _start_in_background(home: Path, port: int) -> RunningServer:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # `parents` below would make it public
     logs.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "interlock", "up", "--port", str(port)]
-    with (logs / "server.log").open("ab") as log:
+    log_file = os.open(logs / "server.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(log_file, "ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )

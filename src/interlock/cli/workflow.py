@@ -1,5 +1,8 @@
 """`interlock workflow`: look through the workflows, check files, write a new one."""
 
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +188,9 @@ def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
 def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
     """Write a small workflow to begin with"""
     root = data_home() if for_user else Path.cwd() / ".interlock"
-    outcome = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
+    # Nobody else looks into the data home, while a project's files are as others there.
+    with _owner_only_files() if for_user else nullcontext():
+        outcome = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
     if isinstance(outcome, authoring.AuthoringRefusal):
         if as_json:
             print_json({"error": outcome.reason, "hint": outcome.hint})
@@ -197,6 +202,15 @@ def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) ->
         return
     print_lines(f"Wrote {outcome}")
     print_lines("", f"Edit it, then: interlock workflow preview {workflow_id}")
+
+
+@contextmanager
+def _owner_only_files() -> Generator[None]:
+    umask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(umask)
 
 
 def _require_workflow(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:

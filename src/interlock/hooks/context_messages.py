@@ -6,6 +6,7 @@ from pathlib import Path
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
+from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import MODE_MEANINGS, tell_conversation
@@ -69,12 +70,9 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
     open_rows = [row for row in rows if row.status == "open" and row.step]
     if not open_rows or session is None:
         return ""
-    digest_file = home / "spool" / f"stop-{session}"
     digest = hashlib.sha256("\n".join(sorted(row.run for row in open_rows)).encode()).hexdigest()
-    if digest_file.exists() and digest_file.read_text(encoding="utf-8") == digest:
+    if not tool_calls.is_new_reminder(home, session, digest):
         return ""
-    digest_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    digest_file.write_text(digest, encoding="utf-8")
     runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in open_rows)
     return (
         f"Not finished: {runs}. Go on with continue_workflow, or tell the user why you stop here."

@@ -275,7 +275,7 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
     assert [found.reason for found in refusals if isinstance(found, HandoffFileUnusable)] == [
         "no such file or directory",
         "it is not a file",
-        "it has more than 4 MB",
+        "it has more than 4096 KB",
         "it is not text",
         "it is not a file",
         "embedded null byte",
@@ -283,7 +283,7 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
     refusal = refusals[2]
     assert isinstance(refusal, HandoffFileUnusable)
     assert refusal.explain().error == (
-        f"`{tmp_path / 'large'}` cannot be taken over: it has more than 4 MB"
+        f"`{tmp_path / 'large'}` cannot be taken over: it has more than 4096 KB"
     )
     assert not (root / ".interlock" / "notes").exists()
 

@@ -132,7 +132,7 @@ def test_a_file_that_is_not_ours_is_named_and_kept(home: Path, content: bytes) -
 def test_a_file_that_cannot_be_read_is_named(home: Path) -> None:
     (home / "sources.json").mkdir()
 
-    with pytest.raises(SourcesBroken, match=r"sources\.json` cannot be used: .*directory"):
+    with pytest.raises(SourcesBroken, match=r"sources\.json` cannot be used: .*not a file"):
         directories(home)
 
 

@@ -17,11 +17,14 @@ from interlock.core.gate.tools import Host
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
 OVERRIDE_FILE = "gate-off"
+OVERRIDE_BYTES_MAX = 4096
 OVERRIDE_MS = 3_600_000  # an hour, then the gate is on again by itself
 
 
@@ -150,8 +153,23 @@ def _due_notice(home: Path, limit: notice.NoticeLimit, line: JournalLine) -> str
 
 
 def journal_lines(home: Path) -> list[JournalLine]:
-    """The lines that hooks have journaled, oldest first."""
-    return list(spool.lines(home))
+    """The lines that hooks have journaled, oldest first.
+
+    Raises:
+        StoreFailure: they cannot be read.
+    """
+    try:
+        return list(spool.lines(home))
+    except OSError as error:
+        raise StoreUnusable(
+            f"`{home / 'spool'}` cannot be read: {error.strerror}",
+            "Check that it belongs to you, or move it away.",
+        ) from error
+
+
+def is_new_reminder(home: Path, session: str, digest: str) -> bool:
+    """Whether a session was not reminded of this before; from now on it was."""
+    return spool.replace_reminder(home, session, digest)
 
 
 def start_override(home: Path) -> None:
@@ -163,7 +181,7 @@ def start_override(home: Path) -> None:
     override = GateOverride(os.environ.get("USER", "unknown"), SystemClock().now_ms() + OVERRIDE_MS)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / OVERRIDE_FILE).write_bytes(msgspec.json.encode(override))
+        write_private_file(home / OVERRIDE_FILE, msgspec.json.encode(override))
     except OSError as error:
         raise StoreUnusable(
             f"The gate is still on: `{home / OVERRIDE_FILE}` cannot be written ({error.strerror})",
@@ -176,7 +194,8 @@ def start_override(home: Path) -> None:
 def active_override(home: Path) -> GateOverride | None:
     """The override, as long as it lasts."""
     try:
-        override = msgspec.json.decode((home / OVERRIDE_FILE).read_bytes(), type=GateOverride)
+        content = read_regular_file(home / OVERRIDE_FILE, OVERRIDE_BYTES_MAX)
+        override = msgspec.json.decode(content, type=GateOverride)
     except (OSError, msgspec.MsgspecError):
         return None
     return override if SystemClock().now_ms() < override.until_ms else None

@@ -4,6 +4,10 @@ import os
 import stat
 from pathlib import Path
 
+from interlock.workspace.files.regular_file import read_regular_file
+
+_BYTES_MAX = 64 * 1024 * 1024  # clients keep their history in their settings
+
 
 class FileChangedMeanwhile(Exception):
     """Somebody else wrote the file since it was read. It was left alone."""
@@ -13,10 +17,10 @@ def content_of(path: Path) -> bytes | None:
     """Return the content of the file; None if there is none.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is not a file.
     """
     try:
-        return path.read_bytes()
+        return read_regular_file(path, _BYTES_MAX)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -54,8 +58,10 @@ def missing_directories(path: Path) -> tuple[Path, ...]:
     return tuple(reversed(missing))
 
 
-def replace(path: Path, before: bytes | None, after: bytes) -> None:
+def replace(path: Path, before: bytes | None, after: bytes, *, mode: int | None = None) -> None:
     """Put `after` in the place of `before`; a link stays, and its target is replaced.
+
+    Without a `mode`, the file keeps its own.
 
     Raises:
         FileChangedMeanwhile: the file does not hold `before` any more.
@@ -64,11 +70,14 @@ def replace(path: Path, before: bytes | None, after: bytes) -> None:
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{target.name}.interlock-{os.urandom(4).hex()}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(draft, flags, 0o666 if mode is None else mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if before is not None:
                 _copy_owner_and_mode(descriptor, target.stat())
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             file.write(after)
             file.flush()
             os.fsync(descriptor)

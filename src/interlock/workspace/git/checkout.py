@@ -80,7 +80,7 @@ def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) 
     """
     deadline = time.monotonic() + FETCH_SECONDS_MAX
     tree = draft / "tree"
-    tree.mkdir()
+    tree.mkdir(mode=0o700)
     git = _Git(draft, location, deadline)
     git.run("init", "--quiet", "--template=")
     (draft / "git" / "info").mkdir(exist_ok=True)
@@ -163,6 +163,7 @@ def _start_git(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
+            umask=0o077,  # it is in the data home
             start_new_session=True,  # no terminal to ask at, and one group to end
         )
     except FileNotFoundError as error:

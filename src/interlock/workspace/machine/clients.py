@@ -4,15 +4,17 @@ It is for this machine only, and needs no lock: nobody writes the file of anothe
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
 
+from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 
 DIRECTORY = "clients"
+_BYTES_MAX = 64 * 1024
 RETENTION_MS = 7 * 86_400_000  # a process that cannot be seen from here may run in a container
 
 
@@ -33,10 +35,8 @@ def remember(home: Path, process: Process, host: str, conversation: str, *, now_
     """
     directory = home / DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = directory / _name(process)
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.write_bytes(msgspec.json.encode(Client(process.pid, process.started, host, conversation)))
-    draft.replace(path)
+    client = Client(process.pid, process.started, host, conversation)
+    write_private_file(directory / _name(process), msgspec.json.encode(client))
     _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
 
 
@@ -67,7 +67,7 @@ def _files(directory: Path) -> list[Path]:
 
 def _read(path: Path) -> Client | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Client)
+        return msgspec.json.decode(read_regular_file(path, _BYTES_MAX), type=Client)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -4,20 +4,23 @@ So nothing is told twice. A file may be lost: then something is told once more.
 """
 
 import hashlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.regular_file import read_regular_file
+
 DIRECTORY = "told"
 RETENTION_MS = 30 * 86_400_000
 ENTRIES_MAX = 2_000
+_BYTES_MAX = 1024 * 1024
 
 
 def load_disclosed(home: Path, host: str, conversation: str) -> frozenset[str]:
     try:
-        content = _path(home, host, conversation).read_bytes()
+        content = read_regular_file(_path(home, host, conversation), _BYTES_MAX)
         return frozenset(msgspec.json.decode(content, type=list[str]))
     except (OSError, msgspec.MsgspecError):
         return frozenset()
@@ -33,9 +36,7 @@ def save_disclosed(
     """
     path = _path(home, host, conversation)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.write_bytes(msgspec.json.encode(list(entries)[-ENTRIES_MAX:]))
-    draft.replace(path)
+    write_private_file(path, msgspec.json.encode(list(entries)[-ENTRIES_MAX:]))
     for old in path.parent.glob("*.json"):
         if _is_old(old, now_ms - RETENTION_MS):
             old.unlink(missing_ok=True)

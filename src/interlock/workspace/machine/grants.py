@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.core.gate.rules import OPENABLE, Bypass
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.files import file_replacement
+from interlock.workspace.files import file_replacement, private_file
 
 TRUSTED_FILE = "trusted.json"
 BYPASSES_FILE = "bypasses.json"
@@ -93,6 +93,6 @@ def _save(path: Path, value: msgspec.Struct | None) -> None:
     before = file_replacement.content_of(path)
     if value is not None:
         after = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-        file_replacement.replace(path, before, after)
+        file_replacement.replace(path, before, after, mode=private_file.MODE)
     elif before is not None:
         file_replacement.delete(path, before)

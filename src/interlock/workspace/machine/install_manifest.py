@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.files import file_replacement
+from interlock.workspace.files import file_replacement, private_file
 from interlock.workspace.files.json_patch import Splice
 
 FILE = "installed.json"
@@ -82,7 +82,7 @@ def save(home: Path, installs: tuple[Install, ...]) -> None:
         after = (
             msgspec.json.format(msgspec.json.encode(_StoredInstalls(1, installs)), indent=2) + b"\n"
         )
-        file_replacement.replace(path, before, after)
+        file_replacement.replace(path, before, after, mode=private_file.MODE)
     elif before is not None:
         file_replacement.delete(path, before)
 

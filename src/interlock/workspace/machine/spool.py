@@ -6,9 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.regular_file import open_regular_file, read_regular_file
+
 BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old file is kept
 TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
 _FILE_NAME = "gate.jsonl"
+_DIGEST_BYTES_MAX = 1024
 
 
 class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -47,7 +51,8 @@ def append_line(home: Path, line: JournalLine) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
     path = directory / _FILE_NAME
     content = msgspec.json.encode(line) + b"\n"
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    # Without O_NONBLOCK a pipe in its place would keep the hook waiting for ever.
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     try:
         os.write(file, content)
         size = os.fstat(file).st_size
@@ -57,6 +62,23 @@ def append_line(home: Path, line: JournalLine) -> None:
         os.replace(path, directory / f"{_FILE_NAME}.1")
 
 
+def replace_reminder(home: Path, session: str, digest: str) -> bool:
+    """Record the digest of the newest reminder in a session; False if it is the same again.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = home / "spool" / f"stop-{session}"
+    try:
+        if read_regular_file(path, _DIGEST_BYTES_MAX) == digest.encode():
+            return False
+    except OSError:
+        pass  # there was none yet
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private_file(path, digest.encode())
+    return True
+
+
 def tail(home: Path) -> list[JournalLine]:
     """Return the newest lines, oldest first: no more than can be read in a short, fixed time.
 
@@ -64,7 +86,7 @@ def tail(home: Path) -> list[JournalLine]:
         OSError: the file is there but cannot be read.
     """
     try:
-        with (home / "spool" / _FILE_NAME).open("rb") as file:
+        with open_regular_file(home / "spool" / _FILE_NAME) as file:
             start = max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES)
             file.seek(start)
             contents = file.read(TAIL_BYTES).splitlines()
@@ -80,7 +102,7 @@ def lines(home: Path) -> Iterator[JournalLine]:
         path = home / "spool" / name
         if not path.exists():
             continue
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             yield from _decode_lines(file)
 
 

@@ -8,9 +8,7 @@ file changes, compiling until its parse, the routines or the bindings change. A 
 listed with its problems, never dropped.
 """
 
-import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,6 +18,7 @@ import msgspec
 from interlock.core.ids import WorkflowId
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
+from interlock.workspace.files.regular_file import open_regular_file
 from interlock.workspace.projects.settings import Bindings, bindings_for, bindings_in
 
 if TYPE_CHECKING:
@@ -212,9 +211,7 @@ def read_workflow_content(path: Path) -> bytes:
     """
     from interlock.core.workflow.definition import FILE_BYTES_MAX  # noqa: PLC0415 (see above)
 
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for somebody
-        raise OSError(errno.EINVAL, "this is not a file")
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         return file.read(FILE_BYTES_MAX + 1)
 
 

@@ -11,11 +11,12 @@ from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.state import Profile
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files.regular_file import read_regular_file
+from interlock.workspace.projects.settings import CONFIG_BYTES_MAX
 
 CONFIG = Path(".interlock") / "config.toml"
 NOTES_FOLDER = Path(".interlock") / "notes"
 """The folder with the notes of a project, unless a config names another."""
-_BYTES_MAX = 256 * 1024  # it came with a clone, and a link in it may lead to anything
 
 
 class _ProjectGateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,10 +54,7 @@ def policy_in(root: Path) -> ProjectPolicy:
     try:
         import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
 
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MAX + 1)
-        if len(content) > _BYTES_MAX:
-            raise ValueError(f"it has more than {_BYTES_MAX // 1024} KB")  # noqa: TRY301
+        content = read_regular_file(path, CONFIG_BYTES_MAX)
         tables: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
         project = msgspec.convert(tables.get("project", {}), _ProjectSection)
         gate = msgspec.convert(tables.get("gate", {}), _ProjectGateSection)

@@ -11,6 +11,9 @@ from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.trust import UserPolicy
 from interlock.core.preferences import Wish
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files.regular_file import read_regular_file
+
+CONFIG_BYTES_MAX = 256 * 1024  # it may come with a clone, and a link in it may lead to anything
 
 
 def preferences_in(path: Path) -> Wish:
@@ -131,7 +134,7 @@ def _names_store(value: Any) -> bool:
 
 def _mentions_store(path: Path) -> bool:
     try:
-        return "store" in path.read_text(encoding="utf-8")
+        return "store" in read_regular_file(path, CONFIG_BYTES_MAX).decode("utf-8")
     except (OSError, ValueError):
         return True
 
@@ -150,7 +153,7 @@ def _value(path: Path, name: str, shape: Any, *, default: Any) -> Any:
 
 def _tables(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_file(path, CONFIG_BYTES_MAX).decode("utf-8")
         import tomllib  # noqa: PLC0415 (most people have no such file)
 
         return tomllib.loads(text)

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.git.checkout import (
     COMMIT,
     SourceFailure,
@@ -80,10 +81,7 @@ def load(home: Path) -> tuple[Source, ...]:
     """
     path = _sources_file(home)
     try:
-        with path.open("rb") as file:
-            content = file.read(_STORED_BYTES_MAX + 1)
-        if len(content) > _STORED_BYTES_MAX:
-            raise SourcesBroken(f"`{path}` cannot be used: it is larger than Interlock writes it")
+        content = read_regular_file(path, _STORED_BYTES_MAX)
         sources = msgspec.json.decode(content, type=_SourcesFile).sources
     except (FileNotFoundError, NotADirectoryError):
         return ()
