@@ -152,7 +152,16 @@ def test_a_session_is_exported_checked_and_imported(
     assert typed("session", "verify-bundle", "out.json").out == f"Sound: {session}, 8 events\n"
     imported = typed("session", "import", "out.json").out.split()[2].rstrip(".")
     assert imported != session
-    assert typed("session", "show", imported).code == 0
+    shown = typed("session", "show", imported).out.splitlines()
+    assert shown[1] == f"imported from {session}, checked for damage, not for forgery"
+    titles = {
+        line.split()[0]: "  imported: " in line
+        for line in typed("session", "list").out.splitlines()
+    }
+    assert titles == {session: False, imported: True}
+    assert typed("session", "export", imported, "-o", "again.json").code == 0
+    again = typed("session", "import", "again.json").out.split()[2].rstrip(".")
+    assert f"imported from {imported}" in typed("session", "show", again).out
 
 
 def test_an_export_is_private_and_never_written_over_something(

@@ -115,6 +115,8 @@ def test_an_exported_session_goes_on_in_an_empty_store(
     assert contents(there, new) == contents(here, session)
     assert check_stream(there.reader, new).state == "healthy"
     assert new != session
+    assert "· imported ·" in other.get("/sessions").text
+    assert f"imported from {session[:12]}" in other.get(f"/sessions/{new}").text
     here.close()
     there.close()
     found = call(empty_server, "resume_session", sessionId=new)["structuredContent"]

@@ -74,7 +74,7 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
                 row.workflow or "-",
                 f"{row.steps_done}/{row.step_count}" if row.run else "-",
                 row.step or row.status,
-                row.title,
+                f"imported: {row.title}" if row.imported_from else row.title,
             )
             for row in rows
         ]
@@ -140,7 +140,10 @@ def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def import_command(path: Path, *, as_json: bool) -> None:
-    """Take in an exported session as a new one"""
+    """Take in an exported session as a new one
+
+    It stays marked as imported: a bundle is protected against damage, not against forgery.
+    """
     session = bundle.import_as_new(open_app(data_home()), path.read_bytes())
     if isinstance(session, BundleBroken):
         refuse(session.explain(), as_json=as_json)
@@ -154,7 +157,10 @@ def import_command(path: Path, *, as_json: bool) -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def verify_bundle(path: Path, *, as_json: bool) -> None:
-    """Check an exported session part by part"""
+    """Check an exported session part by part
+
+    This finds damage, not forgery: a bundle is hashed, and nobody has signed it.
+    """
     content = bundle.verify(path.read_bytes())
     if isinstance(content, BundleBroken):
         refuse(content.explain(), as_json=as_json)
@@ -265,6 +271,8 @@ def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
 
 def print_session_view(view: SessionView) -> None:
     print_lines(f"{view.session}  {view.head.workspace}")
+    if view.head.imported_from:
+        print_lines(f"imported from {view.head.imported_from}, checked for damage, not for forgery")
     if view.health.state != "healthy":
         print_lines(
             f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"

@@ -54,6 +54,8 @@ class SessionRow(msgspec.Struct, frozen=True):
     git_branch: str | None
     git_head: str | None
     is_archived: bool
+    imported_from: str
+    """The session that it is a copy of; empty if it began here."""
 
 
 def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
@@ -89,6 +91,7 @@ def _session_row(session: SessionId, head: Head) -> SessionRow:
         head.git_branch,
         head.git_head,
         head.is_archived,
+        head.imported_from,
     )
 
 

@@ -5,11 +5,12 @@ the hash of each part. `unpack` trusts none of it. In this order it checks that 
 exactly the parts there are and their hashes agree, that the digest chain is sound, that the events
 refer only to runs and nodes that began, that the blobs are those the events name, and that the
 workflows, answers, contexts and positions can be read. The first fault refuses the whole bundle.
+That finds damage, not forgery: nothing is signed, and whoever writes a bundle can hash it.
 
 `adopt` plans the content as a new session beside whatever the store already holds: the session,
 its runs and its nodes get new names everywhere they occur, names that are derived from others are
 derived again, and the events are sealed into a new chain. Times and blobs stay as they are. No
-conversation becomes bound to the new session.
+conversation becomes bound to the new session, which says for ever that it was imported.
 """
 
 import hashlib
@@ -160,7 +161,7 @@ def adopt(
     drafts = [
         EventDraft(
             _rename_parts(envelope.key, names),
-            _rename_event(envelope.event, names, key),
+            _rename_event(envelope.event, names, key, content.session),
             RunId(names[envelope.run]) if envelope.run else None,
             NodeId(names[envelope.node]) if envelope.node else None,
             envelope.at_ms,
@@ -311,9 +312,13 @@ def _rename_parts(text: str, names: dict[str, str]) -> str:
     return ":".join(names.get(part, part) for part in text.split(":"))
 
 
-def _rename_event(event: SessionEvent, names: dict[str, str], key: SigningKey) -> SessionEvent:
+def _rename_event(
+    event: SessionEvent, names: dict[str, str], key: SigningKey, old: SessionId
+) -> SessionEvent:
     change = msgspec.structs.replace
     match event:
+        case SessionCreated():
+            return change(event, imported_from=old)
         case NodeCreated():
             return change(
                 event,

@@ -39,9 +39,11 @@ class _Event(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
     """Tags are written out: a class may be renamed, history may not."""
 
 
-class SessionCreated(_Event, frozen=True, tag="session_created"):
+class SessionCreated(_Event, frozen=True, omit_defaults=True, tag="session_created"):
     workspace: str
     """The directory the agent works in, as it was given."""
+    imported_from: str = ""
+    """The session that it is a copy of, as its bundle calls it; empty if it began here."""
 
 
 class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):

@@ -109,6 +109,8 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     git_branch: str | None = None
     git_head: str | None = None
     is_archived: bool = False
+    imported_from: str = ""
+    """The session that it is a copy of; empty if it began here."""
 
     def run(self, run: RunId) -> RunHead:
         return next(found for found in self.runs if found.run == run)
@@ -122,7 +124,12 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
     event = envelope.event
     if isinstance(event, SessionCreated):
         assert head is None, "a session is created once"
-        return Head(event.workspace, created_ms=envelope.at_ms, updated_ms=envelope.at_ms)
+        return Head(
+            event.workspace,
+            created_ms=envelope.at_ms,
+            updated_ms=envelope.at_ms,
+            imported_from=event.imported_from,
+        )
     assert head is not None, "a session begins with its creation"
     head = msgspec.structs.replace(head, updated_ms=envelope.at_ms)
     match event:

@@ -91,7 +91,8 @@ def is_failure(event: SessionEvent) -> bool:
 def _unclipped_summary(event: SessionEvent) -> str:
     match event:
         case SessionCreated():
-            return f"session created in {event.workspace}"
+            origin = f", imported from {event.imported_from}" if event.imported_from else ""
+            return f"session created in {event.workspace}{origin}"
         case ObservationRecorded():
             return f"git: {event.git_branch or 'detached'} at {(event.git_head or 'nothing')[:12]}"
         case HostBound():
