@@ -213,7 +213,7 @@ def test_one_module_asks_for_the_time() -> None:
         and ast.unparse(node) in {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow"}
     }
 
-    assert asks == {"src/interlock/app/clock.py", "src/interlock/hooks/fast.py"}
+    assert asks == {"src/interlock/app/clock.py", "src/interlock/hooks/gate_state.py"}
 
 
 def test_one_module_writes_to_the_terminal() -> None:
@@ -241,10 +241,13 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
 
     assert broad == {
         "src/interlock/cli/commands.py",
+        "src/interlock/hooks/agent_shell.py",
         "src/interlock/hooks/fast.py",
         "src/interlock/hooks/full_hook.py",
-        "src/interlock/hooks/start_fast.py",
+        "src/interlock/hooks/start.py",
         "src/interlock/mcp/protocol.py",
+        "src/interlock/sandbox/command.py",
+        "src/interlock/sandbox/metadata_broker.py",
         "src/interlock/server/worker.py",
     }
 

@@ -121,7 +121,7 @@ def doctor(host: str, *, repairs: bool, as_json: bool) -> None:
         with _stop_on_install_failure(as_json=as_json):
             restored = repair(data_home(), Path.cwd(), program, at_ms=SystemClock().now_ms())
         for path in restored if not as_json else ():
-            print(f"Put back: {path}")
+            print_lines(f"Put back: {path}")
     checks = examining.examine(data_home(), Path.cwd(), os.environ, SystemClock())
     is_ok = all(check.is_ok for check in checks)
     if as_json:

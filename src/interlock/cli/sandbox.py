@@ -8,7 +8,14 @@ import click
 
 from interlock.app.data_home import data_home
 from interlock.app.gate.confined_commands import runs_outside
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_error, print_json, print_table
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+)
 from interlock.sandbox import confinement, scratch
 from interlock.sandbox.command import LEVELS, SandboxedCommand, exit_as, run_command
 from interlock.sandbox.confinement import ABI_MIN
@@ -72,7 +79,7 @@ def check(*, as_json: bool) -> None:
             {"landlock": abi, "isWhole": is_whole, "promises": [p._asdict() for p in promises]}
         )
     else:
-        print(f"Landlock: {f'version {abi}' if abi else 'not there'}")
+        print_lines(f"Landlock: {f'version {abi}' if abi else 'not there'}")
         print_table([("holds" if kept else "OPEN", what) for what, kept in promises])
     if not is_whole:
         raise Stop(EXIT_REFUSED)

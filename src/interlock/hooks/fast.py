@@ -8,7 +8,6 @@ allowed there; `tests/hooks/test_fast.py` compares the two.
 
 import posix
 import sys
-import time
 
 from interlock.agents.hosts import claude_code_shell
 from interlock.hooks import gate_state
@@ -240,7 +239,7 @@ def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) 
     """Write a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 
-    at_ms = time.time_ns() // 1_000_000
+    at_ms = gate_state.now_ms()
     line = f'{{"id":"{event}-{at_ms}","atMs":{at_ms},"host":"{host}","event":"{event}"'
     line += f',"hostSession":{quoted(session)}' if session else ""
     line += f',"tool":{quoted(tool)}' if tool else ""

@@ -6,6 +6,7 @@ caller falls back on what is slower or stricter.
 
 import posix
 import sys
+import time
 
 BUSY_SECONDS = 0.05  # the writers are done in a millisecond
 OVERRIDE_MS_MAX = 3_600_000
@@ -90,7 +91,11 @@ def is_there(path: str) -> bool:
     return True
 
 
-def is_overridden(home: str, now_ms: int) -> bool:
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def is_overridden(home: str) -> bool:
     """Whether the user has switched the gate off for a while. A time too far ahead is a mistake."""
     try:
         file = posix.open(f"{home}/gate-off", posix.O_RDONLY | posix.O_NONBLOCK)
@@ -99,4 +104,5 @@ def is_overridden(home: str, now_ms: int) -> bool:
     content = posix.read(file, 4096).decode(errors="replace")
     posix.close(file)
     digits = content.partition('"untilMs":')[2].partition("}")[0].partition(",")[0].strip()
-    return digits.isdecimal() and now_ms < int(digits) <= now_ms + OVERRIDE_MS_MAX
+    left_ms = int(digits) - now_ms() if digits.isdecimal() else 0
+    return 0 < left_ms <= OVERRIDE_MS_MAX

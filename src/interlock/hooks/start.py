@@ -10,10 +10,10 @@ what, *arguments = sys.argv[1:] or ["hook"]
 try:
     sys.path.insert(0, __file__.removesuffix("/interlock/hooks/start.py"))
     if what == "shell":
-        from interlock.hooks.agent_shell import main
+        from interlock.hooks import agent_shell as entry
     else:
-        from interlock.hooks.fast import main
-    code = int(main(*arguments))
+        from interlock.hooks import fast as entry
+    code = int(entry.main(*arguments))
 except BaseException as error:  # noqa: BLE001 (a crash of a hook would let the tool call pass)
     reason = f"{type(error).__name__}: {error}"
     words = (

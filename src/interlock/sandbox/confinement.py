@@ -40,7 +40,7 @@ class ConfinementFailed(Exception):
 
 
 class Boundary:
-    """What a process may reach. Paths are real ones; those that do not exist grant nothing."""
+    """The reach of a process. Paths are real ones; those that do not exist grant nothing."""
 
     def __init__(
         self,

@@ -1,0 +1,130 @@
+"""What the model's commands can change in the real Claude Code, by the mode of its session."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.terminal import KEY, ClaudeTerminal
+from tests.e2e.test_claude import CLAUDE, Desk, desk, pytestmark
+
+__all__ = ["desk", "pytestmark"]  # a fixture, and what all tests with the client need
+
+PERMISSIONS = {"allow": ["Bash(cat:*)", "Bash(echo:*)"], "deny": ["Bash(curl:*)"]}
+RULED = ("cat seen.txt", "curl -s localhost:1", "python3 -c 'print(1)'", "cat seen.txt && curl x")
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {"tool": "Bash", "input": {"command": command, "description": "try"}}
+
+
+def results(requests: list[dict[str, Any]]) -> list[str]:
+    """The results of the tools, as the model got them."""
+    found: dict[str, str] = {}
+    for request in requests:
+        for message in request["body"]["messages"]:
+            for block in message["content"] if isinstance(message["content"], list) else ():
+                if block.get("type") == "tool_result":
+                    found[block["tool_use_id"]] = str(block["content"])
+    return list(found.values())
+
+
+def test_a_command_that_writes_runs_and_fails_and_the_model_reads_why(desk: Desk) -> None:
+    requests = desk.claude(
+        shell("cat seen.txt && echo x > new.txt"),
+        shell("mkdir -p $TMPDIR/made && cd .git && git status --short"),
+        shell("pwd; cat $INTERLOCK_HOME/keyring"),
+        shell("interlock mode planning"),
+        shell('python3 -c \'open("new.txt", "w")\'; git -C .. log'),
+    )
+
+    assert not (desk.project / "new.txt").exists()
+    failed, listed, hidden, changed, planned = results(requests)
+    assert "here" in failed, "what it read before"
+    assert "new.txt: Permission denied" in failed
+    assert "the mode is analysis" in failed
+    assert "/mode coding" in failed
+    assert "interlock:" not in listed, "nothing failed"
+    assert f"{desk.project}/.git\n" in hidden, "the directory is that of the command before"
+    assert "keyring: Permission denied" in hidden
+    assert "mode planning" in changed
+    assert "the mode is planning" in planned
+
+
+def test_the_users_permission_rules_decide_as_without_interlock(desk: Desk) -> None:
+    settings = desk.project / ".claude" / "settings.local.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"permissions": PERMISSIONS}))
+
+    def outcomes() -> list[str]:
+        requests = desk.claude(*map(shell, RULED), allowed="Read")
+        return [text.partition("interlock:")[0].strip() for text in results(requests)]
+
+    with_interlock = outcomes()
+    desk.interlock("uninstall", "claude-code")
+
+    assert with_interlock == outcomes()
+    assert with_interlock[0] == "here"
+    assert "denied" in with_interlock[1]
+
+
+@pytest.mark.parametrize("place", ["user", "project"])
+def test_a_prefix_of_the_users_own_does_not_silently_open_the_gate(desk: Desk, place: str) -> None:
+    """Then the gate decides by the text of a command, as it does without a sandbox."""
+    own = desk.base / "own-prefix"
+    own.write_text('#!/bin/sh\nexec bash -c "$1"\n')
+    own.chmod(0o755)
+    setting = {"env": {"CLAUDE_CODE_SHELL_PREFIX": str(own)}}
+    if place == "user":
+        desk.interlock("uninstall", "claude-code")
+        path = desk.base / "user" / ".claude" / "settings.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(setting))
+        assert "stays" in desk.interlock("install", "claude-code")
+    else:
+        path = desk.project / ".claude" / "settings.local.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(setting))
+
+    requests = desk.claude(shell("echo x > new.txt"), shell("cat seen.txt"))
+
+    assert not (desk.project / "new.txt").exists()
+    assert results(requests)[1] == "here"
+
+
+def test_what_the_user_types_lets_commands_write(desk: Desk) -> None:
+    """In a terminal: reading in analysis, then `/mode`, then `/mode coding`."""
+    made = desk.project / "made.txt"
+    turns = (
+        shell("echo x > made.txt"),
+        "word-one",
+        "word-two",
+        "word-three",
+        shell("echo x > made.txt"),
+        "word-four",
+    )
+    assert CLAUDE is not None
+    with desk.model(*turns) as (address, log):
+        environment = desk.environment(
+            ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=address, **desk.OFFLINE
+        )
+        terminal = ClaudeTerminal(CLAUDE, desk.project, environment)
+        try:
+            terminal.wait_for("shift+tab")
+            terminal.type_line("go")
+            terminal.wait_for("word-one")
+            assert not made.exists()
+            terminal.type_line("/mode")
+            terminal.wait_for("word-two")
+            terminal.type_line("/mode coding --task T-1")
+            terminal.wait_for("word-three")
+            terminal.type_line("go on")
+            terminal.wait_for("word-four")
+        finally:
+            terminal.close()
+
+    assert made.read_text() == "x\n"
+    bodies = Path(log).read_text()
+    assert "The mode is analysis" in bodies, "the answer to `/mode` alone"
+    assert "The user has set the mode to coding" in bodies
