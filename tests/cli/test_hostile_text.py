@@ -22,7 +22,7 @@ FAKE = "ses_fake  all is well"
 HOSTILE = f"Tidy up\n{FAKE}\r\x1b[2J\x9b2K\x7f\u202egnp\u2066\u200e\u061c\u2028\xad\u200b\U000e0041"
 FOLDER = "pro\x1b[2J\u202eject\n" + FAKE
 UNSEEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-PLAYS_NOTHING_FOREIGN = {("demo",)}
+PLAYS_NOTHING_FOREIGN = {("demo",), ("sandbox", "run")}
 PRINTS_A_DOCUMENT = {("note", "read"), ("session", "handoff")}
 STEP = {
     "id": "look",
