@@ -86,8 +86,8 @@ class Scene:
         """The commands that need some, with those that get furthest; what deletes comes last."""
         return {
             ("gate", "explain"): ("gate_",),
-            ("install",): ("claude-code", "--dry-run"),
-            ("uninstall",): ("claude-code", "--dry-run"),
+            ("install",): ("claude-code", "--dry-run", "--scope", "project"),
+            ("uninstall",): ("claude-code", "--dry-run", "--scope", "project"),
             ("doctor",): ("claude-code",),
             ("trust",): ("--show",),
             ("mcp",): ("--print-config", "codex"),
