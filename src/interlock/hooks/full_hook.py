@@ -72,9 +72,7 @@ def _warn_of_vanished_project(home: Path, cwd: Path) -> HookResult:
         f"`{vanished}` had opted in, and its `.interlock/config.toml` is gone: no gate holds here."
         f" {integrity.REPAIR}; `interlock trust --revoke` there says that it is meant so."
     )
-    return HookResult(
-        0, claude_code_hooks.encode_context("SessionStart", text, f"Interlock: {text}")
-    )
+    return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, (text,)))
 
 
 def _failure_result(event: HookEvent, failure: StoreFailure | SettingsBroken) -> HookResult:

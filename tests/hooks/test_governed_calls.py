@@ -1,0 +1,165 @@
+"""Which gate governs a call: who makes it comes before where, and where it leads counts too."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.agents.hosts.claude_code_shell import shell_prefix
+from interlock.app.clock import SystemClock
+from interlock.app.context import App
+from interlock.app.gate.trust import trust_checkout
+from interlock.core.gate.state import Mode
+from interlock.hooks import fast
+from interlock.hooks.full_hook import run_hook
+from tests.hooks.test_fast import HOST, Scene
+
+Answer = str | None
+
+
+@pytest.fixture
+def scene(app: App, home: Path, tmp_path: Path) -> Scene:
+    return Scene(app, home, tmp_path)
+
+
+def answer(scene: Scene, tool: str, given: dict[str, Any], **more: object) -> Answer:
+    """The decision of the full hook, None if it lets the call pass; the fast one allows no more."""
+    content = scene.payload(tool, given, **more)
+    done = run_hook(HOST, "pre-tool", scene.home, content)
+    decision = json.loads(done.out)["hookSpecificOutput"] if done.out else {}
+    assert done.code == 0
+    if scene.is_fast(content):
+        assert not decision
+    return decision.get("permissionDecision")
+
+
+WRITE = {"file_path": "<PROJECT>/a.py", "content": "x"}
+
+
+@pytest.mark.parametrize("cwd", ["/", "/tmp", "<ELSEWHERE>"])
+@pytest.mark.parametrize(
+    ("mode", "tool", "given", "expected"),
+    [
+        ("analysis", "Write", WRITE, "deny"),
+        ("analysis", "Bash", {"command": "touch <PROJECT>/a"}, "ask"),
+        ("planning", "Bash", {"command": "touch <PROJECT>/a"}, "ask"),
+        ("analysis", "Write", {"file_path": "/srv/outside.txt"}, "deny"),
+        ("coding", "Write", WRITE, None),
+    ],
+)
+def test_a_bound_conversation_keeps_its_gate_wherever_it_is(
+    scene: Scene, cwd: str, mode: Mode, tool: str, given: dict[str, Any], expected: Answer
+) -> None:
+    scene.goes_to(mode)
+    elsewhere = scene.base / "elsewhere"
+    elsewhere.mkdir()
+    scene.cwd = cwd.replace("<ELSEWHERE>", str(elsewhere))
+
+    assert answer(scene, tool, given) == expected
+    assert answer(scene, tool, given, session_id="of nobody") is None
+
+
+def test_a_file_in_a_stricter_project_is_under_its_policy_too(scene: Scene) -> None:
+    scene.goes_to("coding")
+    other = scene.base / "other"
+    (other / ".interlock").mkdir(parents=True)
+    (other / ".interlock" / "config.toml").write_text('[gate]\nprotected = ["kept.py"]\n')
+    (scene.project / "link.py").symlink_to(other / "kept.py")
+
+    assert answer(scene, "Write", {"file_path": str(other / "free.py")}) is None
+    assert answer(scene, "Write", {"file_path": str(other / "kept.py")}) == "deny"
+    assert answer(scene, "Write", {"file_path": "<PROJECT>/link.py"}) == "deny"
+
+
+def test_the_clients_own_plan_is_no_edit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its native mode for plans writes a file outside of the project, and must work."""
+    config = scene.base / "config"
+    (config / "plans").mkdir(parents=True)
+    (config / "plans" / "link.md").symlink_to(config / "settings.json")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(config))
+
+    for mode in ("analysis", "coding"):
+        scene.goes_to(mode)
+        plan = {"file_path": str(config / "plans" / "a.md")}
+        assert answer(scene, "Write", plan, permission_mode="plan") is None
+        for name in ("settings.json", "plans/../settings.json", "plans/link.md"):
+            given = {"file_path": str(config / name)}
+            assert answer(scene, "Write", given, permission_mode="plan") == "deny"
+        assert answer(scene, "Write", WRITE, permission_mode="plan") == "deny"
+    assert answer(scene, "Write", WRITE) is None, "the mode itself is still coding"
+
+
+CONFINED = {"AI_AGENT": "claude-code_2-1-325_harness"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "more", "expected"),
+    [
+        ("analysis", "Bash", {}, None),
+        ("planning", "Bash", {}, None),
+        ("planning", "PowerShell", {}, "ask"),
+        ("planning", "Bash", {"CLAUDE_CODE_SHELL_PREFIX": "/usr/bin/time"}, "ask"),
+        ("planning", "Bash", {"CLAUDE_CODE_SHELL_PREFIX": ""}, "ask"),
+        ("planning", "Bash", {"AI_AGENT": ""}, "ask"),
+    ],
+)
+def test_a_command_that_will_be_confined_passes_at_once(
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Mode,
+    tool: str,
+    more: dict[str, str],
+    expected: Answer,
+) -> None:
+    scene.goes_to(mode)
+    variables = {**CONFINED, "CLAUDE_CODE_SHELL_PREFIX": shell_prefix(str(scene.home)), **more}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(fast.posix.environ, name.encode(), os.fsencode(value))
+    given = {"command": "make install && echo x > a.txt"}
+
+    assert answer(scene, tool, given) == expected
+    assert scene.is_fast(scene.payload(tool, given)) == (expected is None)
+    if expected is None:
+        assert answer(scene, tool, {"command": "interlock trust"}) == "deny"
+        scene.asks('[project]\nprofile = "strict"\n')
+        assert answer(scene, tool, given) == ("deny" if mode == "analysis" else None)
+
+
+CHANGES: dict[str, Callable[[Scene], object]] = {
+    "is gone": lambda s: s.config.unlink(),
+    "was changed since": lambda s: s.config.write_text("[project]\n"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_config_that_somebody_else_changed_leaves_only_reading(scene: Scene, change: str) -> None:
+    trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
+    scene.goes_to("coding")
+    assert answer(scene, "Write", WRITE) is None
+
+    CHANGES[change](scene)
+
+    content = scene.payload("Write", WRITE)
+    assert not scene.is_fast(content)
+    denied = run_hook(HOST, "pre-tool", scene.home, content).out.decode()
+    assert change in denied
+    assert "interlock doctor claude-code" in denied
+    assert answer(scene, "Read", {"file_path": "<PROJECT>/a.py"}) is None
+    if change != "is gone":
+        trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
+        assert answer(scene, "Write", WRITE) is None
+
+
+def test_a_new_conversation_is_told_that_the_config_is_gone(scene: Scene) -> None:
+    trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
+    scene.config.unlink()
+
+    content = scene.payload("", session_id="host-2", source="startup")
+    told = json.loads(run_hook(HOST, "session-start", scene.home, content).out)
+
+    assert "config.toml` is gone" in told["systemMessage"]
+    assert "config.toml` is gone" in told["hookSpecificOutput"]["additionalContext"]
