@@ -290,6 +290,5 @@ def test_an_agent_goes_where_the_policy_lets_it(app: App, hook: Hook, project: P
         return answer(hook(tool("Bash", project, command=command)))
 
     assert said("interlock mode planning") == "allow"
-    assert said("interlock mode coding --task T-1") == "allow"
-    assert said("interlock mode coding") == "deny"
+    assert said("interlock mode coding --task T-1") == "deny"
     assert said("interlock session get-state") == "allow"

@@ -22,6 +22,7 @@ from tests.mcp.test_refusals import mend
 
 pytestmark = pytest.mark.both_stores
 
+NAMED = {"mode": "coding", "task": "T-1"}
 APPROVED = {**STEP, "requireConfirmation": {"kind": "human_approval", "question": "Well?"}}
 
 
@@ -49,9 +50,8 @@ def test_where_nobody_opted_in_there_is_no_session(
     [
         ("analysis", {"mode": "disabled"}, "switching the gate off is the user's"),
         ("coding", {"mode": "disabled", "task": "T"}, "switching the gate off is the user's"),
-        ("analysis", {"mode": "coding"}, "coding needs a task"),
-        ("planning", {"mode": "coding"}, "coding needs a task"),
-        ("planning", {"mode": "coding", "task": " \u3000\u200b\n"}, "coding needs a task"),
+        ("analysis", {"mode": "coding"}, "the user is asked before"),
+        ("planning", {"mode": "coding", "task": "because I want to"}, "the user is asked before"),
         ("disabled", {"mode": "analysis"}, "switching the gate on again is the user's"),
         ("disabled", {"mode": "coding", "task": "T"}, "switching the gate on again is the user's"),
     ],
@@ -65,16 +65,30 @@ def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_leads_on(
 
     assert problem["code"] == "not_allowed"
     assert why in problem["message"]
-    assert problem["details"]["hint"] == "Ask the user."
+    mode = arguments["mode"]
+    assert problem["details"]["hint"].startswith(f"The user can type `/mode {mode}`, or")
     better, given = mend(problem, {})
     assert attended.ok(better, **given)["mode"] == before, "nothing was changed"
+
+
+def test_where_coding_needs_a_task_naming_one_is_what_is_said(
+    attended: Agent, tmp_path: Path
+) -> None:
+    config = tmp_path / ".interlock" / "config.toml"
+    config.write_text('[project]\nprofile = "strict"\n')
+
+    for task in ({}, {"task": "  "}):
+        problem = attended.refused("session", {"mode": "coding", **task})
+
+        assert problem["details"]["hint"].startswith("Send it again with a task")
+    assert "is asked before" in attended.refused("session", NAMED)["message"]
 
 
 def test_a_project_can_keep_coding_for_the_user(attended: Agent, tmp_path: Path) -> None:
     config = tmp_path / ".interlock" / "config.toml"
     config.write_text("[gate]\nagent_may_code = false\n")
 
-    problem = attended.refused("session", {"mode": "coding", "task": "T-1"})
+    problem = attended.refused("session", NAMED)
 
     assert problem["code"] == "not_allowed"
     assert "going on to coding is the user's" in problem["message"]

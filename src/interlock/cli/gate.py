@@ -21,6 +21,7 @@ from interlock.cli.terminal import (
     print_lines,
     print_table,
 )
+from interlock.core.gate.own_calls import requested_by_tool
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.gate.tools import HOSTS
 
@@ -93,7 +94,15 @@ def test(host: str, *, as_json: bool) -> None:
         print_lines("allow: the project has not opted in")
         return
     call = parse_tool_call(checked_host, payload.tool_name, payload.tool_input, payload.cwd)
-    verdict = use.judge(data_home(), root, call, payload.session_id, call_id="test")
+    is_own = call.kind == "own"
+    verdict = use.judge(
+        data_home(),
+        root,
+        call,
+        payload.session_id,
+        call_id="test",
+        mode_request=requested_by_tool(call.tool, payload.tool_input) if is_own else None,
+    )
     remarks = policy_remarks(data_home(), root, at_ms=SystemClock().now_ms())
     if as_json:
         answer = {"class": call.kind, "decision": verdict.decision, "state": verdict.state}

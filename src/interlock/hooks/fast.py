@@ -78,7 +78,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return False
     cwd, session, tool, tool_input, permission_mode = _payload(content)
     kind = class_of(host, tool)
-    if event == "pre-tool" and _needs_no_state(kind, tool_input, cwd, home):
+    if event == "pre-tool" and _needs_no_state(kind, tool, tool_input, cwd, home):
         return True
     # Who before where: a session that is bound keeps its gate wherever it goes.
     state = gate_state.read_state(host, home, session)
@@ -102,9 +102,9 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     return is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
 
 
-def _needs_no_state(kind: str, tool_input: object, cwd: str, home: str) -> bool:
+def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
     if kind == "own":
-        return True
+        return not (tool.endswith("session") and "coding" in repr(tool_input).casefold())
     return kind in ("read", "search") and is_free_read(tool_input, cwd, home)
 
 

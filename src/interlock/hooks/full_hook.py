@@ -11,6 +11,7 @@ from interlock.agents.hosts import claude_code, claude_code_hooks, claude_code_s
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import integrity, tool_calls
+from interlock.core.gate.own_calls import requested_by_tool
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
 
@@ -114,7 +115,9 @@ def _dispatch(
             from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
 
             text = context_messages.change_typed_mode(home, host, payload, *mode_and_task)
-            return HookResult(0, claude_code_hooks.encode_context("UserPromptSubmit", text))
+            return HookResult(
+                0, claude_code_hooks.encode_context("UserPromptSubmit", text, f"Interlock: {text}")
+            )
         case "stop":
             if payload.stop_hook_active:
                 return HookResult()
@@ -140,6 +143,9 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
     call = msgspec.structs.replace(call, is_confined=is_confined and not is_planning)
     if _is_own_file_of_client(call):
         return HookResult()
+    mode_request = None
+    if call.kind == "own" and claude_code_hooks.can_ask(os.environ):
+        mode_request = requested_by_tool(call.tool, payload.tool_input)
     verdict = tool_calls.judge(
         home,
         root,
@@ -147,7 +153,10 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
         payload.session_id,
         call_id=payload.tool_use_id or call.command,
         mode_max="analysis" if is_planning else None,
+        mode_request=mode_request,
     )
+    if verdict.decision.rule == "coding.agreed":
+        tool_calls.record_question(home, host, payload.session_id)
     notice = tool_calls.journal(home, verdict, call, payload.session_id)
     return HookResult(0, claude_code_hooks.encode_decision(verdict.decision, verdict.id, notice))
 
@@ -162,11 +171,11 @@ def _is_own_file_of_client(call: ToolCall) -> bool:
 
 
 _MODE_COMMAND = re.compile(
-    r"\s*/(?:interlock:)?mode\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?\s*"
+    r"\s*/(?:interlock:)?mode(?:\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
 )
 
 
 def _parse_mode_command(prompt: str) -> tuple[str, str | None] | None:
-    """The mode and task that the user typed, if any. Only a whole prompt counts, never a part."""
+    """The mode and task that were typed, if any. Only a whole prompt counts, never a part."""
     match = _MODE_COMMAND.fullmatch(prompt)
-    return (match[1], match[2].strip() if match[2] else None) if match else None
+    return (match[1] or "", match[2].strip() if match[2] else None) if match else None

@@ -106,9 +106,7 @@ def _change_session(
         return ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
     outcome: SessionState | AttendanceRefusal = state
     if arguments.mode:
-        outcome = gated_sessions.change_mode(
-            app, session, arguments.mode, by="agent", task=arguments.task
-        )
+        outcome = gated_sessions.change_mode_as_asked(app, session, arguments.mode, arguments.task)
     if isinstance(outcome, SessionState):
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         outcome = gated_sessions.change_work(app, session, work)
@@ -156,8 +154,8 @@ SESSION_TOOL = Tool(
     title="Session",
     purpose=(
         "Show where the session stands (mode, task, open runs), or change its mode, task, feature"
-        " or phase. Call it when a tool call was denied because of the mode: with a task you can"
-        " go to coding yourself where the project allows it; switching the gate off is the user's."
+        " or phase. Call it when a tool call was denied because of the mode. Before you go on to"
+        " coding, the user is asked once; switching the gate off is the user's."
     ),
     arguments=SessionArguments,
     answer=SessionAnswer,

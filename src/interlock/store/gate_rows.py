@@ -20,7 +20,7 @@ from interlock.store.private import create_private_file
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers finish in a millisecond
 
-_VERSION = 2  # of the columns: a file with another version is recreated, its sessions unknown
+_VERSION = 3  # of the columns: a file with another version is recreated, its sessions unknown
 _SCHEMA = f"""
 DROP TABLE IF EXISTS gate;
 CREATE TABLE gate (
@@ -31,6 +31,7 @@ CREATE TABLE gate (
     mode TEXT NOT NULL,
     is_started INTEGER NOT NULL,
     task TEXT NOT NULL,
+    may_code INTEGER NOT NULL,
     version INTEGER NOT NULL,
     is_simple INTEGER NOT NULL,
     config TEXT NOT NULL,
@@ -64,10 +65,10 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
         for published in rows:
             row = published.row
             db.execute(
-                "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
                 " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
-                " task = excluded.task, version = excluded.version,"
+                " task = excluded.task, may_code = excluded.may_code, version = excluded.version,"
                 " is_simple = excluded.is_simple, config = excluded.config"
                 " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
                 (
@@ -78,6 +79,7 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                     row.mode,
                     int(row.is_started),
                     row.task,
+                    int(row.may_code),
                     row.version,
                     int(published.is_simple),
                     published.config,
@@ -141,7 +143,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
             db.set_busy_timeout(BUSY_MS)
             # With `config`, which only the fast hook reads: a file of another version is unknown.
             row = db.execute(
-                "SELECT session, mode, is_started, task, version, root, config FROM gate"
+                "SELECT session, mode, is_started, task, may_code, version, root, config FROM gate"
                 " WHERE host = ? AND host_session = ?",
                 (host, host_session),
             ).fetchone()
@@ -151,7 +153,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         return UnknownState(f"{path} cannot be read: {error}")
     if row is None:
         return UnknownState("this conversation was never bound to a session")
-    session, mode, is_started, task, version, root, _ = row
+    session, mode, is_started, task, may_code, version, root, _ = row
     if mode not in MODES:
         return UnknownState(f"the mode `{mode}` is not known")
-    return GateRow(session, mode, bool(is_started), task, version, root)
+    return GateRow(session, mode, bool(is_started), task, bool(may_code), version, root)

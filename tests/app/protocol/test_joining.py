@@ -10,6 +10,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.core.gate.state import GateRow, Mode
 from interlock.core.protocol.gated_session import ChangeNotAllowed
+from interlock.core.session.state import SessionState
 from interlock.store import gate_rows as rows
 from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
 
@@ -60,7 +61,8 @@ def test_a_session_that_was_left_does_not_go_on(app: App, root: Path, child: int
         ("analysis", "analysis", "", True),
         ("coding", "analysis", "", True),
         ("analysis", "coding", "", False),
-        ("analysis", "coding", "T-1", True),
+        ("analysis", "coding", "T-1", False),
+        ("coding", "coding", "", True),
         ("analysis", "disabled", "T-1", False),
         ("coding", "disabled", "T-1", False),
         ("disabled", "disabled", "", True),
@@ -83,6 +85,26 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
     assert isinstance(started_there, StartedSession if may else ChangeNotAllowed), (
         "nor does starting it"
     )
+
+
+def test_a_conversation_that_joins_a_session_is_asked_anew_before_it_goes_on_to_coding(
+    app: App, root: Path, child: int
+) -> None:
+    old = begun(app, root, "before", "coding")
+    gated_sessions.change_mode(app, old, "analysis", by="agent")
+    begun(app, root, "now")
+    app = in_client(app, child, "now")
+
+    assert isinstance(gated_sessions.move_conversation(app, root, old), StartedSession)
+
+    refused = gated_sessions.change_mode(app, old, "coding", by="agent")
+    assert isinstance(refused, ChangeNotAllowed)
+    assert refused.is_askable
+    gated_sessions.change_mode(app, old, "coding", by="user")
+    gated_sessions.change_mode(app, old, "analysis", by="agent")
+    assert gated_sessions.begin(app, root, talk("renamed", "clear")).session == old
+    again = gated_sessions.change_mode(app, old, "coding", by="agent")
+    assert isinstance(again, SessionState), "it is the same conversation"
 
 
 def test_a_session_of_another_project_is_not_joined(

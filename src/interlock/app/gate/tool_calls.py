@@ -11,6 +11,7 @@ from interlock.app.gate import integrity, policy
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import GateDecision, decide
+from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
 from interlock.core.gate.tools import Host
@@ -19,7 +20,7 @@ from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.private_file import write_private_file
 from interlock.workspace.files.regular_file import read_regular_file
-from interlock.workspace.machine import spool
+from interlock.workspace.machine import coding_questions, spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
@@ -60,10 +61,12 @@ def judge(
     *,
     call_id: str,
     mode_max: Mode | None = None,
+    mode_request: RequestedMode | None = None,
 ) -> GateVerdict:
     """The verdict on a call in the project at `root`. Never raises because a file is broken.
 
-    With `mode_max`, a session in coding counts as one in that mode.
+    With `mode_max`, a session in coding counts as one in that mode. `mode_request`: the mode that
+    the call asks for, if the host can ask the user.
     """
     # A link in the project may lead to a file that is protected, or to another project.
     real_paths = (os.path.realpath(os.path.join(call.cwd, path)) for path in call.paths)
@@ -71,11 +74,11 @@ def judge(
     state = gate_rows.read_state(home, call.host, host_session)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
-    verdict = _judge_in_project(home, root, call, state)
+    verdict = _judge_in_project(home, root, call, state, mode_request)
     for other in _other_projects(root, call):
         if verdict.decision.answer == "allow":
             # The mode is the session's, but the project where the file is may be stricter.
-            verdict = _judge_in_project(home, other, call, state)
+            verdict = _judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
     return msgspec.structs.replace(verdict, id=f"gate_{digest}")
 
@@ -86,7 +89,9 @@ def _other_projects(root: Path, call: ToolCall) -> list[Path]:
     return [other for other in dict.fromkeys(roots) if other not in (None, root)]
 
 
-def _judge_in_project(home: Path, root: Path, call: ToolCall, state: GateState) -> GateVerdict:
+def _judge_in_project(
+    home: Path, root: Path, call: ToolCall, state: GateState, mode_request: RequestedMode | None
+) -> GateVerdict:
     try:
         effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:
@@ -95,14 +100,29 @@ def _judge_in_project(home: Path, root: Path, call: ToolCall, state: GateState) 
         state = UnknownState(integrity.explain(changed[0]))
     if active_override(home):
         state = GateRow("", "disabled", is_started=True)
-    decision = decide(state, effective.policy, call, home=str(home))
+    decision = decide(state, effective.policy, call, home=str(home), mode_request=mode_request)
     if effective.policy_if_trusted and decision.answer != "allow":
-        if_trusted = decide(state, effective.policy_if_trusted, call, home=str(home))
+        if_trusted = decide(
+            state,
+            effective.policy_if_trusted,
+            call,
+            home=str(home),
+            mode_request=mode_request,
+        )
         if if_trusted.answer == "allow":
             hint = "The project's config would allow it if the user ran `interlock trust`."
             remedy = f"{decision.remedy} {hint}"
             decision = msgspec.structs.replace(decision, remedy=remedy)
     return GateVerdict("", decision, state, effective, root)
+
+
+def record_question(home: Path, host: str, host_session: str) -> None:
+    """Record that the client asks the user whether this conversation may go on to coding.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    coding_questions.record(home, host, host_session, now_ms=SystemClock().now_ms())
 
 
 def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str) -> str:
@@ -172,8 +192,8 @@ def is_new_reminder(home: Path, session: str, digest: str) -> bool:
     return spool.replace_reminder(home, session, digest)
 
 
-def start_override(home: Path) -> None:
-    """Switch the gate off for an hour, whatever state the store is in.
+def start_override(home: Path) -> int:
+    """Switch the gate off for an hour, whatever state the store is in. Returns when that ends.
 
     Raises:
         StoreFailure: the override cannot be written.
@@ -189,16 +209,39 @@ def start_override(home: Path) -> None:
             ' Interlock\'s hooks out of Claude Code by setting `"disableAllHooks": true` in its'
             " settings.",
         ) from error
+    return override.until_ms
+
+
+def end_override(home: Path) -> bool:
+    """Switch the gate on again; False if nobody had switched it off.
+
+    Raises:
+        StoreFailure: the override cannot be removed.
+    """
+    is_off = active_override(home) is not None
+    try:
+        (home / OVERRIDE_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreUnusable(
+            f"The gate is still off: `{home / OVERRIDE_FILE}` cannot be removed ({error.strerror})",
+            "Make the directory writable, and repeat the command.",
+        ) from error
+    return is_off
 
 
 def active_override(home: Path) -> GateOverride | None:
-    """The override, as long as it lasts."""
+    """The override, as long as it lasts.
+
+    One that ends in more than an hour counts as none: it was written by a clock that was wrong, and
+    if it counted for an hour from each reading, it would last for years.
+    """
     try:
         content = read_regular_file(home / OVERRIDE_FILE, OVERRIDE_BYTES_MAX)
         override = msgspec.json.decode(content, type=GateOverride)
     except (OSError, msgspec.MsgspecError):
         return None
-    return override if SystemClock().now_ms() < override.until_ms else None
+    remaining_ms = override.until_ms - SystemClock().now_ms()
+    return override if 0 < remaining_ms <= OVERRIDE_MS else None
 
 
 def journal_event(home: Path, host: str, event: str, host_session: str, tool: str) -> None:

@@ -30,6 +30,7 @@ from interlock.app.callers.caller import (
 )
 from interlock.app.context import App
 from interlock.app.gate import policy as policies
+from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
 from interlock.app.runs.workspace_snapshot import observe_workspace
@@ -45,6 +46,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.store import gate_rows
 from interlock.store.failures import StoreFailure
+from interlock.workspace.machine import coding_questions
 from interlock.workspace.projects import logbooks, project
 
 SAME_CLIENT_SOURCES = ("compact", "clear")
@@ -97,12 +99,17 @@ def join(
         return ChangeNotAllowed(action, f"it belongs to {stream.head.workspace}")
     policy, attended = _effective_policy_in(app, root).policy, stream.head.attended
     if conversation and attended and not _is_bound(app, conversation, session):
-        current = _mode_of(app, conversation) or policy.first_mode
+        own = _attended_head_of(app, conversation) or Attendance(policy.first_mode)
         objection = mode_change_objection(
-            current, attended.mode, policy, has_task=bool(attended.task)
+            own.mode,
+            attended.mode,
+            policy,
+            has_task=bool(attended.task),
+            may_code=own.may_code,
         )
-        if current != attended.mode and objection:
-            return ChangeNotAllowed(f"{action}, which is in mode {attended.mode},", objection)
+        if own.mode != attended.mode and objection:
+            change = f"{action}, which is in mode {attended.mode},"
+            return gated_session.refuse_mode(change, objection)
     return _begin_session(app, root, conversation, session)
 
 
@@ -138,16 +145,57 @@ def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]
 
 
 def change_mode(
-    app: App, session: SessionId, mode: Mode, *, by: Actor, task: str | None = None
+    app: App,
+    session: SessionId,
+    mode: Mode,
+    *,
+    by: Actor,
+    task: str | None = None,
+    is_agreed: bool = False,
 ) -> SessionState | gated_session.AttendanceRefusal:
+    """Change the mode. A mode that the user sets also ends an override of the gate."""
+    if by == "user" and mode != "disabled":
+        tool_calls.end_override(app.home)
     effective = _effective_policy_of(app, session)
     return _record_change(
         app,
         session,
         effective,
         lambda stream: gated_session.change_mode(
-            stream, mode, effective.policy, by=by, task=task, at_ms=app.clock.now_ms()
+            stream,
+            mode,
+            effective.policy,
+            by=by,
+            task=task,
+            at_ms=app.clock.now_ms(),
+            is_agreed=is_agreed,
         ),
+    )
+
+
+def change_mode_as_asked(
+    app: App, session: SessionId, mode: Mode, task: str | None
+) -> SessionState | gated_session.AttendanceRefusal:
+    """Change the mode for an agent; if the user must agree, its host must have asked.
+
+    An agent's word for it would not do: the question is one that a hook has recorded, and a call
+    comes here only after it was answered with yes. It is used up.
+    """
+    outcome = change_mode(app, session, mode, by="agent", task=task)
+    is_askable = isinstance(outcome, ChangeNotAllowed) and outcome.is_askable
+    if is_askable and _take_question(app, session):
+        return change_mode(app, session, mode, by="agent", task=task, is_agreed=True)
+    return outcome
+
+
+def _take_question(app: App, session: SessionId) -> bool:
+    """Whether the user was asked in a conversation of this session just now."""
+    attended = _attended_head(app, session)
+    now_ms = app.clock.now_ms()
+    return any(
+        coding_questions.take(app.home, host, name, now_ms=now_ms)
+        for host, name in (attended.hosts if attended else ())
+        if app.reader.session_of_conversation(host, name) == session
     )
 
 
@@ -196,7 +244,14 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
     if attended.status == "ended":
         gate_rows.withdraw_session(app.home, session)
         return
-    row = GateRow(session, attended.mode, attended.is_started, attended.task, stream.version)
+    row = GateRow(
+        session,
+        attended.mode,
+        attended.is_started,
+        attended.task,
+        attended.may_code,
+        stream.version,
+    )
     rows = [
         gate_rows.PublishedRow(
             host, name, stream.head.workspace, row, effective.policy.is_simple, effective.stamp
@@ -281,10 +336,9 @@ def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -
     )
 
 
-def _mode_of(app: App, conversation: Conversation) -> Mode | None:
+def _attended_head_of(app: App, conversation: Conversation) -> Attendance | None:
     bound = app.reader.session_of_conversation(conversation.host, conversation.id)
-    attended = _attended_head(app, bound) if bound else None
-    return attended.mode if attended else None
+    return _attended_head(app, bound) if bound else None
 
 
 def _attended_head(app: App, session: SessionId) -> Attendance | None:

@@ -3,7 +3,8 @@
 Everything here is computed from the arguments: no file is read and no clock is asked. The rules are
 tried in a fixed order, and the first that applies decides:
 
-1. A disabled gate allows everything, and Interlock's own tools are always allowed.
+1. A disabled gate allows everything. Interlock's own tools are always allowed, but before one goes
+   on to coding, the user is asked.
 2. Protected paths and secret files are denied to all other calls, in every mode and state.
 3. Tools that read or search are allowed, even if the state of the session is unknown.
 4. An `interlock` command in a shell is allowed, denied as the user's, or judged like any other.
@@ -21,7 +22,8 @@ from typing import Literal, TypeGuard
 
 import msgspec
 
-from interlock.core.gate import own_commands, paths, secret_files
+from interlock.core.gate import own_calls, paths, secret_files
+from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse
 from interlock.core.gate.state import (
@@ -48,10 +50,6 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
 
 
-_CODING_HINT = (
-    "The user can type `/mode coding` or run `interlock mode coding --task …`; with a task, you can"
-    " ask for it yourself with the `session` tool."
-)
 _PLANNING_HINT = "Go to planning with the `session` tool, or ask the user."
 _READING_CLASSES = ("read", "search", "web")
 _MODE_RULES: dict[Mode, Rule] = {
@@ -62,12 +60,43 @@ _MODE_RULES: dict[Mode, Rule] = {
 }
 
 
-def decide(state: GateState, policy: Policy, call: ToolCall, *, home: str) -> GateDecision:
+def decide(
+    state: GateState,
+    policy: Policy,
+    call: ToolCall,
+    *,
+    home: str,
+    mode_request: RequestedMode | None = None,
+) -> GateDecision:
     """Return the decision on a call.
 
     `home` is Interlock's own directory, which no agent may write and only partly read.
+    `mode_request` is the change of mode that a call of our own tool asks for, on a host that can
+    ask the user.
     """
+    if mode_request and (question := _coding_question(state, policy, mode_request)):
+        return question
     return _apply_exceptions(_decide_by_rules(state, policy, call, home), policy)
+
+
+def _coding_question(
+    state: GateState, policy: Policy, request: RequestedMode
+) -> GateDecision | None:
+    """The question to the user that must come first; None where the tool itself can decide."""
+    if not isinstance(state, GateRow):
+        return None
+    has_task = bool(request.task.strip() or state.task)
+    objection = mode_change_objection(
+        state.mode, request.mode, policy, has_task=has_task, may_code=state.may_code
+    )
+    if objection is None or not objection.is_askable:
+        return None
+    return GateDecision(
+        "ask",
+        "coding.agreed",
+        "The agent wants to go on to coding, in which it edits files and runs commands",
+        "A yes holds for the rest of this session, until you set another mode.",
+    )
 
 
 def _apply_exceptions(decision: GateDecision, policy: Policy) -> GateDecision:
@@ -140,7 +169,7 @@ def _decide_by_mode(
         if state.mode == "coding" or call.tool in policy.reading_tools:
             return GateDecision("allow", "tool.unlisted")
         reason = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
-        return GateDecision("ask", "tool.unlisted", reason, _CODING_HINT)
+        return GateDecision("ask", "tool.unlisted", reason, _coding_hint(policy))
     if state.mode == "coding":
         if policy.coding_needs_task and not state.task:
             reason = "This project wants a task before anything is changed"
@@ -151,23 +180,32 @@ def _decide_by_mode(
         return GateDecision("allow", "mode.coding")
     if call.kind == "edit":
         reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
-        return GateDecision("deny", _MODE_RULES[state.mode], reason, _CODING_HINT)
+        return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy))
     assert analysis is not None, "only shell calls are left"
     if state.mode == "analysis":
         reason = "The mode is analysis, in which no command is run"
         hint = f"Reading and searching tools work. {_PLANNING_HINT}"
         return GateDecision("deny", "mode.analysis", reason, hint)
-    return _decide_in_planning(analysis)
+    return _decide_in_planning(analysis, policy)
 
 
-def _decide_in_planning(analysis: Analysis) -> GateDecision:
+def _decide_in_planning(analysis: Analysis, policy: Policy) -> GateDecision:
     if analysis.effect == "reads":
         return GateDecision("allow", "mode.planning")
     if analysis.effect == "writes":
         reason = f"The mode is planning, in which commands do not write: {analysis.reason}"
-        return GateDecision("deny", "shell.writes", reason, _CODING_HINT)
+        return GateDecision("deny", "shell.writes", reason, _coding_hint(policy))
     reason = f"The mode is planning, and what this command does is not known: {analysis.reason}"
-    return GateDecision("ask", "shell.unknown", reason, _CODING_HINT)
+    return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy))
+
+
+def _coding_hint(policy: Policy) -> str:
+    by_user = "The user can type `/mode coding`, or run `interlock mode coding` in a terminal."
+    if not policy.agent_may_code:
+        return by_user
+    task = " and a task" if policy.coding_needs_task else ""
+    asked = "" if policy.profile == "light" else ": the user is asked"
+    return f"Go on with the `session` tool (mode coding{task}){asked}. {by_user}"
 
 
 def _decide_in_unknown_state(state: UnknownState, call: ToolCall) -> GateDecision:
@@ -217,39 +255,48 @@ def _glob_paths(text: str, analysis: Analysis) -> tuple[str, ...]:
 def _decide_own_command(
     analysis: Analysis, state: GateState, policy: Policy
 ) -> GateDecision | None:
-    """The decision on our own commands, in every mode but disabled; None leaves it to the mode."""
-    own = own_commands.own_commands(analysis)
-    if not own:
-        return None
-    verbs = [own_commands.verb_of(command) for command in own]
-    sole_command = own[0] if analysis.is_simple and len(analysis.commands) == 1 else None
-    if sole_command and verbs == ["reads"]:
-        return GateDecision("allow", "own.command")
-    if "mode" in verbs:
-        return _decide_mode_command(own, state, policy, is_alone=sole_command is not None)
-    if "unknown" in verbs and not sole_command:
-        reason = "A command of ours with something around it that is not known"
-        return GateDecision("deny", "user.only", reason, "Run it alone, as it is.")
+    """The decision on our own commands, in every mode but disabled; None leaves it to the mode.
+
+    A courtesy that saves a round trip: what is the user's, a command refuses by itself.
+    """
+    own = own_calls.own_commands(analysis)
+    verbs = [own_calls.verb_of(command) for command in own]
+    is_alone = len(analysis.commands) == 1
     if "user" in verbs:
-        reason = f"`interlock {' '.join(own[verbs.index('user')].arguments[:2])}` is the user's"
-        return GateDecision("deny", "user.only", reason, "Ask the user to run it in a terminal.")
+        words = " ".join(own_calls.plain_words(own[verbs.index("user")])[:2])
+        hint = "Ask the user to run it in a terminal."
+        return GateDecision("deny", "user.only", f"`interlock {words}` is the user's", hint)
+    if is_alone and analysis.is_simple:
+        if verbs == ["reads"]:
+            return GateDecision("allow", "own.command")
+        return _decide_mode_command(own[0], state, policy) if verbs == ["mode"] else None
+    if {"mode", "unknown"} & set(verbs):
+        reason = "A command of ours is not plain, so it is not known what it would do"
+        hint = (
+            "Write it out: no variables, substitutions or redirections, and nothing before it."
+            if is_alone
+            else "Run it alone, as it is."
+        )
+        return GateDecision("deny", "user.only", reason, hint)
     return None
 
 
 def _decide_mode_command(
-    commands: list[own_commands.Command], state: GateState, policy: Policy, *, is_alone: bool
+    command: own_calls.Command, state: GateState, policy: Policy
 ) -> GateDecision:
-    requested = own_commands.requested_mode(commands[0])
-    if not is_alone or requested is None:
-        reason = "A mode is changed by one plain `interlock mode …` command with nothing around it"
-        return GateDecision("deny", "user.only", reason, "Run it alone, or use the `session` tool.")
     if isinstance(state, UnknownState):
         reason = "A mode cannot be changed while the state of the session is not known"
         return GateDecision("deny", "user.only", reason, "Ask the user: `interlock session start`.")
-    mode, has_task = requested
-    if objection := mode_change_objection(
-        state.mode, mode, policy, has_task=has_task or bool(state.task)
-    ):
-        hint = f"Ask the user to type `/mode {mode}`."
-        return GateDecision("deny", "user.only", f"`interlock mode {mode}`: {objection}", hint)
-    return GateDecision("allow", "own.command")
+    request = own_calls.requested_by_command(command)
+    objection = request and mode_change_objection(
+        state.mode,
+        request.mode,
+        policy,
+        has_task=bool(request.task or state.task),
+        may_code=state.may_code,
+    )
+    if request is None or objection is None:
+        return GateDecision("allow", "own.command")
+    hint = _coding_hint(policy) if objection.is_askable else objection.remedy
+    reason = f"`interlock mode {request.mode}`: {objection.reason}"
+    return GateDecision("deny", "user.only", reason, hint)

@@ -24,6 +24,8 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     is_started: bool
     """Whether the protocol's start is complete."""
     task: str = ""
+    may_code: bool = False
+    """Whether the user has let this session go on to coding, and not gone back since."""
     version: int = 0
     """The version of the session's stream, to tell an older row from a newer one."""
     root: str = ""
@@ -48,7 +50,7 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     reading_tools: tuple[str, ...] = ()
     """Tools of other MCP servers that only read."""
     agent_may_code: bool = True
-    """Whether an agent may go on to coding by itself, with a task."""
+    """Whether an agent may ask to go on to coding; with False only the user does that."""
     advisory: tuple[Rule, ...] = ()
     """Rules that only report what they would deny."""
     bypasses: tuple[Bypass, ...] = ()
@@ -71,14 +73,38 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
         return not demands and not self.advisory and not self.bypasses
 
 
-def mode_change_objection(current: Mode, requested: Mode, policy: Policy, *, has_task: bool) -> str:
-    """The reason why an agent may not make this change of mode by itself; empty if it may."""
+class ModeObjection(msgspec.Struct, frozen=True):
+    """The reason why an agent may not change the mode by itself, and what can be done instead."""
+
+    reason: str
+    remedy: str
+    is_askable: bool = False
+    """Whether it may be changed once the user, asked by the host, has agreed."""
+
+
+def mode_change_objection(
+    current: Mode, requested: Mode, policy: Policy, *, has_task: bool, may_code: bool
+) -> ModeObjection | None:
+    """The objection to this change of mode if an agent makes it; None if it may.
+
+    `may_code`: the user has let the session go on to coding before, and not gone back since.
+    """
+    by_user = (
+        f"The user can type `/mode {requested}`, or change it in the console or with"
+        f" `interlock mode {requested}` in a terminal."
+    )
     if requested == "disabled":
-        return "switching the gate off is the user's"
+        return ModeObjection("switching the gate off is the user's", by_user)
     if current == "disabled":
-        return "switching the gate on again is the user's"
+        return ModeObjection("switching the gate on again is the user's", by_user)
     if requested != "coding" or current == "coding":
-        return ""
+        return None
     if not policy.agent_may_code:
-        return "in this project, going on to coding is the user's"
-    return "" if has_task else "coding needs a task: name one"
+        return ModeObjection("in this project, going on to coding is the user's", by_user)
+    if policy.coding_needs_task and not has_task:
+        remedy = "Send it again with a task: what the coding is for."
+        return ModeObjection("coding needs a task here", remedy)
+    if policy.profile == "light" or may_code:
+        return None
+    reason = "the user is asked before an agent goes on to coding, and has not agreed"
+    return ModeObjection(reason, by_user, is_askable=True)

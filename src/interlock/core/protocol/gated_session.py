@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from interlock.core.explanation import Explanation
-from interlock.core.gate.state import Mode, Policy, mode_change_objection
+from interlock.core.gate.state import Mode, ModeObjection, Policy, mode_change_objection
 from interlock.core.refusal import Refusal
 from interlock.core.session.events import (
     HostBound,
@@ -31,13 +31,13 @@ class ChangeNotAllowed(Refusal, frozen=True):
 
     change: str
     reason: str
+    remedy: str = "Ask the user."
+    is_askable: bool = False
+    """Whether it is allowed once the user, asked by the host, has agreed."""
 
     def explain(self) -> Explanation:
-        return Explanation(
-            "not_allowed",
-            f"{self.change.capitalize()} is not allowed: {self.reason}",
-            "Ask the user.",
-        )
+        error = f"{self.change.capitalize()} is not allowed: {self.reason}"
+        return Explanation("not_allowed", error, self.remedy)
 
 
 class SessionNotAttended(Refusal, frozen=True):
@@ -116,23 +116,43 @@ def begin(
 
 
 def change_mode(
-    stream: Stream, mode: Mode, policy: Policy, *, by: Actor, task: str | None, at_ms: int
+    stream: Stream,
+    mode: Mode,
+    policy: Policy,
+    *,
+    by: Actor,
+    task: str | None,
+    at_ms: int,
+    is_agreed: bool = False,
 ) -> Plan | AttendanceRefusal | None:
-    """Plan a change of mode; None where nothing changes."""
+    """Plan a change of mode; None where nothing changes.
+
+    `is_agreed`: the agent's host has asked the user, who agreed.
+    """
     attended = _attended_or_refusal(stream)
     if not isinstance(attended, Attendance):
         return attended
     new_task = _work_name(task, attended.task)
-    if by == "agent" and (
-        objection := mode_change_objection(attended.mode, mode, policy, has_task=bool(new_task))
-    ):
-        return ChangeNotAllowed(f"going from {attended.mode} to {mode}", objection)
+    if by == "agent":
+        objection = mode_change_objection(
+            attended.mode,
+            mode,
+            policy,
+            has_task=bool(new_task),
+            may_code=attended.may_code or is_agreed,
+        )
+        if objection:
+            return refuse_mode(f"going from {attended.mode} to {mode}", objection)
     events: list[SessionEvent] = []
     if new_task != attended.task:
         events.append(WorkChanged(attended.feature, new_task, attended.phase))
     if mode != attended.mode:
-        events.append(ModeChanged(mode, by, ""))
+        events.append(ModeChanged(mode, by, "", is_agreed))
     return _plan_events(stream, events, at_ms) if events else None
+
+
+def refuse_mode(change: str, objection: ModeObjection) -> ChangeNotAllowed:
+    return ChangeNotAllowed(change, objection.reason, objection.remedy, objection.is_askable)
 
 
 def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | AttendanceRefusal | None:

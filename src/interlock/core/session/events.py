@@ -205,10 +205,12 @@ class HostBound(_Event, frozen=True, tag="host_bound"):
     """The way the conversation began: startup, resume, compact, clear, …"""
 
 
-class ModeChanged(_Event, frozen=True, tag="mode_changed"):
+class ModeChanged(_Event, frozen=True, omit_defaults=True, tag="mode_changed"):
     mode: Mode
     by: Literal["start", "user", "agent"]
     reason: str
+    is_agreed: bool = False
+    """The agent changed it, and the user, who was asked, had agreed."""
 
 
 class WorkChanged(_Event, frozen=True, tag="work_changed"):

@@ -95,6 +95,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     feature: str = ""
     task: str = ""
     phase: Phase = "planning"
+    may_code: bool = False
+    """Whether the user has let this conversation go on to coding, and not gone back since."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -173,13 +175,20 @@ def _apply_to_attended(
     if isinstance(event, ModeChanged):
         if before is None:
             return Attendance(event.mode)
-        return msgspec.structs.replace(before, mode=event.mode)
+        may_code = before.may_code or event.is_agreed
+        if event.by == "user":
+            # A user who goes back to reading does not want to find the agent coding again.
+            may_code = event.mode in ("coding", "disabled")
+        return msgspec.structs.replace(before, mode=event.mode, may_code=may_code)
     assert before is not None, "a session is attended from its first mode on"
     change = msgspec.structs.replace
     match event:
         case HostBound():
             pair = (event.host, event.host_session)
-            return change(before, hosts=(*(p for p in before.hosts if p != pair), pair))
+            hosts = (*(p for p in before.hosts if p != pair), pair)
+            # The user has agreed to it in another conversation, unless this is the same, renamed.
+            may_code = before.may_code and event.source in ("clear", "compact")
+            return change(before, hosts=hosts, may_code=may_code)
         case WorkChanged():
             return change(before, feature=event.feature, task=event.task, phase=event.phase)
         case ProtocolStarted():

@@ -98,7 +98,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case HostBound():
             return f"conversation {event.host_session} of {event.host} ({event.source})"
         case ModeChanged():
-            return f"mode {event.mode}, by {event.by}"
+            agreed = ", the user agreed" if event.is_agreed else ""
+            return f"mode {event.mode}, by {event.by}{agreed}"
         case WorkChanged():
             about = f"feature {event.feature or '-'}, task {event.task or '-'}"
             return f"{about}, phase {event.phase}"

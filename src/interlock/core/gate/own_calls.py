@@ -1,0 +1,119 @@
+"""Interlock's own tools and commands in the hands of an agent: the mode that a call asks for, and
+which commands are the user's.
+"""
+
+import re
+from typing import Any, Literal, cast
+
+import msgspec
+
+from interlock.core.gate.shell import Analysis, Command
+from interlock.core.gate.state import MODES, Mode, mode_named
+
+Verb = Literal["reads", "mode", "user", "unknown"]
+
+_SESSION_TOOL_ENDINGS = ("__session", "interlock_session", "interlock session")
+_INTERPRETER = re.compile(r"python[0-9.]*")
+
+_READING_COMMANDS = (
+    {("session", verb) for verb in ("list", "show", "log", "get-state", "verify-bundle")}
+    | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
+    | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
+    | {
+        ("run", "show"),
+        ("gaps", "list"),
+        ("approvals", "list"),
+        ("preferences", "show"),
+        ("sources", "list"),
+        ("store", "verify"),
+        ("store", "stats"),
+        ("keys", "list"),
+        ("gate", "explain"),
+        ("gate", "log"),
+        ("gate", "test"),
+        ("builtins", ""),
+        ("mode", ""),
+        ("", ""),
+    }
+)
+_USER_ONLY_COMMANDS = {
+    "approvals",
+    "console",
+    "install",
+    "uninstall",
+    "trust",
+    "init",
+    "keys",
+    "preferences",
+    "gaps",
+    "run",
+    "sources",
+    "store",
+    "gate",
+    "doctor",
+    "hook",
+}
+"""Commands of which every subcommand that does more than read is for the user alone."""
+
+
+class RequestedMode(msgspec.Struct, frozen=True):
+    mode: Mode
+    task: str = ""
+
+
+def requested_by_tool(tool: str, tool_input: Any) -> RequestedMode | None:
+    """The change of mode that a call of the tool `session` asks for, whatever its host calls it.
+
+    `tool` is one of ours. Names and values are read as generously as our server reads them.
+    """
+    if not tool.endswith(_SESSION_TOOL_ENDINGS) or not isinstance(tool_input, dict):
+        return None
+    fields = {_fold(key): value for key, value in cast("dict[str, Any]", tool_input).items()}
+    wanted, task = fields.get("mode"), fields.get("task")
+    mode = mode_named(_fold(wanted)) if isinstance(wanted, str) else None
+    return RequestedMode(mode, task if isinstance(task, str) else "") if mode else None
+
+
+def own_commands(analysis: Analysis) -> list[Command]:
+    """The commands of ours, also as a module of an interpreter, without what starts them."""
+    return [own for command in analysis.commands if (own := _as_own(command))]
+
+
+def verb_of(command: Command) -> Verb:
+    """The kind of a command of ours. `command.program` is `interlock`."""
+    first, second = (*plain_words(command), "", "")[:2]
+    if (first, second) in _READING_COMMANDS or ((first, "") in _READING_COMMANDS and not second):
+        return "reads"
+    if first == "mode" or (first, second) == ("session", "set-state"):
+        is_users = {"disabled", "--force"} & set(command.arguments)
+        return "user" if is_users else "mode" if first == "mode" else "unknown"
+    return "user" if first in _USER_ONLY_COMMANDS else "unknown"
+
+
+def plain_words(command: Command) -> list[str]:
+    """Its words without options, which may stand anywhere; the value of one may be among them."""
+    return [word for word in command.arguments if not word.startswith("-")]
+
+
+def requested_by_command(command: Command) -> RequestedMode | None:
+    """The mode that an `interlock mode` asks for: where several are named, the loosest."""
+    named: list[Mode] = [mode for mode in MODES if mode in set(command.arguments)]
+    has_task = any(word.startswith("--task") for word in command.arguments)
+    return RequestedMode(named[-1], "given" if has_task else "") if named else None
+
+
+def _as_own(command: Command) -> Command | None:
+    if command.program == "interlock":
+        return command
+    words = command.arguments
+    for index in range(len(words) - 1) if _INTERPRETER.fullmatch(command.program) else ():
+        if words[index : index + 2] == ("-m", "interlock"):
+            own = words[index + 2 :]
+            return msgspec.structs.replace(command, program="interlock", arguments=own)
+        if not words[index].startswith("-"):
+            break
+    return None
+
+
+def _fold(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isalnum())

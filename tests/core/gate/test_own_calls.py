@@ -1,0 +1,118 @@
+"""Our own commands and tools in an agent's hands, and the way to coding."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.core.gate.decide import decide
+from interlock.core.gate.own_calls import requested_by_tool
+from interlock.core.gate.rules import OPENABLE, Rule
+from interlock.core.gate.state import GateRow, Policy
+from interlock.core.gate.tool_call import parse_tool_call
+from interlock.core.gate.tools import Host
+
+HOME = "/home/interlock"
+
+
+@pytest.mark.parametrize(
+    ("command", "rule", "remedy"),
+    [
+        ("interlock session list", "own.command", ""),
+        ("interlock session list | cat", "mode.analysis", ""),
+        ("interlock session list > a", "mode.analysis", ""),
+        ("interlock session list; interlock run show", "mode.analysis", ""),
+        ("interlock note write T", "mode.analysis", ""),
+        ("interlock note write T; ls", "user.only", "Run it alone"),
+        ('interlock note write "$T"', "user.only", "Write it out"),
+        ("ls; interlock keys rotate", "user.only", "Ask the user to run it in a terminal"),
+        ("interlock mode planning", "own.command", ""),
+        ("interlock mode $mode", "user.only", "Write it out"),
+        ("interlock mode coding", "user.only", "Go on with the `session` tool"),
+        ("interlock mode -- coding --task T", "user.only", "Go on with the `session` tool"),
+        ("interlock mode coding; interlock session list", "user.only", "Run it alone"),
+        ("interlock mode --force disabled", "user.only", "Ask the user"),
+        ("interlock mode --task coding disabled", "user.only", "Ask the user"),
+        ("interlock mode -- disabled", "user.only", "Ask the user"),
+        ("interlock session set-state --mode disabled", "user.only", "Ask the user"),
+        ("interlock --json trust", "user.only", "Ask the user"),
+        ("python3.12 -I -m interlock trust", "user.only", "Ask the user"),
+        ("python -I -m interlock mode planning", "own.command", ""),
+    ],
+)
+def test_of_our_commands_an_agent_runs_what_reads_alone(
+    command: str, rule: Rule, remedy: str
+) -> None:
+    analysis = GateRow("ses_1", "analysis", is_started=True)
+    call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
+
+    told = decide(analysis, Policy(), call, home=HOME)
+
+    assert (told.answer, told.rule) == ("allow" if rule == "own.command" else "deny", rule)
+    assert remedy in told.remedy
+
+
+CODING = {"mode": "coding"}
+NAMED = {"mode": "coding", "task": "T-1"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "tool_input", "answer"),
+    [
+        (Policy(), {}, CODING, "ask"),
+        (Policy(), {}, {"Mode": "Coding "}, "ask"),
+        (Policy(), {"mode": "planning"}, NAMED, "ask"),
+        (Policy(), {}, {"mode": "planning"}, "allow"),
+        (Policy(), {}, {"task": "coding"}, "allow"),
+        (Policy(), {"mode": "coding"}, CODING, "allow"),
+        (Policy(), {"may_code": True}, CODING, "allow"),
+        (Policy("light"), {}, CODING, "allow"),
+        (Policy("strict"), {}, CODING, "allow"),
+        (Policy("strict"), {}, NAMED, "ask"),
+        (Policy("strict"), {"task": "T-1"}, CODING, "ask"),
+        (Policy(agent_may_code=False), {}, NAMED, "allow"),
+        (Policy(advisory=OPENABLE), {}, CODING, "ask"),
+    ],
+)
+def test_the_user_is_asked_before_an_agent_goes_on_to_coding(
+    policy: Policy, changes: dict[str, Any], tool_input: dict[str, str], answer: str
+) -> None:
+    """What is allowed here although the agent may not do it, the tool refuses, and says why."""
+    row = GateRow("ses_1", "analysis", is_started=True)
+    state = msgspec.structs.replace(row, **changes)
+    tools: dict[str, Host] = {
+        "mcp__interlock__session": "claude-code",
+        "mcp__plugin_interlock_interlock__session": "claude-code",
+        "mcp_interlock_session": "gemini",
+        "interlock_session": "opencode",
+    }
+    for tool, host in tools.items():
+        call = parse_tool_call(host, tool, tool_input, "/work")
+
+        told = decide(
+            state, policy, call, home=HOME, mode_request=requested_by_tool(tool, tool_input)
+        )
+
+        assert (told.answer, told.opened) == (answer, ""), tool
+    assert requested_by_tool("mcp__interlock__resume_session", CODING) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "says", "says_not"),
+    [
+        (Policy(), "(mode coding): the user is asked", "a task"),
+        (Policy("light"), "(mode coding).", "asked"),
+        (Policy("strict"), "(mode coding and a task): the user is asked", "ask the user"),
+        (Policy(agent_may_code=False), "The user can type `/mode coding`", "`session` tool"),
+    ],
+)
+def test_a_denial_names_the_ways_to_coding_that_there_are(
+    policy: Policy, says: str, says_not: str
+) -> None:
+    row = GateRow("ses_1", "planning", is_started=True)
+    call = parse_tool_call("claude-code", "Write", {"file_path": "a"}, "/work")
+
+    told = decide(row, policy, call, home=HOME)
+
+    assert says in told.remedy
+    assert says_not not in told.remedy
