@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from interlock.agents.hosts.recognition import AGENT_VARIABLES
+from interlock.app.callers import agent_detection
 from interlock.app.context import App, open_app
+from interlock.workspace.machine import processes
 from tests.effort import EFFORT, load_hypothesis_profile
 from tests.postgres import IN_POSTGRES, MISSING, Cluster, binaries
 
@@ -29,6 +32,23 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("INTERLOCK_HOME", str(base / "interlock"))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     return base / "interlock"
+
+
+@pytest.fixture(autouse=True)
+def person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person types what the tests run in their own process, whoever runs the tests.
+
+    Only variables that a test sets tell otherwise. `tests.person` runs other processes so.
+    """
+    for name in AGENT_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "1")
+    monkeypatch.setattr(processes, "can_open_terminal", lambda: True)
+    monkeypatch.setattr(agent_detection, "ancestors", _no_ancestors)
+
+
+def _no_ancestors(_: int) -> list[processes.Process]:
+    return []
 
 
 @pytest.fixture(autouse=True)

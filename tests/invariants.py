@@ -199,6 +199,12 @@ INVARIANTS = (
         "ADR 0006",
     ),
     Invariant(
+        "persons-loosen",
+        "What loosens the gate is done by a person at a terminal, in an attended client or in the"
+        " console, or with the user's secret, and by nobody else.",
+        "ADR 0006",
+    ),
+    Invariant(
         "secrets-stay-unread",
         "No agent reads the secrets in Interlock's directory by naming them, whatever the mode.",
         "ADR 0006",

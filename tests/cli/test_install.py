@@ -10,23 +10,10 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.app.callers import agent_detection
 from interlock.app.hosts import install as use
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.test_install import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal
-
-
-@pytest.fixture(autouse=True)
-def user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who runs the tests may be an agent. Here only the variables tell."""
-    for name in agent_detection.AGENT_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
-    def around(environment: dict[str, str], _: int) -> str:
-        return agent_detection.evidence_of_agent(environment, 1)
-
-    monkeypatch.setattr("interlock.cli.session_state.evidence_of_agent", around)
 
 
 def plain(said: Said) -> list[str]:
@@ -166,7 +153,7 @@ def test_an_agent_may_not_do_it(
     said = typed(command, "claude-code")
 
     assert said.code == 1
-    assert "is the user's, and the variable CLAUDECODE is set" in said.err
+    assert "is the user's, and CLAUDECODE is set" in said.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -263,7 +250,7 @@ def test_the_doctor_proves_that_what_was_installed_blocks(typed: Terminal, tmp_p
 
 def test_the_doctor_sees_that_a_gate_was_switched_off(typed: Terminal) -> None:
     typed("install", "claude-code")
-    assert typed("mode", "--force").code == 0
+    assert typed("mode", "disabled", "--force").code == 0
 
     said = typed("doctor", "claude-code", "--json")
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.callers.agent_detection import AGENT_VARIABLES
+from interlock.agents.hosts.recognition import AGENT_VARIABLES
 from interlock.app.context import App
 from interlock.cli.commands import interlock
 from interlock.core.gate.decide import decide
-from interlock.core.gate.own_commands import verb_of
+from interlock.core.gate.own_calls import verb_of
 from interlock.core.gate.shell import analyse
 from interlock.core.gate.state import MODES, GateRow, Policy
 from interlock.core.gate.tool_call import parse_tool_call
+from interlock.workspace.machine import processes
 from tests.cli.conftest import Terminal
 from tests.scenes import started
 
@@ -23,6 +24,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("approvals", "deny"): ("apr_1", "--reason", "no"),
     ("approvals", "grant"): ("apr_1",),
     ("console",): ("--print",),
+    ("doctor",): ("claude-code",),
     ("gaps", "resolve"): ("ses_1", "gap_1", "somehow"),
     ("gate", "bypass", "add"): ("shell.unknown", "--reason", "because"),
     ("gate", "bypass", "list"): (),
@@ -31,7 +33,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("install",): ("claude-code",),
     ("keys", "revoke"): ("1",),
     ("keys", "rotate"): (),
-    ("preferences", "set"): ("run_1", "--autonomy", "guided"),
+    ("preferences", "set"): ("run_1", "--autonomy", "full_auto_never_stop"),
     ("run", "unblock"): ("run_1",),
     ("sources", "add"): ("/nowhere",),
     ("sources", "remove"): ("theirs",),
@@ -40,8 +42,19 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("trust",): (),
     ("uninstall",): ("claude-code",),
 }
-# A client runs hooks; and a doctor whom an agent asks changes nothing.
-FOR_CLIENTS = {("hook",), ("doctor",)}
+PERSONS = {
+    ("approvals", "deny"),
+    ("approvals", "grant"),
+    ("console",),
+    ("gaps", "resolve"),
+    ("gate", "bypass", "add"),
+    ("keys", "revoke"),
+    ("preferences", "set"),
+    ("run", "unblock"),
+    ("trust",),
+}
+"""Those that loosen."""
+FOR_CLIENTS = {("hook",)}
 
 
 def verb(*words: str) -> str:
@@ -67,8 +80,9 @@ def test_an_agent_is_refused_what_is_the_users(
     said = typed(*path, *ARGUMENTS[path])
 
     assert said.code == 1
-    assert "is the user's, and the variable CLAUDECODE is set" in said.err
-    assert "Ask the user to run it in a terminal." in said.err
+    wants = "wants a person" if path in PERSONS else "is the user's"
+    assert f"{wants}, and CLAUDECODE is set\n" in said.err
+    assert "run it in a terminal" in said.err
     assert list(tmp_path.iterdir()) == []
     assert not home.exists(), "nothing was even looked at"
 
@@ -92,7 +106,29 @@ def test_every_client_is_known_by_its_variable(
 ) -> None:
     monkeypatch.setenv(variable, "1")
 
-    assert f"the variable {variable} is set" in typed("keys", "rotate").err
+    assert f"and {variable} is set" in typed("keys", "rotate").err
+
+
+def test_what_tightens_or_only_changes_things_wants_no_terminal(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "can_open_terminal", lambda: False)
+
+    for words in (
+        "init",
+        "session start",
+        "mode planning",
+        "keys rotate",
+        "gate bypass list",
+        "trust --show",
+        "trust --revoke",
+        "install claude-code --dry-run",
+        "uninstall claude-code",
+        "sources sync",
+    ):
+        assert typed(*words.split()).code == 0, words
+    for words in ("preferences set run_1 --autonomy guided", "gate bypass remove byp_1"):
+        assert "terminal" not in typed(*words.split()).err, words
 
 
 def test_an_agent_may_look(
@@ -135,12 +171,22 @@ def test_an_agent_changes_the_mode_only_as_the_policy_lets_it(
     monkeypatch.setenv("CLAUDECODE", "1")
 
     assert typed("mode", "planning").code == 0
-    refused = typed("mode", "coding")
-    assert (refused.code, "coding needs a task" in refused.err) == (1, True)
-    assert typed("mode", "coding", "--task", "T-1").code == 0
-    for words in ("mode disabled", "session set-state --mode disabled"):
+    for words in ("mode coding --task T-1", "session set-state --mode coding --task T-1"):
         refused = typed(*words.split())
-        assert (refused.code, "switching the gate off is the user's" in refused.err) == (1, True)
-    assert typed("mode", "disabled", "--force").code == 1
+        assert (refused.code, "has not agreed, and CLAUDECODE is set" in refused.err) == (1, True)
+        assert "The user can type `/mode coding`" in refused.err
+    for words in ("mode disabled", "mode --force disabled", "session set-state --mode disabled"):
+        refused = typed(*words.split())
+        assert (refused.code, "Switching the gate off wants a person" in refused.err) == (1, True)
+    assert "task -" in typed("mode").out, "nothing was changed"
+    monkeypatch.delenv("CLAUDECODE")
+    assert typed("mode", "coding").code == 0
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert typed("mode", "planning").code == 0
+    assert typed("mode", "coding").code == 0, "the user has let it before"
+    monkeypatch.delenv("CLAUDECODE")
+    assert typed("mode", "planning").code == 0
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert typed("mode", "coding").code == 1, "the user has gone back"
     monkeypatch.delenv("CLAUDECODE")
     assert typed("mode", "disabled").code == 0

@@ -1,9 +1,7 @@
 """Nobody is locked in: whatever is broken, the user gets on, is told how, and an agent is not."""
 
 import json
-import os
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import MODES, Mode
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
+from tests.person import run_as_person
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +38,8 @@ class Ran(NamedTuple):
 
 def launched(how: str, *words: str, stdin: str = "", **environment: str) -> Ran:
     """The real command on a machine on which something is wrong."""
-    done = subprocess.run(
-        [sys.executable, "-c", LAUNCH, how, *words],
-        input=stdin,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = (sys.executable, "-c", LAUNCH, how, *words)
+    done = run_as_person(command, stdin=stdin, environment=environment)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -94,7 +87,7 @@ def store_corrupt(home: Path) -> None:
 
 
 def names_a_way(text: str) -> bool:
-    is_by_mode = "`/mode coding`" in text and "interlock mode coding --task" in text
+    is_by_mode = "`/mode coding`" in text and "`interlock mode coding` in a terminal" in text
     return is_by_mode or (
         "interlock session start" in text and "interlock mode disabled --force" in text
     )

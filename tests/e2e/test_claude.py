@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.person import run_as_person
 from tests.server.server_process import Server
 
 HERE = Path(__file__).parent
@@ -80,18 +81,12 @@ class Desk:
         return [row for row in listed if row["run"]]
 
     def interlock(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "interlock", *words],
-            cwd=self.project,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = (sys.executable, "-m", "interlock", *words)
+        done = run_as_person(command, cwd=self.project, environment=self.environment())
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def claude(self, *turns: object) -> list[dict[str, Any]]:
+    def claude(self, *turns: object, prompt: str = "go") -> list[dict[str, Any]]:
         """Let the client play `turns`; what it asked the model, request by request."""
         script, log, port = (self.base / name for name in ("script.json", "log.jsonl", "port"))
         script.write_text(json.dumps({"turns": [*turns, "All done."]}))
@@ -115,7 +110,7 @@ class Desk:
                 [
                     str(CLAUDE),
                     "-p",
-                    "go",
+                    prompt,
                     "--output-format=json",
                     "--allowedTools=Write,Bash,Read,mcp__interlock",
                 ],
@@ -189,6 +184,28 @@ def test_in_coding_the_edit_happens(desk: Desk) -> None:
     desk.claude({"tool": "Write", "input": {"file_path": path, "content": "x"}})
 
     assert Path(path).exists()
+
+
+def test_where_nobody_can_be_asked_no_agent_goes_on_to_coding(desk: Desk) -> None:
+    path = str(desk.project / "FORBIDDEN.txt")
+    write = {"tool": "Write", "input": {"file_path": path, "content": "x"}}
+    commands = [
+        {"tool": "Bash", "input": {"command": command, "description": "try"}}
+        for command in ("interlock mode coding", "i=interlock; $i mode disabled --force")
+    ]
+
+    requests = desk.claude(
+        {"tool": "*session", "input": {"mode": "coding", "task": "because I want to"}},
+        *commands,
+        write,
+        prompt="/mode coding",
+    )
+
+    assert not Path(path).exists()
+    assert not (desk.home / "gate-off").exists()
+    bodies = [json.dumps(request["body"]) for request in requests]
+    assert any("nobody attends this client" in body for body in bodies), "of the prompt"
+    assert any("the user is asked before an agent" in body for body in bodies), "of the tool"
 
 
 def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:

@@ -1,7 +1,6 @@
 """Asking the server's process in every way, and the commands around it."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import msgspec
 
 from interlock.app.admin.access import Secret, load_secret
 from interlock.app.clock import SystemClock
+from tests.person import run_as_person
 from tests.server.server_process import Answer, Server
 
 SECONDS_MAX = 20
@@ -89,14 +89,8 @@ def refusal(said: Answer) -> tuple[int, str, str]:
 
 def typed(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """A command in a terminal of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "interlock", *arguments],
-        env={**os.environ, "INTERLOCK_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = (sys.executable, "-m", "interlock", *arguments)
+    return run_as_person(command, environment={"INTERLOCK_HOME": str(home)})
 
 
 def wired(server: Server, request: bytes, *, seconds: float = 10) -> bytes:

@@ -7,7 +7,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, print_json, print_lines, print_text, refuse
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
@@ -63,7 +63,7 @@ def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
 
 
 def _answer_approval(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
-    require_user("Answering an approval")
+    require_person("Answering an approval", SERVED)
     outcome = use.answer(open_app(data_home()), approval_id, verdict)
     if isinstance(outcome, NoSuchApproval | ApprovalAnswered):
         refuse(outcome.explain(), as_json=as_json)

@@ -10,7 +10,7 @@ from interlock.app.data_home import data_home
 from interlock.app.gate import bypasses as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
 
@@ -34,7 +34,7 @@ def bypass() -> None:
 @_json_option
 def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_json: bool) -> None:
     """Let pass what RULE denies; each time is kept in `interlock gate log`"""
-    require_user("Opening a rule")
+    require_person("Opening a rule")
     root = root_of(project) if project else None
     if project and root is None:
         refuse(ProjectNotOptedIn(str(project.absolute())).explain(), as_json=as_json)

@@ -7,7 +7,7 @@ from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchGap, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import find_session, list_sessions
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 from interlock.core.ids import GapId, SessionId
 
@@ -51,7 +51,7 @@ def list_command(session_id: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     """Close a gap, saying how"""
-    require_user("Closing a gap by hand")
+    require_person("Closing a gap by hand", SERVED)
     app = open_app(data_home())
     session = _require_session(app, session_id, as_json=as_json)
     closed = user_actions.resolve_gap(app, session, GapId(gap_id), how)

@@ -21,7 +21,7 @@ from interlock.app.hosts.install import (
     Scope,
 )
 from interlock.app.hosts.repair import repair
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -115,8 +115,8 @@ def doctor(host: str, *, repairs: bool, as_json: bool) -> None:
 
     The exit code is 1 if something is wrong.
     """
+    require_user("Examining an installation")
     if repairs:
-        require_user("Repairing")
         program, _ = use.find_program(data_home())
         with _stop_on_install_failure(as_json=as_json):
             restored = repair(data_home(), Path.cwd(), program, at_ms=SystemClock().now_ms())

@@ -4,7 +4,7 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -50,7 +50,7 @@ def rotate(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def revoke(key_id: int, *, as_json: bool) -> None:
     """Refuse the tokens of a retired key from now on"""
-    require_user("Changing keys")
+    require_person("Revoking a key")
     if not open_app(data_home()).keyring.revoke(key_id):
         print_error(
             f"No retired key `{key_id}`",

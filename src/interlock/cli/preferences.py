@@ -9,7 +9,7 @@ from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import SERVED, require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, refuse
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
 
@@ -51,7 +51,10 @@ def set_command(
     run_id: str, autonomy: Autonomy | None, risk_policy: RiskPolicy | None, *, as_json: bool
 ) -> None:
     """Change a run's preferences, from its next step on"""
-    require_user("Changing preferences")
+    if autonomy in (None, AUTONOMIES[0]) and risk_policy in (None, RISK_POLICIES[0]):
+        require_user("Changing preferences")
+    else:
+        require_person("Letting an agent do more by itself", SERVED)
     outcome = user_actions.set_preferences(
         open_app(data_home()), run_id, Wish(autonomy, risk_policy)
     )

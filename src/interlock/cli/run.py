@@ -7,7 +7,7 @@ from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import load_run_graph
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import print_json, print_lines, refuse
 from interlock.core.session.head import RunHead
 from interlock.core.views.text_tree import draw_tree
@@ -32,7 +32,7 @@ def show(run_id: str, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
-    require_user("Letting a run go on")
+    require_person("Letting a run go on", SERVED)
     outcome = user_actions.unblock(open_app(data_home()), run_id)
     if isinstance(outcome, NoSuchRun | NothingToUnblock):
         refuse(outcome.explain(), as_json=as_json)

@@ -23,7 +23,7 @@ from interlock.app.admin.server_process import (
 )
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_person
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     QUOTE_MARK,
@@ -138,7 +138,7 @@ def stop(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON")
 def console(*, is_printed: bool, as_json: bool) -> None:
     """Open the console in the browser, signed in"""
-    require_user("Signing in to the console")
+    require_person("Signing in to the console")
     home = data_home()
     server = find_server(home)
     if server is None:

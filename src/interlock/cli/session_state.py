@@ -1,13 +1,13 @@
 """`interlock mode`, `init` and the state of a session that a gate watches over."""
 
-import os
 import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn, get_args
 
 import click
+import msgspec
 
-from interlock.app.callers.agent_detection import evidence_of_agent
 from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
@@ -18,19 +18,17 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
-from interlock.cli.terminal import (
-    EXIT_REFUSED,
-    Stop,
-    print_error,
-    print_json,
-    print_lines,
-    print_message,
-    refuse,
+from interlock.cli.authority import (
+    SERVED,
+    evidence_against_person,
+    evidence_of_agent,
+    require_person,
+    require_user,
 )
+from interlock.cli.terminal import print_json, print_lines, print_message, refuse
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import (
-    Actor,
     AttendanceRefusal,
     ChangeNotAllowed,
     WorkUpdate,
@@ -39,20 +37,6 @@ from interlock.core.session.events import Phase, SessionStatus
 from interlock.core.session.state import SessionState
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
-
-
-def caller_kind() -> Actor:
-    """Whether the user runs this command, or an agent does."""
-    return "agent" if evidence_of_agent(os.environ, os.getpid()) else "user"
-
-
-def require_user(action: str) -> None:
-    """Print an error and stop if an agent runs this command."""
-    if evidence := evidence_of_agent(os.environ, os.getpid()):
-        print_error(
-            f"{action} is the user's, and {evidence}", "Ask the user to run it in a terminal."
-        )
-        raise Stop(EXIT_REFUSED)
 
 
 @click.command()
@@ -87,31 +71,72 @@ def mode(
     wanted: str | None, task: str | None, session_id: str | None, *, force: bool, as_json: bool
 ) -> None:
     """Show or change what the agent may do here"""
+    if force and wanted != "disabled":
+        raise click.UsageError("--force goes with `disabled`.")
+    if wanted == "disabled":
+        require_person("Switching the gate off", "type `/mode disabled` in the client", SERVED)
+    # Whether a session is here or not, and even if the store is broken.
+    is_override_changed = force or (wanted not in (None, "disabled") and _end_override())
     if force:
-        require_user("Switching the gate off")
-        tool_calls.start_override(data_home())
-        print_message("The gate is off for an hour, in every project.")
-        if wanted is None:
-            return
+        until = tool_calls.start_override(data_home())
+        print_message(f"The gate is off until {_clock_time(until)}, in every project.")
     try:
-        _show_or_change_mode(wanted, task, session_id, as_json=as_json)
+        app = open_app(data_home())
+        session = _find_session(app, session_id)
+        if isinstance(session, str):
+            _show_or_change_mode(app, session, wanted, task, as_json=as_json)
+            if force:
+                print_message("note: this session stays in mode disabled after that.")
+        elif is_override_changed and session_id is None:
+            print_message(f"No session was changed: {session.explain().error}.")
+            if as_json:
+                print_json(None)
+        else:
+            _refuse_session(session, as_json=as_json)
     except StoreFailure:
         if not force:
             raise
 
 
 def _show_or_change_mode(
-    mode_name: str | None, task: str | None, session_id: str | None, *, as_json: bool
+    app: App, session: SessionId, mode_name: str | None, task: str | None, *, as_json: bool
 ) -> None:
-    app = open_app(data_home())
-    session = _resolve_session(app, session_id, as_json=as_json)
     if mode_name is None:
         outcome = gated_sessions.state_of(app, session)
     else:
-        chosen_mode = mode_named(mode_name)
-        assert chosen_mode is not None, "click has checked it"
-        outcome = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind(), task=task)
+        outcome = _change_mode(app, session, mode_name, task)
     _print_state(outcome, as_json=as_json)
+
+
+def _change_mode(
+    app: App, session: SessionId, mode_name: str, task: str | None
+) -> SessionState | AttendanceRefusal:
+    chosen_mode = mode_named(mode_name)
+    assert chosen_mode is not None, "click has checked it"
+    # Whoever is no agent may make the gate stricter; more than an agent may take wants a person.
+    loosens = chosen_mode in ("coding", "disabled")
+    evidence = evidence_against_person() if loosens else evidence_of_agent()
+    outcome = gated_sessions.change_mode(
+        app, session, chosen_mode, by="agent" if evidence else "user", task=task
+    )
+    if isinstance(outcome, ChangeNotAllowed) and evidence:
+        tool = "An agent asks with its `session` tool. " if outcome.is_askable else ""
+        return msgspec.structs.replace(
+            outcome, reason=f"{outcome.reason}, and {evidence}", remedy=f"{tool}{outcome.remedy}"
+        )
+    return outcome
+
+
+def _end_override() -> bool:
+    """End an override, unless an agent asks for it; True if there was one."""
+    if evidence_of_agent() or not tool_calls.end_override(data_home()):
+        return False
+    print_message("The gate is on again.")
+    return True
+
+
+def _clock_time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000).strftime("%H:%M")  # noqa: DTZ006 (the user's)
 
 
 @click.command("get-state")
@@ -142,14 +167,14 @@ def set_state(
     as_json: bool,
 ) -> None:
     """Change mode, task, feature or phase of a session"""
+    if wanted == "disabled":
+        require_person("Switching the gate off", "type `/mode disabled` in the client", SERVED)
     app = open_app(data_home())
     session = _resolve_session(app, session_id, as_json=as_json)
-    chosen_phase: Phase | None = next((name for name in PHASES if name == phase), None)
-    outcome = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen_phase))
-    if wanted is not None and isinstance(outcome, SessionState):
-        chosen_mode = mode_named(wanted)
-        assert chosen_mode is not None, "click has checked it"
-        outcome = gated_sessions.change_mode(app, session, chosen_mode, by=caller_kind())
+    outcome = _change_mode(app, session, wanted, task) if wanted else None
+    if outcome is None or isinstance(outcome, SessionState):
+        chosen_phase: Phase | None = next((name for name in PHASES if name == phase), None)
+        outcome = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen_phase))
     _print_state(outcome, as_json=as_json)
 
 
@@ -158,7 +183,9 @@ def set_state(
 def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
-    root = _project_root(as_json=as_json)
+    root = opt_in.root_of(Path.cwd())
+    if root is None:
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     outcome = gated_sessions.start(app, root)
     if not isinstance(outcome, gated_sessions.StartedSession):
         refuse_caller(outcome, as_json=as_json)
@@ -200,13 +227,34 @@ def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> N
         return
     print_lines(f"{state.session_id}  {state.status}, mode {state.current_mode}")
     print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
+    if override := tool_calls.active_override(data_home()):
+        until = _clock_time(override.until_ms)
+        print_message(
+            f"note: {override.who} has switched the gate off until {until}, in every project,"
+            " whatever the mode: `interlock mode analysis`, run by the user, ends that."
+        )
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
-    session = resolve_caller(app, CallerClues(_project_root(as_json=as_json), session=session_id))
+    session = _find_session(app, session_id)
     if not isinstance(session, str):
-        refuse_caller(session, as_json=as_json)
+        _refuse_session(session, as_json=as_json)
     return session
+
+
+def _find_session(
+    app: App, session_id: str | None
+) -> SessionId | CallerUnknown | ProjectNotOptedIn:
+    root = opt_in.root_of(Path.cwd())
+    if root is None:
+        return ProjectNotOptedIn(str(Path.cwd()))
+    return resolve_caller(app, CallerClues(root, session=session_id))
+
+
+def _refuse_session(refusal: CallerUnknown | ProjectNotOptedIn, *, as_json: bool) -> NoReturn:
+    if isinstance(refusal, ProjectNotOptedIn):
+        refuse(refusal.explain(), as_json=as_json)
+    refuse_caller(refusal, as_json=as_json)
 
 
 def refuse_caller(
@@ -217,10 +265,3 @@ def refuse_caller(
     candidates = refusal.candidates if isinstance(refusal, SeveralSessions) else ()
     commands = [f"{typed_command} {option}{candidate.session}" for candidate in candidates]
     refuse(refusal.explain(), as_json=as_json, commands=commands)
-
-
-def _project_root(*, as_json: bool) -> Path:
-    root = opt_in.root_of(Path.cwd())
-    if root is None:
-        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
-    return root

@@ -17,7 +17,7 @@ from interlock.app.catalogue.sources import (
 )
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,

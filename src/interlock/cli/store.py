@@ -10,7 +10,7 @@ from interlock.app.admin.store_copy import copy as copy_store
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.sessions.lookup import verify_all
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_REFUSED,

@@ -9,7 +9,7 @@ from interlock.app.data_home import data_home
 from interlock.app.gate import trust as use
 from interlock.app.gate.opt_in import root_of
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.cli.session_state import require_user
+from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 
 
@@ -25,9 +25,12 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
     is now: any change of the file asks again. Trust is for one directory: another worktree or clone
     of the repository has its own.
     """
-    require_user("Trusting a project")
     if show and revoke:
         raise click.UsageError("--show and --revoke do not go together.")
+    if show or revoke:
+        require_user("Looking at the trust in a project" if show else "Ending the trust")
+    else:
+        require_person("Trusting a project")
     root = root_of(Path.cwd())
     if root is None:
         refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)

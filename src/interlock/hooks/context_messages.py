@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from interlock.agents.hosts.claude_code_hooks import HookPayload
+from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
 from interlock.app.gate import tool_calls
@@ -14,7 +15,7 @@ from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import Conversation
+from interlock.core.protocol.gated_session import Actor, Conversation
 from interlock.core.session.state import SessionState
 
 
@@ -40,23 +41,44 @@ def begin_session(
 def change_typed_mode(
     home: Path, host: Host, payload: HookPayload, mode_name: str, task: str | None
 ) -> str:
-    """Change the mode because the user typed `/mode …`. Returns the message for the model."""
+    """Change the mode because `/mode …` was typed; without a name only tell it.
+
+    Returns the message for the model and the user.
+    """
     mode = mode_named(mode_name)
-    if mode is None:
+    if mode_name and mode is None:
         return f"`{mode_name}` is not a mode. There are: {', '.join(MODES)}."
     app = open_app(home)
     try:
         session = _caller_session(app, host, payload)
         if session is None:
             return "No session is bound to this conversation; `interlock session start` begins one."
-        result = gated_sessions.change_mode(app, session, mode, by="user", task=task)
+        if mode is None:
+            return _describe_mode(app, session)
+        # Whoever sends the prompt may make the gate stricter; more wants a person who types it.
+        evidence = ""
+        if mode in ("coding", "disabled"):
+            evidence = evidence_against_typing(home, app.environment, app.process)
+        actor: Actor = "agent" if evidence else "user"
+        result = gated_sessions.change_mode(app, session, mode, by=actor, task=task)
     finally:
         app.close()
     if not isinstance(result, SessionState):
         explanation = result.explain()
-        return f"The mode was not changed. {explanation.error}. {explanation.hint}"
-    message = f"The user has set the mode to {result.current_mode} ({MODE_MEANINGS[mode]})."
+        because = f", and {evidence}" if evidence else ""
+        return f"The mode was not changed. {explanation.error}{because}. {explanation.hint}"
+    change = "The mode is now" if evidence else "The user has set the mode to"
+    message = f"{change} {result.current_mode} ({MODE_MEANINGS[mode]})."
     return f"{message} Task: {result.active_task}." if result.active_task else message
+
+
+def _describe_mode(app: App, session: SessionId) -> str:
+    state = gated_sessions.state_of(app, session)
+    if not isinstance(state, SessionState):
+        return f"{state.explain().error}."
+    others = ", ".join(f"`/mode {mode}`" for mode in MODES if mode != state.current_mode)
+    meaning = MODE_MEANINGS[state.current_mode]
+    return f"The mode is {state.current_mode} ({meaning}). The user can type {others}."
 
 
 def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:

@@ -48,14 +48,14 @@ HOOKS = (
 COMMANDS = {
     "mode.md": """\
 ---
-description: Set what the agent may do here
-argument-hint: analysis|planning|coding|disabled [--task TEXT]
+description: Show or set what the agent may do here
+argument-hint: "[analysis|planning|coding|disabled] [--task TEXT]"
 disable-model-invocation: true
 ---
 
-The user typed `/mode $ARGUMENTS`. Interlock's prompt hook has read it and set the mode; the context
-that it added says which mode holds now, or why it was not changed. Nothing is left to be done about
-the mode itself: acknowledge it in one sentence and go on with the work within it.
+The user typed `/mode $ARGUMENTS`. Interlock's prompt hook has read it; the context that it added
+says which mode holds now, or why it was not changed. Nothing is left to be done about the mode
+itself: tell the user that in one sentence, and go on with the work, if there is some, within it.
 """
 }
 """Slash commands by file name. A hook does the work: the files make the commands known."""

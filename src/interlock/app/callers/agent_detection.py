@@ -1,48 +1,77 @@
-"""Tell whether the user or an agent client runs a command."""
+"""Tell who runs a command: a person at a terminal, something else of the user's, or an agent.
+
+This stops an agent that errs, not one that attacks: a variable can be unset, and a process that
+was left by its parents has no ancestors that tell.
+"""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 
-from interlock.workspace.machine import processes
-from interlock.workspace.machine.processes import Process
+from interlock.agents.hosts import recognition
+from interlock.workspace.machine import clients, processes
+from interlock.workspace.machine.processes import Process, ancestors
 
-AGENT_VARIABLES = (
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "GEMINI_CLI",
-    "OPENCODE",
-    "CURSOR_AGENT",
-    "COPILOT_AGENT",
-)
-"""Variables that agent clients set for the commands that they run."""
-AGENT_PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
 _LAUNCHERS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "timeout", "uv", "uvx")
 """Programs that may stand between a client and the commands that it runs."""
 _INIT_PROGRAMS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-init")
 """Programs that adopt orphaned processes."""
 
 
-def evidence_of_agent(environment: Mapping[str, str], process: int) -> str:
-    """The evidence that an agent runs this command; empty if the user does.
+def evidence_of_agent(home: Path, environment: Mapping[str, str], process: int) -> str:
+    """The evidence that an agent runs this command, as words after "and"; empty if none does."""
+    for variable in recognition.AGENT_VARIABLES:
+        if environment.get(variable):
+            return f"{variable} is set"
+    clients_above = (_client_name(home, ancestor) for ancestor in ancestors(process))
+    client = next(filter(None, clients_above), "")
+    return f"it was started by {client}" if client else ""
 
-    This stops an agent that errs, not one that attacks: a variable can be unset.
-    """
-    for name in AGENT_VARIABLES:
-        if environment.get(name):
-            return f"the variable {name} is set"
-    for ancestor in processes.ancestors(process):
-        if ancestor.name in AGENT_PROGRAMS:
-            return f"it was started by {ancestor.name}"
+
+def evidence_against_person(home: Path, environment: Mapping[str, str], process: int) -> str:
+    """The evidence that no person runs this command; empty if one does, at a terminal."""
+    if evidence := evidence_of_agent(home, environment, process):
+        return evidence
+    return "" if processes.can_open_terminal() else "no terminal could be opened"
+
+
+def evidence_against_typing(home: Path, environment: Mapping[str, str], process: int) -> str:
+    """In a hook: the evidence that no person typed the prompt into the client; empty if one did."""
+    lineage = ancestors(process)
+    if recognition.is_agents_shell(environment) or environment.get("INTERLOCK_SANDBOX"):
+        return "a command of an agent runs this hook"
+    client = client_among(lineage)
+    if other := _other_client(home, lineage, client):
+        return f"the client was started by {other}"
+    has_terminal, words = processes.terminal_and_words(client) if client else (False, ())
+    if not recognition.is_attended(environment, words, has_terminal=has_terminal):
+        return "nobody attends this client"
     return ""
 
 
-def client_among(ancestors: Sequence[Process]) -> Process | None:
+def client_among(lineage: Sequence[Process]) -> Process | None:
     """The client that runs a hook, among the processes that led to the hook, nearest first.
 
     Not by its name: many clients are a `node`. A process above the client (a terminal, say) is
     not taken, because other clients may have been started there too.
     """
     # A login shell has a dash before its name.
-    client = next((p for p in ancestors if p.name.lstrip("-") not in _LAUNCHERS), None)
+    client = next((p for p in lineage if p.name.lstrip("-") not in _LAUNCHERS), None)
     return None if client is None or client.name in _INIT_PROGRAMS else client
+
+
+def _other_client(home: Path, lineage: Sequence[Process], client: Process | None) -> str:
+    """The name of the client above the nearest one; empty if there is none.
+
+    Neighbours are one client: some begin with a process that starts the real one.
+    """
+    names = ["client" if p == client else _client_name(home, p) for p in lineage]
+    nearest_of_each = [next(group) for is_client, group in groupby(names, bool) if is_client]
+    return next(iter(nearest_of_each[1:]), "")
+
+
+def _client_name(home: Path, process: Process) -> str:
+    """The name of the client that a process is, or that a hook recorded it to be; else empty."""
+    if recorded := clients.recall(home, process):
+        return recorded.host
+    return recognition.client_name(process.name, processes.terminal_and_words(process)[1])

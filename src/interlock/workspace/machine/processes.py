@@ -10,8 +10,8 @@ PROC = Path("/proc")
 PS = "ps"
 _DEPTH_MAX = 40
 _PS_SECONDS = 5
-_PPID, _STARTED = 1, 19
-"""The positions of the two in `/proc/PID/stat`, counted after the name."""
+_PPID, _TTY, _STARTED = 1, 4, 19
+"""The positions of the three in `/proc/PID/stat`, counted after the name."""
 
 
 class Process(NamedTuple):
@@ -45,6 +45,29 @@ def running_processes(pids: Iterable[int]) -> list[Process]:
     return [entry.process for pid in pids if (entry := _find_process(pid, table))]
 
 
+def terminal_and_words(process: Process) -> tuple[bool, tuple[str, ...]]:
+    """Return whether the process has a terminal, and its command line; nothing if it is gone."""
+    if not _has_proc():
+        tty, *words = _run_ps("-p", str(process.pid), "-o", "tty=,args=").split() or ("?",)
+        return "?" not in tty, tuple(words)
+    try:
+        directory = PROC / str(process.pid)
+        _, fields = _parse_stat((directory / "stat").read_text(encoding="utf-8", errors="replace"))
+        line = (directory / "cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False, ()
+    return fields[_TTY] != "0", tuple(line.rstrip("\0").split("\0"))
+
+
+def can_open_terminal() -> bool:
+    """Whether our own process has a terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def _has_proc() -> bool:
     return (PROC / "self" / "stat").exists()
 
@@ -56,11 +79,15 @@ def _find_process(pid: int, table: Mapping[int, _ProcessEntry] | None) -> _Proce
         stat = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name may hold anything, even brackets.
-    name, _, rest = stat.partition("(")[2].rpartition(")")
-    fields = rest.split()
+    name, fields = _parse_stat(stat)
     started = f"{fields[_STARTED]}@{_boot_id()}"
     return _ProcessEntry(Process(pid, started, name), int(fields[_PPID]))
+
+
+def _parse_stat(stat: str) -> tuple[str, list[str]]:
+    # The name may hold anything, even brackets.
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    return name, rest.split()
 
 
 @cache
@@ -74,11 +101,15 @@ def _boot_id() -> str:
 
 def _list_processes() -> dict[int, _ProcessEntry]:
     """Return every process by its pid, where there is no `/proc` (macOS)."""
+    return parse_ps(_run_ps("-A", "-o", "pid=,ppid=,lstart=,comm="))
+
+
+def _run_ps(*options: str) -> str:
     import subprocess  # noqa: PLC0415 (10 ms that Linux need not pay)
 
     try:
         result = subprocess.run(
-            [PS, "-A", "-o", "pid=,ppid=,lstart=,comm="],
+            [PS, *options],
             capture_output=True,
             # A date must read the same for everybody who asks.
             env={"PATH": f"/bin{os.pathsep}/usr/bin", "LC_ALL": "C", "TZ": "UTC0"},
@@ -86,8 +117,8 @@ def _list_processes() -> dict[int, _ProcessEntry]:
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
-        return {}
-    return parse_ps(result.stdout.decode("utf-8", "replace"))
+        return ""
+    return result.stdout.decode("utf-8", "replace")
 
 
 def parse_ps(text: str) -> dict[int, _ProcessEntry]:

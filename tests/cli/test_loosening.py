@@ -1,0 +1,296 @@
+"""Whoever may loosen the gate can, and nobody else: every verb that loosens, tried in real
+processes from every place from which somebody could try it.
+"""
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from interlock.app.admin.access import load_secret
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
+from interlock.core.gate.state import Mode
+from interlock.core.ids import SessionId
+from interlock.core.protocol.gated_session import Conversation
+from interlock.core.session.state import SessionState
+from interlock.server.api import OPERATIONS
+from tests.person import run_as_person
+from tests.server.server_process import Server
+
+pytestmark = pytest.mark.slow
+
+VERBS = (
+    "mode coding",
+    "session set-state --mode coding",
+    "mode disabled",
+    "mode --force disabled",
+    "mode disabled --force",
+    "session set-state --mode disabled",
+    "approvals grant apr_1",
+    "approvals deny apr_1 --reason no",
+    "gate bypass add shell.unknown --reason because",
+    "trust",
+    "keys revoke 1",
+    "preferences set run_1 --autonomy full_auto_never_stop",
+    "preferences set run_1 --risk-policy aggressive",
+    "run unblock run_1",
+    "gaps resolve ses_1 gap_1 somehow",
+    "console --print",
+)
+TRY_EACH = f"""
+import contextlib, io, json, sys
+from interlock.cli import commands, server
+server._start_in_background = lambda *_: sys.exit("a server would be started")
+for words in {VERBS!r}:
+    err = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+        try:
+            commands.run_cli(words.split())
+        except SystemExit as end:
+            print(end, file=err)
+    print(json.dumps([words, err.getvalue()]))
+"""
+CLIENT = '#!/bin/sh\n[ "$1" = -p ] && shift\n"$@"\nexit $?\n'
+SCRIPT_RUNNER = "import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:]).returncode)\n"
+RECORDED = """
+import json, os, subprocess, sys
+payload = {"session_id": "another", "cwd": os.getcwd(), "source": "startup"}
+hook = [sys.executable, "-m", "interlock", "hook", "--host", "claude-code"]
+subprocess.run([*hook, "--event", "session-start"], input=json.dumps(payload).encode(),
+               stdout=subprocess.DEVNULL, check=True)
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+
+
+@pytest.fixture
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What may stand around a command: a client by its name, one that is a script of an
+    interpreter, and one that nobody knows by name, whose hook has run.
+    """
+    folder = tmp_path_factory.mktemp("programs")
+    claude = folder / "claude"
+    claude.write_text(CLIENT)
+    claude.chmod(0o755)
+    node = folder / "node"
+    node.symlink_to(sys.executable)
+    package = folder / "node_modules" / "@google" / "gemini-cli" / "dist"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text(SCRIPT_RUNNER)
+    (folder / "helper.py").write_text(RECORDED)
+    return {
+        "claude": str(claude),
+        "gemini": f"{node} {package / 'index.js'}",
+        "unknown": f"{sys.executable} {folder / 'helper.py'}",
+        "shell": """sh -c '"$@"; exit $?' -""",
+    }
+
+
+def words_around(around: str, programs: dict[str, str], command: list[str]) -> list[str]:
+    quoted = shlex.quote(shlex.join(command))
+    return shlex.split(around.format(**programs, command=shlex.join(command), quoted=quoted))
+
+
+@pytest.fixture
+def session(app: App, tmp_path: Path) -> SessionId:
+    opt_in(tmp_path, "standard")
+    return gated_sessions.begin(app, tmp_path, Conversation("claude-code", "host-1")).session
+
+
+class Way(NamedTuple):
+    """A place from which a command is run."""
+
+    evidence: str
+    """Why that is no person; empty if it is one."""
+    around: str = "{command}"
+    variables: tuple[str, ...] = ()
+    has_terminal: bool = True
+
+
+AGENT = ("CLAUDECODE=1", "AI_AGENT=claude-code_2-1-325_agent")
+NO_TERMINAL = "no terminal could be opened"
+BY_CLAUDE = "it was started by claude"
+WAYS: dict[str, Way] = {
+    "a terminal": Way(""),
+    "a shell in a terminal": Way("", "{shell} {command}"),
+    "an agent's shell": Way("AI_AGENT is set", "{claude} {command}", AGENT, has_terminal=False),
+    "a terminal in which an agent types": Way("CURSOR_AGENT is set", variables=("CURSOR_AGENT=1",)),
+    "our sandbox": Way("INTERLOCK_SANDBOX is set", variables=("INTERLOCK_SANDBOX=1",)),
+    "a client that sets nothing": Way(BY_CLAUDE, "{claude} {shell} {command}"),
+    "a client that is a script": Way(
+        "it was started by @google/gemini-cli", "{gemini} {shell} {command}"
+    ),
+    "a client that nobody knows": Way("it was started by claude-code", "{unknown} {command}"),
+    "no terminal": Way(NO_TERMINAL, has_terminal=False),
+    "a terminal that an agent makes": Way(
+        BY_CLAUDE, "{claude} script -qec {quoted} /dev/null", has_terminal=False
+    ),
+    "setsid": Way(NO_TERMINAL, "setsid --wait {command}"),
+}
+
+
+@pytest.mark.invariant("persons-loosen")
+@pytest.mark.parametrize("name", WAYS)
+def test_whoever_may_loosen_can_and_nobody_else(
+    app: App, session: SessionId, tmp_path: Path, programs: dict[str, str], name: str
+) -> None:
+    way = WAYS[name]
+
+    ran = run_as_person(
+        words_around(way.around, programs, [sys.executable, "-I", "-c", TRY_EACH]),
+        cwd=tmp_path,
+        environment=dict(variable.split("=") for variable in way.variables),
+        has_terminal=way.has_terminal,
+    )
+
+    said: dict[str, str] = dict(json.loads(line) for line in ran.stdout.splitlines())
+    assert list(said) == list(VERBS), ran.stderr
+    for words, err in said.items():
+        assert (f", and {way.evidence}\n" in err) == bool(way.evidence), (words, err)
+    for file in ("bypasses.json", "trusted.json", "gate-off"):
+        assert (app.home / file).exists() == (not way.evidence), file
+    entered = {"coding", "disabled"} if not way.evidence else set[Mode]()
+    assert modes_of(app, session) == {"analysis", *entered}
+
+
+def modes_of(app: App, session: SessionId) -> set[Mode]:
+    """The modes that the session was ever in."""
+    state = gated_sessions.state_of(app, session)
+    assert isinstance(state, SessionState)
+    return {entry.mode for entry in state.mode_history}
+
+
+SPELLINGS = (
+    "{python} -I -m interlock trust",
+    "i='{python} -m interlock'; $i trust",
+    "$(command -v {python}) -m interlock trust",
+    "echo '{python} -m interlock trust' | sh",
+    "env -u CLAUDECODE {python} -m interlock trust < /dev/null 2>&1 | cat",
+)
+
+
+@pytest.mark.invariant("persons-loosen")
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.usefixtures("session")
+def test_however_it_is_spelled(
+    home: Path, tmp_path: Path, programs: dict[str, str], spelling: str
+) -> None:
+    command = ["sh", "-c", spelling.format(python=sys.executable)]
+
+    agents = run_as_person([programs["claude"], *command], cwd=tmp_path)
+
+    assert BY_CLAUDE in agents.stderr + agents.stdout
+    assert not (home / "trusted.json").exists()
+    run_as_person(command, cwd=tmp_path)
+    assert (home / "trusted.json").exists()
+
+
+class Prompt(NamedTuple):
+    """A client into which something is typed, and which runs the hook."""
+
+    evidence: str
+    """Why no person typed it; empty if one did."""
+    around: str = "{claude} {command}"
+    variables: tuple[str, ...] = ("CLAUDE_CODE_SESSION_ATTENDED=1",)
+    has_terminal: bool = False
+
+
+ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED=1"
+OLDER = ("CLAUDE_CODE_SESSION_ATTENDED=",)
+NOBODY = "nobody attends this client"
+PROMPTS: dict[str, Prompt] = {
+    "a client": Prompt(""),
+    "the client itself runs the hook": Prompt(
+        "", variables=(ATTENDED, "CLAUDECODE=1", "AI_AGENT=claude-code_2-1-325_harness")
+    ),
+    "an agent's command runs the hook": Prompt(
+        "a command of an agent runs this hook", variables=(ATTENDED, *AGENT)
+    ),
+    "a client that another process starts": Prompt("", "{claude} {claude} {command}"),
+    "a client in an agent's shell": Prompt(
+        "the client was started by claude", "{claude} {shell} {claude} {command}"
+    ),
+    "claude -p": Prompt(NOBODY, "{claude} -p {command}", ("CLAUDE_CODE_SESSION_ATTENDED=0",)),
+    "an older client": Prompt("", variables=OLDER, has_terminal=True),
+    "an older client without a terminal": Prompt(NOBODY, variables=OLDER),
+    "an older claude -p": Prompt(NOBODY, "{claude} -p {command}", OLDER, has_terminal=True),
+}
+
+
+@pytest.mark.invariant("persons-loosen")
+@pytest.mark.parametrize("name", PROMPTS)
+def test_what_is_typed_into_a_client_counts_if_a_person_types_it(
+    app: App, session: SessionId, tmp_path: Path, programs: dict[str, str], name: str
+) -> None:
+    prompt = PROMPTS[name]
+    hook = [
+        sys.executable,
+        "-m",
+        "interlock",
+        "hook",
+        "--host=claude-code",
+        "--event=prompt-submit",
+    ]
+
+    def type_into_client(text: str) -> str:
+        payload = {"session_id": "host-1", "cwd": str(tmp_path), "prompt": text}
+        ran = run_as_person(
+            words_around(prompt.around, programs, hook),
+            stdin=json.dumps(payload),
+            environment=dict(variable.split("=") for variable in prompt.variables),
+            has_terminal=prompt.has_terminal,
+        )
+        return json.loads(ran.stdout)["hookSpecificOutput"]["additionalContext"]
+
+    for mode in ("coding", "disabled"):
+        told = type_into_client(f"/mode {mode}")
+        assert (f", and {prompt.evidence}. " in told) == bool(prompt.evidence), told
+    assert modes_of(app, session) >= {"analysis", "coding", "disabled"} or prompt.evidence
+    assert modes_of(app, session) == {"analysis"} or not prompt.evidence
+    gated_sessions.change_mode(app, session, "disabled", by="user")
+    assert "set the mode to planning" in type_into_client("/mode planning"), "that tightens"
+    assert type_into_client("/mode").startswith("The mode is planning (nothing is edited;")
+
+
+@pytest.fixture
+def server(home: Path, session: SessionId) -> Iterator[Server]:
+    assert session
+    with Server(home) as running:
+        yield running
+
+
+@pytest.mark.invariant("persons-loosen")
+def test_over_http_the_users_secret_may_and_an_agents_may_not(
+    app: App, session: SessionId, server: Server, tmp_path: Path
+) -> None:
+    agent = {"authorization": f"Bearer {load_secret(server.home).agent_bearer}"}
+    json_type = {"content-type": "application/json"}
+    body = json.dumps({"mode": "coding"}).encode()
+    changing = [one for one in OPERATIONS if one.method != "GET"]
+    assert {"changeMode", "grantApproval", "denyApproval"} <= {one.name for one in changing}
+
+    def ask(path: str, headers: dict[str, str], method: str = "POST") -> Any:
+        return server.ask(method, path, body=body, headers=json_type | headers, is_signed=False)
+
+    for one in changing:
+        path = f"/api/v2{re.sub('{.*?}', 'none', one.path)}"
+        assert ask(path, agent, one.method).status == 403, path
+        assert ask(path, {}, one.method).status == 401, path
+    assert ask(f"/sessions/{session}/mode", agent).status == 403, "nor the console"
+    arguments = {"mode": "coding", "task": "T", "workspacePath": str(tmp_path)}
+    call = {"name": "session", "arguments": arguments}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    assert "has not agreed" in ask("/mcp", agent).text
+    assert modes_of(app, session) == {"analysis"}
+
+    body = json.dumps({"mode": "coding"}).encode()
+    user = {"authorization": f"Bearer {server.bearer}"}
+    assert ask(f"/api/v2/sessions/{session}/mode", user).status == 200
+    assert server.post(f"/sessions/{session}/mode", {"mode": "disabled"}).status == 303
+    assert modes_of(app, session) == {"analysis", "coding", "disabled"}
