@@ -80,3 +80,18 @@ def test_what_ps_says_is_read() -> None:
         7001: ("node", 600),
     }
     assert found[7001].process == Process(7001, "Sun Nov 1 09:00:00 2026", "node")
+
+
+def test_the_command_line_of_a_process_is_read(way: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "input()", "one", "two"],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    (found,) = processes.running_processes([child.pid])
+
+    has_terminal, words = processes.terminal_and_words(found)
+    child.communicate(b"\n")
+
+    assert (has_terminal, words) == (False, (sys.executable, "-c", "input()", "one", "two")), way
+    assert processes.terminal_and_words(found) == (False, ())
