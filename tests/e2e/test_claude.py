@@ -5,6 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,16 @@ CLAUDE = next(FETCHED.glob("claude-code-*/claude"), None)
 SECONDS_MAX = 120
 # Claude Code hands the structure of an answer to the model, not its text.
 TOKEN = {"from": "result", "re": '"continueToken":"(ct1[a-z0-9]+)"'}
+
+OFFLINE = dict.fromkeys(
+    (
+        "DISABLE_TELEMETRY",
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_ERROR_REPORTING",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    ),
+    "1",
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -86,8 +98,9 @@ class Desk:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def claude(self, *turns: object, prompt: str = "go") -> list[dict[str, Any]]:
-        """Let the client play `turns`; what it asked the model, request by request."""
+    @contextmanager
+    def model(self, *turns: object) -> Generator[tuple[str, Path]]:
+        """A model that plays `turns`: its address, and the log of what it was asked."""
         script, log, port = (self.base / name for name in ("script.json", "log.jsonl", "port"))
         script.write_text(json.dumps({"turns": [*turns, "All done."]}))
         for old in (log, port):
@@ -106,22 +119,24 @@ class Desk:
         try:
             while not port.exists() or not port.read_text():
                 assert model.poll() is None, "the model did not start"
+            yield f"http://127.0.0.1:{port.read_text().strip()}", log
+        finally:
+            model.kill()
+            model.wait()
+
+    def claude(
+        self,
+        *turns: object,
+        prompt: str = "go",
+        allowed: str = "Write,Bash,Read,mcp__interlock",
+    ) -> list[dict[str, Any]]:
+        """Let the client play `turns`; what it asked the model, request by request."""
+        with self.model(*turns) as (address, log):
             done = subprocess.run(
-                [
-                    str(CLAUDE),
-                    "-p",
-                    prompt,
-                    "--output-format=json",
-                    "--allowedTools=Write,Bash,Read,mcp__interlock",
-                ],
+                [str(CLAUDE), "-p", prompt, "--output-format=json", f"--allowedTools={allowed}"],
                 cwd=self.project,
                 env=self.environment(
-                    ANTHROPIC_API_KEY="dummy",
-                    ANTHROPIC_BASE_URL=f"http://127.0.0.1:{port.read_text().strip()}",
-                    DISABLE_TELEMETRY="1",
-                    DISABLE_AUTOUPDATER="1",
-                    DISABLE_ERROR_REPORTING="1",
-                    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+                    ANTHROPIC_API_KEY="dummy", ANTHROPIC_BASE_URL=address, **OFFLINE
                 ),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -129,9 +144,6 @@ class Desk:
                 timeout=SECONDS_MAX,
                 check=False,
             )
-        finally:
-            model.kill()
-            model.wait()
         assert done.returncode == 0, done.stdout + done.stderr
         requests = [json.loads(line) for line in log.read_text().splitlines()]
         assert not any(request.get("script_error") for request in requests), requests[-1]
@@ -143,8 +155,6 @@ def desk(tmp_path: Path) -> Desk:
     found = Desk(tmp_path)
     found.interlock("init")
     found.interlock("install", "claude-code")
-    local = found.project / ".claude" / "settings.local.json"
-    local.write_text(json.dumps({"enableAllProjectMcpServers": True}))
     return found
 
 

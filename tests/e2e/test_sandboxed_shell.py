@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.terminal import KEY, ClaudeTerminal
-from tests.e2e.test_claude import CLAUDE, Desk, desk, pytestmark
+from tests.e2e.test_claude import CLAUDE, OFFLINE, Desk, desk, pytestmark
 
 __all__ = ["desk", "pytestmark"]  # a fixture, and what all tests with the client need
 
@@ -106,9 +106,7 @@ def test_what_the_user_types_lets_commands_write(desk: Desk) -> None:
     )
     assert CLAUDE is not None
     with desk.model(*turns) as (address, log):
-        environment = desk.environment(
-            ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=address, **desk.OFFLINE
-        )
+        environment = desk.environment(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=address, **OFFLINE)
         terminal = ClaudeTerminal(CLAUDE, desk.project, environment)
         try:
             terminal.wait_for("shift+tab")
