@@ -143,7 +143,7 @@ def test_whoever_may_loosen_can_and_nobody_else(
     way = WAYS[name]
 
     ran = run_as_person(
-        words_around(way.around, programs, [sys.executable, "-I", "-c", TRY_EACH]),
+        words_around(way.around, programs, [sys.executable, "-c", TRY_EACH]),
         cwd=tmp_path,
         environment=dict(variable.split("=") for variable in way.variables),
         has_terminal=way.has_terminal,

@@ -167,7 +167,7 @@ def test_a_conversation_that_is_resumed_goes_on_in_its_session_if_that_is_known(
 def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch, app: App) -> None:
     first = launch()
     old = first.hook("one")
-    first.call("session", task="T-1", mode="coding")
+    first.call("session", task="T-1", mode="planning")
     run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
     later = launch()
     new = later.hook("two")
@@ -176,7 +176,7 @@ def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch,
     assert found["nextCall"] == {"tool": "resume_session", "params": {"runId": run["run"]}}
     assert later.call("session")["session"] == new, "to look moves nothing"
     named = later.call("resume_session", **found["nextCall"]["params"])
-    assert f"now part of {old} (mode coding)" in named["hint"]
+    assert f"now part of {old} (mode planning)" in named["hint"]
     (there,) = named["candidates"]
     assert there["nextCall"]["tool"] == "continue_workflow"
 
