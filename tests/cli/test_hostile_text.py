@@ -63,9 +63,7 @@ class Scene:
         put(notes, "b\x1b\u202e.md", HOSTILE)
         desk.tool("Bash", command=HOSTILE)
         stage = Stage(app, project)
-        stage.call(
-            "session", mode="coding", task=HOSTILE, feature=HOSTILE, workspacePath=str(project)
-        )
+        stage.call("session", task=HOSTILE, feature=HOSTILE, workspacePath=str(project))
         begun = stage.start("hostile", HOSTILE)
         gap = {"kind": "gap", "severity": "critical", "summary": HOSTILE}
         waiting = stage.go_on(begun, HOSTILE, artifacts=[gap])

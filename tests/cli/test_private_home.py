@@ -18,7 +18,7 @@ from tests.scenes import started
 COMMANDS = """init --profile light
 trust
 gate bypass add shell.unknown --reason because
-mode --force
+mode disabled --force
 install claude-code
 workflow new mine --user
 sources add ../repository --ref HEAD
