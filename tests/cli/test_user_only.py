@@ -149,11 +149,11 @@ def test_notes_are_read_in_every_mode_and_what_writes_is_not_known() -> None:
     assert {path for path, kind in found.items() if kind == "reads"} == reading
     assert set(found.values()) == {"reads", "unknown"}
     assert verb("session", "publish") == verb("session", "handoff") == "unknown"
-    for mode, answers in zip(MODES, ("deny", "ask", "allow"), strict=False):
+    for mode, answers in zip(MODES, ("ask", "ask", "allow"), strict=False):
         row = GateRow("ses_1", mode, is_started=True, task="T-1")
         for command, expected in (
             ("interlock note search --json words", "allow"),
-            ("interlock note read n > n.md", "deny" if mode != "coding" else "allow"),
+            ("interlock note read n > n.md", answers),
             ("interlock note write T --content x", answers),
             ("interlock migrate handoff HANDOFF.md", answers),
         ):

@@ -71,22 +71,21 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "web": ("WebFetch", {"url": "https://nowhere.invalid"}),
     "edit": ("Write", {"file_path": "a", "content": "x"}),
     "shell that reads": ("Bash", {"command": "ls"}),
-    "shell that writes": ("Bash", {"command": "touch a"}),
-    "shell nobody knows": ("Bash", {"command": "make"}),
+    "shell that may write": ("Bash", {"command": "make"}),
     "agent": ("Agent", {"prompt": "look"}),
     "mcp": ("mcp__other__thing", {}),
     "own": ("mcp__interlock__session", {}),
     "other": ("Brandnew", {}),
 }
 ALLOWED: dict[str, set[str]] = {
-    "analysis": {"read", "search", "web", "agent", "own"},
+    "analysis": {"read", "search", "web", "agent", "own", "shell that reads"},
     "planning": {"read", "search", "web", "agent", "own", "shell that reads"},
     "coding": set(CALLS),
     "disabled": set(CALLS),
 }
 ASKED: dict[str, set[str]] = {
-    "analysis": {"mcp", "other"},
-    "planning": {"mcp", "other", "shell nobody knows"},
+    "analysis": {"mcp", "other", "shell that may write"},
+    "planning": {"mcp", "other", "shell that may write"},
 }
 
 

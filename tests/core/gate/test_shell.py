@@ -1,7 +1,6 @@
-"""What a shell command would do: by a table of commands, and by properties that hold for all."""
+"""Whether a shell command reads: by a table of commands, and by properties that hold for all."""
 
 import shlex
-import time
 import tomllib
 from pathlib import Path
 
@@ -9,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.gate.command.judgement import RANK
-from interlock.core.gate.command.programs import READERS, VERBS, WRITERS
+from interlock.core.gate.command.builtins import BUILTINS
+from interlock.core.gate.command.programs import READERS, VERBS
+from interlock.core.gate.command.unwrap import WRAPPERS
 from interlock.core.gate.shell import BYTES_MAX, Command, Effect, analyse
 
 TABLE: dict[str, dict[Effect, list[str]]] = tomllib.loads(
@@ -42,21 +42,16 @@ def test_a_command_has_the_effect_that_the_table_says(
 
 
 def test_nothing_that_hides_reads() -> None:
-    assert set(TABLE["evasions"]) == {"writes", "unknown"}
-    assert sum(map(len, TABLE["evasions"].values())) >= 100
+    assert set(TABLE["evasions"]) == {"unknown"}
+    assert len(TABLE["evasions"]["unknown"]) >= 100
 
 
-def test_the_effect_is_that_of_the_worst_command_and_so_is_the_reason() -> None:
+def test_one_command_that_does_not_surely_read_is_enough_and_says_why() -> None:
     analysis = analyse("ls; python3 -c 1; rm a; echo b > c")
 
-    assert [command.effect for command in analysis.commands] == [
-        "reads",
-        "unknown",
-        "writes",
-        "writes",
-    ]
-    assert (analysis.effect, analysis.reason) == ("writes", "`rm` writes")
-    assert analyse("ls; python3 -c 1").reason == "`python3 -c` may do anything"
+    assert [command.effect for command in analysis.commands] == ["reads", *["unknown"] * 3]
+    assert (analysis.effect, analysis.reason) == ("unknown", "`python3 -c` may do anything")
+    assert analyse("ls; pwd").reason == "`ls` only reads"
     assert analyse("").reason == "nothing is run"
 
 
@@ -64,10 +59,10 @@ def test_the_effect_is_that_of_the_worst_command_and_so_is_the_reason() -> None:
     ("text", "command"),
     [
         ("ls -l 'a b'", Command("ls", ("-l", "a b"), "reads", "`ls` only reads")),
-        ("echo x > a", Command("echo", ("x",), "writes", "redirection to `a`", ("a",))),
-        ("/bin/rm a", Command("rm", ("a",), "writes", "`rm` writes", ("a",))),
-        ("sudo env x=1 rm a", Command("rm", ("a",), "writes", "`rm` writes", ("a",))),
-        ("bash -c 'rm a'", Command("rm", ("a",), "writes", "`rm` writes", ("a",))),
+        ("echo x > a", Command("echo", ("x",), "unknown", "redirection to `a`", ("a",))),
+        ("/bin/touch a", Command("touch", ("a",), "unknown", "`touch` may do anything", ("a",))),
+        ("sudo env x=1 make a", Command("make", ("a",), "unknown", "`make` may do anything")),
+        ("bash -c 'make a'", Command("make", ("a",), "unknown", "`make` may do anything")),
         ("$x a", Command("", ("a",), "unknown", "the program is not literal: `$x`")),
         ("echo 'a", Command("", (), "unknown", "it cannot be read: a single quote is not closed")),
         ("x=1", Command("", (), "reads", "no program is run")),
@@ -88,53 +83,95 @@ def test_a_command_is_told_by_its_program_its_arguments_and_a_reason(
 @pytest.mark.parametrize(
     ("text", "paths"),
     [
-        ("touch a 'b c'", ("a", "b c")),
-        ("touch -d yesterday a", ("a",)),
-        ("touch a $x", ("a",)),
-        ("touch ~/a '~/b'", ("~/a", "./~/b")),
-        ("mkdir -p -m 700 a/b", ("a/b",)),
-        ("rm -rf -- -a", ("-a",)),
-        ("mv a b", ("a", "b")),
-        ("cp a b c", ("c",)),
-        ("cp a $x", ()),
-        ("cp -t d a b", ("d",)),
-        ("cp --target-directory=d a b", ("d",)),
-        ("chmod 644 a b", ("a", "b")),
-        ("tee -a a /dev/null", ("a",)),
-        ("dd if=a of=b", ("b",)),
-        ("sort -o a b", ("a",)),
-        ("uniq a b", ("b",)),
-        ("curl -sLo a https://example.com", ("a",)),
-        ("wget -O a https://example.com", ("a",)),
-        ("sed -i s/a/b/ a b", ("a", "b")),
-        ("sed -i '' s/a/b/ a", ("a",)),
-        ("sed -i -e s/a/b/ a", ("a",)),
-        ("sed -n 's/a/b/w out' a", ("out",)),
-        ("perl -pi -e 's/a/b/' a", ("a",)),
-        ("perl -i -pe 's/a/b/' a", ("a",)),
-        ("git diff --output=a", ("a",)),
-        ("git rm a", ("a",)),
-        ("git -C d mv a b", ("d/a", "d/b")),
-        ("git checkout HEAD -- a", ("a",)),
-        ("find . -fprint a -delete", ("a",)),
-        ("echo > a 2> b", ("a", "b")),
-        ("echo > .git/hooks/pre-commit", (".git/hooks/pre-commit",)),
-        ("env x=1 bash -c 'touch a'", ("a",)),
-        ("echo > $x", ()),
+        ("touch a 'b c'", ["a", "b c"]),
+        ("touch a $x", ["a", "**"]),
+        ("touch ~/a '~/b' $HOME/c", ["~/a", "./~/b", "~/c"]),
+        ('touch "$PWD/a" ${PWD}/b $PWD$x', ["./a", "./b", ".**"]),
+        ('touch "$INTERLOCK_HOME/a"', ["$INTERLOCK_HOME/a"]),
+        ("touch a{b,c/{d,e}} f*", ["ab", "ac/d", "ac/e", "f*"]),
+        ("touch a{1..9} b$(ls)c", ["a*", "b**c"]),
+        ("mkdir -p a/b", ["a/b"]),
+        ("rm -rf -- -a", ["-a"]),
+        ("mv a b", ["b", "a"]),
+        ("cp a b c", ["c"]),
+        ("cp -t d a b", ["d"]),
+        ("cp --target-directory=d a b", ["d"]),
+        ("chmod 644 a b", ["a", "b"]),
+        ("tee -a a", ["a"]),
+        ("dd if=a of=b", ["b"]),
+        ("sort -o a b", ["a"]),
+        ("uniq a b", ["b"]),
+        ("curl -sLo a https://example.com", ["a"]),
+        ("wget -O a https://example.com", ["a"]),
+        ("sed -i s/a/b/ a b", ["a", "b"]),
+        ("sed -i '' s/a/b/ a", ["a"]),
+        ("sed -i -e s/a/b/ a", ["a"]),
+        ("sed -Ei.bak s/a/b/ a", ["a"]),
+        ("perl -pi -e 's/a/b/' a", ["a"]),
+        ("perl -i -pe 's/a/b/' a", ["a"]),
+        ("perl -Mstrict -ne print a", []),
+        ("yq -i '.a = 1' a", ["a"]),
+        ("git diff --output=a", ["a"]),
+        ("git rm a", ["a"]),
+        ("git -C d mv a b", ["d/b", "d/a"]),
+        ("git checkout HEAD -- a", ["HEAD", "a"]),
+        ("git stash push -- a", ["push", "a"]),
+        ("git add a", []),
+        ("git commit -o a", []),
+        ("sqlite3 a 'DELETE FROM b'", ["a", "DELETE FROM b"]),
+        ("find a b -delete", ["a", "b"]),
+        ("find a b -name 'c*' -delete", ["a/c*", "b/c*"]),
+        ("find -delete", ["."]),
+        ("find . -fprint a", ["a"]),
+        ("find a b -exec rm {} +", ["a", "b"]),
+        ("find a -name b -exec sh -c 'rm c' {} \\;", ["c"]),
+        ("xargs -I{} cp {} a", ["a"]),
+        ("echo > a 2> b", ["a", "b"]),
+        ("env x=1 bash -c 'touch a'", ["a"]),
+        ("uv run touch a", ["a"]),
+        ("flock a touch b", ["b"]),
+        ("make a", []),
     ],
 )
-def test_the_files_that_are_written_are_named_as_far_as_they_are_literal(
-    text: str, paths: tuple[str, ...]
+def test_the_files_that_are_written_are_named(text: str, paths: list[str]) -> None:
+    analysis = analyse(text)
+
+    assert [path for command in analysis.commands for path in command.paths] == paths
+    assert analysis.effect == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "trees"),
+    [
+        ("rm -r a b", ["a", "b"]),
+        ("mv a b/c d", ["d/a", "d/c", "a", "b/c"]),
+        ("cp a/b c", ["c/b"]),
+        ("cp a/. b", ["b/.", "b/**"]),
+        ("rsync -a a/ b/", ["b/a", "b/**"]),
+        ("cp -t d a", ["d/a"]),
+        ("ln -s a/b", ["./b"]),
+        ('cp "$x" b', ["b/**"]),
+        ("git mv a b", ["b/a", "a"]),
+        ("git checkout a", ["a"]),
+        ("find a -delete", ["a"]),
+        ("touch a", []),
+    ],
+)
+def test_what_is_removed_or_replaced_counts_with_all_that_is_below(
+    text: str, trees: list[str]
 ) -> None:
-    assert only(text).paths == paths
-    assert analyse(text).effect == "writes"
+    assert list(analyse(text).commands[0].trees) == trees
 
 
-def test_after_a_cd_the_files_are_named_from_where_it_leads_too() -> None:
-    assert analyse("cd .git && touch hooks/a").commands[1].paths == ("hooks/a", ".git/hooks/a")
-    assert analyse("cd a; cd b; touch c /d").commands[2].paths == ("c", "/d", "a/b/c")
-    assert analyse("cd a && bash -c 'touch b'").commands[1].paths == ("b", "a/b")
-    assert analyse("cd $x && touch a").commands[1].paths == ("a",)
+def test_after_a_cd_it_is_said_where_it_leads() -> None:
+    def folders(text: str) -> list[str]:
+        return [command.folder for command in analyse(text).commands]
+
+    assert folders("cd .git && touch hooks/a") == [".git", ".git"]
+    assert folders("ls; cd a; cd b; touch c; cd /d; pwd") == ["", "a", "a/b", "a/b", "/d", "/d"]
+    assert folders("cd a && bash -c 'touch b'") == ["a", "a"]
+    assert folders("cd a; cd $x && touch a") == ["a", "", ""]
+    assert folders(f"cd a; cd {'b' * 5000}; touch a") == ["a", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -225,17 +262,17 @@ def test_a_text_that_is_too_long_or_nested_too_deep_is_unknown() -> None:
     assert analyse("echo " + "a" * (BYTES_MAX - 5)).effect == "reads"
     assert analyse("rm " + "a" * (BYTES_MAX - 2)).effect == "unknown"
     assert analyse("rm " + "ä" * (BYTES_MAX // 2)).effect == "unknown"
-    assert analyse(nested(5)).effect == "writes"
-    assert analyse(nested(6)).effect == "unknown"
+    assert analyse(nested(5)).commands[0].program == "rm"
+    assert analyse(nested(6)).commands[0].program == ""
     assert analyse("echo " + "$(echo " * 5 + ")" * 5).effect == "reads"
     assert analyse("echo " + "$(echo " * 6 + ")" * 6).effect == "unknown"
     assert analyse("ls; " * 600).effect == "unknown"
 
 
 def test_no_program_is_in_two_tables() -> None:
-    tables = [set(READERS), set(VERBS), set(WRITERS)]
+    tables = [set(READERS), set(VERBS), set(WRAPPERS), set(BUILTINS)]
 
-    assert sum(map(len, tables)) == len(tables[0] | tables[1] | tables[2])
+    assert sum(map(len, tables)) == len(set[str]().union(*tables))
 
 
 PREFIXES = [
@@ -269,8 +306,7 @@ def test_no_chain_of_wrappers_makes_a_command_more_reading(command: str, chain: 
     for wrapper in chain:
         text = wrapper + (text if wrapper in PREFIXES else shlex.quote(text))
 
-    # A chain that no shell would run, like `xargs eval`, is unknown, whatever stands behind it.
-    assert RANK[analyse(text).effect] >= min(RANK[before.effect], RANK["unknown"]), text
+    assert analyse(text).effect == "unknown" or before.effect == "reads", text
 
 
 @given(st.sampled_from(COMMANDS), st.lists(st.sampled_from(SHELLS), max_size=5))
@@ -283,21 +319,16 @@ def test_no_shell_around_a_text_makes_it_reading(command: str, shells: list[str]
 
 
 CONNECTORS = ["; ", " && ", " || ", " | ", " |& ", " & ", "\n", ";", "&", "|", "\n\n# a\n"]
-WRITES = [command for command in SIMPLE if analyse(command).effect == "writes"]
+UNKNOWN = [command for command in SIMPLE if analyse(command).effect == "unknown"]
 
 
-@given(st.sampled_from(SIMPLE), st.sampled_from(CONNECTORS), st.sampled_from(WRITES))
-def test_a_command_joined_with_one_that_writes_writes(
-    command: str, connector: str, writer: str
+@given(st.sampled_from(COMMANDS), st.sampled_from(CONNECTORS), st.sampled_from(UNKNOWN))
+def test_no_command_around_it_makes_another_reading(
+    command: str, connector: str, unknown: str
 ) -> None:
-    assert analyse(f"{command}{connector}{writer}").effect == "writes"
-    assert analyse(f"{writer}{connector}{command}").effect == "writes"
-
-
-@given(st.sampled_from(COMMANDS), st.sampled_from(WRITES))
-def test_a_writer_before_any_text_writes(command: str, writer: str) -> None:
-    if "\0" not in command:
-        assert analyse(f"{writer}; {command}").effect == "writes"
+    assert analyse(f"{unknown}{connector}{command}").effect == "unknown"
+    if analyse(command).is_simple:
+        assert analyse(f"{command}{connector}{unknown}").effect == "unknown"
 
 
 PIECES = st.sampled_from(
@@ -314,26 +345,5 @@ PIECES = st.sampled_from(
 def test_any_text_has_an_analysis(text: str) -> None:
     analysis = analyse(text)
 
-    assert analysis.effect in RANK
-    assert analyse(f"rm a\n{text}").effect == ("unknown" if "\0" in text else "writes")
-
-
-@pytest.mark.parametrize("before", ["", "echo ", '"', "cat <<E\n", "awk '", "env "])
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *("$(", "'", "\\", "{", "\n", '"', "`", "${a:-", "$((", "((", "<<a ", "a;", "if ", "env "),
-        *("a ", "1>a ", "''", "~''", "{a,", "$x[", "[[ ", "eval ", "`a`", "case a in ", "<("),
-        *("a() ", "\\`", "[[:", "\\\\\\n", "-a ", "x=(", "bash -c ", "\r", "é"),
-        *("flock a ", "find -exec ", "env a=1 ", "x=1 ", "( ", "function a ", "! "),
-    ],
-)
-def test_the_time_taken_is_in_proportion_to_the_text(before: str, piece: str) -> None:
-    text = (before + piece * BYTES_MAX).encode()[:BYTES_MAX].decode(errors="ignore")
-
-    def seconds() -> float:
-        start = time.process_time()  # of this process alone: others may be busy
-        analyse(text)
-        return time.process_time() - start
-
-    assert any(seconds() < 0.5 for _ in range(3))
+    assert analysis.effect in ("reads", "unknown")
+    assert analyse(f"rm a\n{text}").effect == "unknown"

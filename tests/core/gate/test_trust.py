@@ -43,8 +43,7 @@ CALLS: dict[str, ToolCall] = {
         ("edit of a protected path", "Write", {"file_path": "deploy/a"}),
         ("edit of the config", "Write", {"file_path": ".interlock/config.toml"}),
         ("shell that reads", "Bash", {"command": "ls"}),
-        ("shell that writes", "Bash", {"command": "touch a"}),
-        ("shell nobody knows", "Bash", {"command": "make"}),
+        ("shell that may write", "Bash", {"command": "make"}),
         ("shell that writes what is protected", "Bash", {"command": "touch deploy/a"}),
         ("the user's command", "Bash", {"command": "interlock trust"}),
         ("coding by itself", "Bash", {"command": "interlock mode coding --task T"}),
@@ -132,16 +131,16 @@ def test_a_trusted_config_loosens() -> None:
 
     assert policy.first_mode == "coding"
     assert said(planning, policy, CALLS["listed tool"]).answer == "allow"
-    told = said(planning, policy, CALLS["shell nobody knows"])
+    told = said(planning, policy, CALLS["shell that may write"])
     assert (told.answer, told.rule, told.opened) == ("allow", "shell.unknown", "advisory")
-    assert "not known" in told.reason, "the reason is there to be told"
+    assert "may do more than read" in told.reason, "the reason is there to be told"
 
 
 def test_what_the_project_wants_firm_the_user_has_not_opened_in_general() -> None:
     asked = ProjectPolicy(rules={"shell.unknown": "invariant"})
-    mine = UserPolicy({"shell.unknown": "advisory", "shell.writes": "advisory"})
+    mine = UserPolicy({"shell.unknown": "advisory", "tool.unlisted": "advisory"})
 
-    assert effective_policy(asked, mine, (), is_trusted=False).policy.advisory == ("shell.writes",)
+    assert effective_policy(asked, mine, (), is_trusted=False).policy.advisory == ("tool.unlisted",)
 
 
 @pytest.mark.invariant("agents-keep-their-rules")

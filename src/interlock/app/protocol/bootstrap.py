@@ -21,8 +21,8 @@ FORGETTING_SOURCES = ("startup", "clear")
 """Sources after which a conversation has forgotten everything it was told."""
 
 MODE_MEANINGS = {
-    "analysis": "read and search only; nothing is edited and no command is run",
-    "planning": "nothing is edited; commands that only read are run",
+    "analysis": "read and search only; nothing is edited, and a command must only read",
+    "planning": "nothing is edited, and a command must only read",
     "coding": "everything is allowed that the project allows",
     "disabled": "the gate is off",
 }

@@ -10,7 +10,8 @@ tried in a fixed order, and the first that applies decides:
 4. An `interlock` command in a shell is allowed, denied as the user's, or judged like any other.
 5. In an unknown state, or before the session was started, everything else is denied (in an unknown
    state the web may still be read).
-6. The mode decides the rest, by tool class and, in planning, by the effect of the shell command.
+6. The mode decides the rest, by tool class and, in analysis and planning, by whether a shell
+   command surely reads.
 
 Only then are exceptions applied: a bypass or an advisory rule turns a denial or a question into an
 allowance, if the rule is one of `OPENABLE`. A rule about what binds the agent must therefore come
@@ -22,10 +23,11 @@ from typing import Literal, TypeGuard
 
 import msgspec
 
-from interlock.core.gate import own_calls, paths, secret_files
+from interlock.core.gate import own_calls, secret_files
 from interlock.core.gate.own_calls import RequestedMode
+from interlock.core.gate.protected_paths import RealPath, as_written, protected_path_written_by
 from interlock.core.gate.rules import OPENABLE, Rule
-from interlock.core.gate.shell import Analysis, analyse
+from interlock.core.gate.shell import Analysis, analyse, analyse_foreign_text
 from interlock.core.gate.state import (
     GateRow,
     GateState,
@@ -50,7 +52,6 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
 
 
-_PLANNING_HINT = "Go to planning with the `session` tool, or ask the user."
 _READING_CLASSES = ("read", "search", "web")
 _MODE_RULES: dict[Mode, Rule] = {
     "analysis": "mode.analysis",
@@ -67,16 +68,18 @@ def decide(
     *,
     home: str,
     mode_request: RequestedMode | None = None,
+    real_path: RealPath = as_written,
 ) -> GateDecision:
     """Return the decision on a call.
 
     `home` is Interlock's own directory, which no agent may write and only partly read.
     `mode_request` is the change of mode that a call of our own tool asks for, on a host that can
-    ask the user.
+    ask the user. `real_path` is asked where the paths that a call would write lead; without it,
+    links are not seen.
     """
     if mode_request and (question := _coding_question(state, policy, mode_request)):
         return question
-    return _apply_exceptions(_decide_by_rules(state, policy, call, home), policy)
+    return _apply_exceptions(_decide_by_rules(state, policy, call, home, real_path), policy)
 
 
 def _coding_question(
@@ -115,19 +118,21 @@ def _apply_exceptions(decision: GateDecision, policy: Policy) -> GateDecision:
     return decision
 
 
-def _decide_by_rules(state: GateState, policy: Policy, call: ToolCall, home: str) -> GateDecision:
+def _decide_by_rules(
+    state: GateState, policy: Policy, call: ToolCall, home: str, real_path: RealPath
+) -> GateDecision:
     if isinstance(state, GateRow) and state.mode == "disabled":
         return GateDecision("allow", "mode.disabled")
     if call.kind == "own":
         return GateDecision("allow", "own.tool")
-    analysis = analyse(call.command) if call.kind == "shell" else None
+    analysis = None
+    if call.kind == "shell":
+        analysis = (analyse if call.is_bash else analyse_foreign_text)(call.command)
     if analysis and _is_confined(state, policy, call):
         # The kernel keeps it from writing, and from reading what is secret.
         return _decide_own_command(analysis, state, policy) or GateDecision(
             "allow", _MODE_RULES[state.mode]
         )
-    if denied := _deny_protected_path(call, analysis, policy, home):
-        return denied
     if secret := secret_files.secret_named_by(call, analysis, home):
         return GateDecision(
             "deny",
@@ -135,6 +140,16 @@ def _decide_by_rules(state: GateState, policy: Policy, call: ToolCall, home: str
             f"`{secret}` holds secrets with which anybody would be the user (`{home}`)",
             "You need none of them: the tools and commands of Interlock do without. Leave them"
             " out, or ask the user to look.",
+        )
+    may_write = call.kind in ("edit", "shell") or _is_unlisted(call, policy)
+    if may_write and (
+        written := protected_path_written_by(call, analysis, policy.protected, home, real_path)
+    ):
+        return GateDecision(
+            "deny",
+            "path.protected",
+            f"`{written.path}` holds the rules that bind you (`{written.protection}`)",
+            "Tell the user what should be changed there; only the user changes it.",
         )
     if call.kind in ("read", "search"):
         return GateDecision("allow", "tool.reads")
@@ -162,11 +177,16 @@ def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> TypeGuard[
     return state.mode == "planning" or (state.mode == "analysis" and policy.profile != "strict")
 
 
+def _is_unlisted(call: ToolCall, policy: Policy) -> bool:
+    """Whether it is a tool of others of which nobody has said that it only reads."""
+    return call.kind in ("mcp", "other") and call.tool not in policy.reading_tools
+
+
 def _decide_by_mode(
     state: GateRow, policy: Policy, call: ToolCall, analysis: Analysis | None
 ) -> GateDecision:
     if call.kind in ("mcp", "other"):
-        if state.mode == "coding" or call.tool in policy.reading_tools:
+        if state.mode == "coding" or not _is_unlisted(call, policy):
             return GateDecision("allow", "tool.unlisted")
         reason = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
         return GateDecision("ask", "tool.unlisted", reason, _coding_hint(policy))
@@ -182,20 +202,13 @@ def _decide_by_mode(
         reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
         return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy))
     assert analysis is not None, "only shell calls are left"
-    if state.mode == "analysis":
-        reason = "The mode is analysis, in which no command is run"
-        hint = f"Reading and searching tools work. {_PLANNING_HINT}"
-        return GateDecision("deny", "mode.analysis", reason, hint)
-    return _decide_in_planning(analysis, policy)
-
-
-def _decide_in_planning(analysis: Analysis, policy: Policy) -> GateDecision:
+    if state.mode == "analysis" and policy.profile == "strict":
+        reason = "The mode is analysis, in which this project lets no command be run"
+        hint = "Reading and searching tools work. Go to planning with the `session` tool, or ask"
+        return GateDecision("deny", "mode.analysis", reason, f"{hint} the user.")
     if analysis.effect == "reads":
-        return GateDecision("allow", "mode.planning")
-    if analysis.effect == "writes":
-        reason = f"The mode is planning, in which commands do not write: {analysis.reason}"
-        return GateDecision("deny", "shell.writes", reason, _coding_hint(policy))
-    reason = f"The mode is planning, and what this command does is not known: {analysis.reason}"
+        return GateDecision("allow", _MODE_RULES[state.mode])
+    reason = f"The mode is {state.mode}, and this command may do more than read: {analysis.reason}"
     return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy))
 
 
@@ -218,38 +231,6 @@ def _decide_in_unknown_state(state: UnknownState, call: ToolCall) -> GateDecisio
         "The user can start it with `interlock session start`, or look with `interlock doctor"
         " claude-code`; `interlock mode disabled --force` switches the gate off for an hour.",
     )
-
-
-def _deny_protected_path(
-    call: ToolCall, analysis: Analysis | None, policy: Policy, home: str
-) -> GateDecision | None:
-    written = call.paths
-    if analysis:
-        written = tuple(path for command in analysis.commands for path in command.paths)
-        written += _glob_paths(call.command, analysis)
-    for path in written:
-        if protection := paths.protection_of(path, call.cwd, home, policy.protected):
-            return GateDecision(
-                "deny",
-                "path.protected",
-                f"`{path}` holds the rules that bind you (`{protection}`)",
-                "Tell the user what should be changed there; only the user changes it.",
-            )
-    return None
-
-
-def _glob_paths(text: str, analysis: Analysis) -> tuple[str, ...]:
-    """The patterns that a shell would expand, here and after each `cd`: they may be written to."""
-    if analysis.effect == "reads":
-        return ()
-    patterns = list(dict.fromkeys(paths.glob_words(text)))
-    cd_targets = [c.arguments[0] for c in analysis.commands if c.program == "cd" and c.arguments]
-    after_cd = [
-        f"{folder.rstrip('/')}/{pattern}"
-        for folder in dict.fromkeys(cd_targets)
-        for pattern in patterns
-    ]
-    return (*patterns, *after_cd)
 
 
 def _decide_own_command(

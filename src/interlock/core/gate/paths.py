@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from functools import cache
 
 GLOB_CHARACTERS = "*?["
 """Characters that make a word a pattern for a shell."""
-PATTERN_MAX = 255  # the longest file name; a longer pattern takes too long, and counts as a match
+UNKNOWN = "**"
+"""Stands in a path for what a variable or a command gives, of which nothing is known."""
+PATH_MAX = 4096  # no system opens a longer one: it is not looked at, and counts as protected
+CHARACTERS_MAX = 1024 * 1024  # of all paths of a call; with more, one of them counts as protected
+_GLOBS = re.compile(r"\[[^\]]*+\]|[*?\[]")  # each is taken for `*`
+PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
 ALWAYS_PROTECTED = (
     ".interlock/config.toml",
     ".interlock/triggers.toml",
@@ -48,19 +53,61 @@ def normal_parts(path: str, cwd: str) -> list[str]:
     return normalise(path, cwd).casefold().split("/")[1:]
 
 
-def protection_of(path: str, cwd: str, home: str, additional: Iterable[str] = ()) -> str | None:
+def join_path(folder: str, path: str) -> str:
+    return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
+
+
+def protection_of(
+    path: str, cwd: str, home: str, additional: Iterable[str] = (), *, is_tree: bool = False
+) -> str | None:
     """The directory or path ending that protects the path, if any. `home` is Interlock's own.
 
-    A path may be a pattern that a shell expands: whatever it could stand for counts.
+    A path may be a pattern that a shell expands: whatever it could stand for counts. `is_tree`:
+    everything below is written too, so a directory above a protected path counts; but only around
+    `cwd` and `home`, since what is elsewhere, such as another clone, binds nobody.
     """
+    if len(path) > PATH_MAX or len(cwd) > PATH_MAX:
+        return "a path that is too long to be looked at"
+    if path.startswith("$INTERLOCK_HOME"):
+        path = path.replace("$INTERLOCK_HOME", home, 1)
     parts = normal_parts(path, cwd)
-    if _is_below(parts, home.casefold().split("/")[1:]):
+    home_parts = home.casefold().split("/")[1:]
+    if _is_below(parts, home_parts):
         return home
-    for end in (*ALWAYS_PROTECTED, *additional):
-        end_parts = end.strip("/").casefold().split("/")
-        if any(_starts_with(parts[at:], end_parts) for at in range(len(parts))):
-            return end
+    places = (normal_parts(cwd, ""), home_parts)
+    endings = _endings_by_first_part((*ALWAYS_PROTECTED, *additional))
+    for at, part in enumerate(parts):
+        if not part.strip("*") and UNKNOWN in part:
+            continue  # it could stand for anything
+        is_pattern = any(char in part for char in GLOB_CHARACTERS)
+        firsts = [first for first in endings if could_match(first, part)] if is_pattern else [part]
+        for end, end_parts in (ending for first in firsts for ending in endings.get(first, ())):
+            is_reached = len(parts) - at >= len(end_parts) or is_tree
+            is_match = is_reached and all(
+                map(could_match, end_parts, parts[at : at + len(end_parts)])
+            )
+            if is_match and (not is_tree or _is_around(parts[:at], places)):
+                return end
     return None
+
+
+@cache
+def _endings_by_first_part(endings: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    for end in endings:
+        end_parts = end.strip("/").casefold().split("/")
+        found.setdefault(end_parts[0], []).append((end, end_parts))
+    return found
+
+
+def _is_around(folder: list[str], places: Iterable[list[str]]) -> bool:
+    """Whether one of the places is this folder, or below it."""
+    if folder[:1] == ["~"]:
+        size = len(folder) - 1
+        return any(
+            place[at : at + size] == folder[1:] for place in places for at in range(len(place) + 1)
+        )
+    return any(place[: len(folder)] == folder for place in places)
 
 
 def _is_below(parts: list[str], home: list[str]) -> bool:
@@ -71,8 +118,7 @@ def _is_below(parts: list[str], home: list[str]) -> bool:
 
 def _starts_with(parts: list[str], prefix: list[str]) -> bool:
     """Whether the parts begin with `prefix`, or could."""
-    pairs = list(zip(parts, prefix, strict=False))
-    return len(parts) >= len(prefix) and all(could_match(name, part) for part, name in pairs)
+    return len(parts) >= len(prefix) and all(map(could_match, prefix, parts))
 
 
 def could_match(name: str, part: str) -> bool:
@@ -83,13 +129,11 @@ def could_match(name: str, part: str) -> bool:
         return False
     if name.startswith(".") and not part.startswith("."):
         return False  # a shell matches names with a dot only with patterns that begin with one
-    return len(part) > PATTERN_MAX or fnmatchcase(name, part)
-
-
-_WORD_BREAKS = re.compile(r"[\s;&|<>()=,]+")
-
-
-def glob_words(text: str) -> list[str]:
-    """The words of a command that a shell would expand, whether or not they are quoted."""
-    words = _WORD_BREAKS.split(re.sub(r"['\"\\]", "", text))
-    return [word for word in words if any(char in word for char in GLOB_CHARACTERS)]
+    if len(part) > PATTERN_MAX:
+        return True
+    start, *middle, end = _GLOBS.split(part)
+    at = len(start) if name.startswith(start) and name.endswith(end) else -1
+    for literal in middle:
+        at = name.find(literal, at) if at >= 0 else -1
+        at += len(literal) if at >= 0 else 0
+    return 0 <= at <= len(name) - len(end)

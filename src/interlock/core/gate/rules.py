@@ -20,7 +20,6 @@ Rule = Literal[
     "mode.coding",
     "coding.task",
     "coding.agreed",
-    "shell.writes",
     "shell.unknown",
     "tool.unlisted",
 ]
@@ -32,7 +31,6 @@ OPENABLE: tuple[Rule, ...] = (
     "mode.analysis",
     "mode.planning",
     "coding.task",
-    "shell.writes",
     "shell.unknown",
     "tool.unlisted",
 )

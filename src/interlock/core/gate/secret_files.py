@@ -4,10 +4,16 @@ This stops an agent that errs. One that attacks finds a way: a link, a script, a
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from interlock.core.gate import paths
-from interlock.core.gate.paths import GLOB_CHARACTERS, could_match
+from interlock.core.gate.paths import (
+    CHARACTERS_MAX,
+    GLOB_CHARACTERS,
+    PATH_MAX,
+    could_match,
+    join_path,
+    normal_parts,
+)
 from interlock.core.gate.shell import Analysis
 from interlock.core.gate.tool_call import ToolCall
 
@@ -28,15 +34,9 @@ def secret_named_by(call: ToolCall, analysis: Analysis | None, home: str) -> str
     """The path with secrets that a call names, if any: a file in `home`, or all of it."""
     if analysis:
         return _secret_named_in_shell(call, analysis, home)
-    names = (*SECRETS, home.casefold().rpartition("/")[2])
-    texts = (text for text in call.input_texts if any(name in text.casefold() for name in names))
-    bases = (call.cwd, *(text for text in call.input_texts if text.startswith(("/", "~"))))[
-        :BASES_MAX
-    ]
-    named_paths = dict.fromkeys(_join_path(base, text) for text in texts for base in bases)
-    if call.kind == "search":
-        named_paths[call.cwd] = None  # where a search looks if it names no path
-    return next((path for path in named_paths if _is_secret(path, home, is_shell=False)), None)
+    bases = [call.cwd, *(text for text in call.input_texts if text.startswith(("/", "~")))]
+    texts = [*call.input_texts, *([call.cwd] if call.kind == "search" else [])]  # its default
+    return _first_secret(bases, texts, home, is_shell=False)
 
 
 def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str | None:
@@ -45,12 +45,8 @@ def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str
     ending = rf"{re.escape(home.rpartition('/')[2])}/+(?:\./+)*(?:{'|'.join(SECRETS)})"
     if match := re.search(rf"(?<![\w.-]){ending}(?![\w.-])", text, re.IGNORECASE):
         return match[0]
-    bases = list(dict.fromkeys(_base_directories(call.cwd, analysis, home)))[:BASES_MAX]
-    words = [
-        word
-        for word in dict.fromkeys(_WORD_BREAKS.split(_to_pattern(text, home)))
-        if _may_end_in_secret(word)
-    ]
+    parts = dict.fromkeys(_WORD_BREAKS.split(_to_pattern(text, home)))
+    words = [word for word in parts if _may_be_secret(word)]
     words += (
         _to_pattern(part, home)
         for command in analysis.commands
@@ -58,15 +54,32 @@ def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str
         for argument in command.arguments
         for part in (argument, argument.rpartition("=")[2])
     )
-    named_paths = (
-        _join_path(base, word) for word in dict.fromkeys(words) if word for base in bases
-    )
-    return next((path for path in named_paths if _is_secret(path, home, is_shell=True)), None)
+    return _first_secret(_base_directories(call.cwd, analysis, home), words, home, is_shell=True)
 
 
-def _may_end_in_secret(word: str) -> bool:
+def _first_secret(
+    bases: Iterable[str], words: Iterable[str], home: str, *, is_shell: bool
+) -> str | None:
+    """The first path with secrets that one of the words names in one of the directories."""
+    folders = [base for base in dict.fromkeys(bases) if len(base) <= PATH_MAX][:BASES_MAX]
+    characters = 0
+    for word in dict.fromkeys(words):
+        if not word or len(word) > PATH_MAX or not _may_be_secret(word, home):
+            continue
+        for folder in folders:
+            path = join_path(folder, word)
+            characters += len(path)
+            if characters > CHARACTERS_MAX or _is_secret(path, home, is_shell=is_shell):
+                return path[:PATH_MAX]
+    return None
+
+
+def _may_be_secret(word: str, home: str = "") -> bool:
+    """Whether its last part can be that of a secret, or of our directory if that is given."""
     end = word.rpartition("/")[2].casefold()
-    return any(could_match(name, end) for name in SECRETS)
+    names = (*SECRETS, home.casefold().rpartition("/")[2]) if home else SECRETS
+    is_folder = bool(home) and end in ("", ".", "..", "~")
+    return is_folder or any(could_match(name, end) for name in names)
 
 
 def _base_directories(cwd: str, analysis: Analysis, home: str) -> Iterator[str]:
@@ -75,7 +88,8 @@ def _base_directories(cwd: str, analysis: Analysis, home: str) -> Iterator[str]:
     directory = cwd
     for command in analysis.commands:
         if command.program in {"cd", "pushd"} and command.arguments:
-            directory = _join_path(directory, _to_pattern(command.arguments[-1], home))
+            target = join_path(directory, _to_pattern(command.arguments[-1], home))
+            directory = target if len(target) <= PATH_MAX else directory
             yield directory
 
 
@@ -85,13 +99,9 @@ def _to_pattern(text: str, home: str) -> str:
     return _EXPANSION.sub("*", _LEADING_VARIABLE.sub("~", text))
 
 
-def _join_path(base: str, path: str) -> str:
-    return path if path.startswith(("/", "~")) else f"{base.rstrip('/')}/{path}"
-
-
 def _is_secret(path: str, home: str, *, is_shell: bool) -> bool:
     """Whether it is a secret file or all of `home`; to a shell, a pattern may become one."""
-    parts, ours = paths.normal_parts(path, ""), home.casefold().split("/")[1:]
+    parts, ours = normal_parts(path, ""), home.casefold().split("/")[1:]
     has_unknown_start = parts[:1] == ["~"]
     path_parts = parts[has_unknown_start:]
     for secret_parts in (ours, *([*ours, name] for name in SECRETS)):

@@ -1,32 +1,44 @@
-"""The effect on files of a shell command that an agent wants to run.
+"""Whether a shell command that an agent wants to run surely reads, and which files it writes.
 
 Nothing that can write is called reading: a command that is not known to read is unknown. The text
 is taken to be for bash or zsh. What is not in it is not seen: aliases and functions of the user's
-shell, where `PATH` leads, and what a project's settings make git, npm and others run.
+shell, where `PATH` leads, what a project's settings make git, npm and others run, and the modules
+that Python finds in the directory.
 """
+
+import re
 
 import msgspec
 
-from interlock.core.gate.command.ast import Event, Script, SimpleCommand, UnreadableShellText
+from interlock.core.gate.command.ast import Event, Script, SimpleCommand, UnreadableShellText, Word
 from interlock.core.gate.command.grammar import ShellParser
-from interlock.core.gate.command.inline import Effect
-from interlock.core.gate.command.judgement import RANK, Command, is_foreign, judge
+from interlock.core.gate.command.judgement import Command, Effect, is_foreign, judge
 from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
+from interlock.core.gate.command.plain_programs import asks_outside
+from interlock.core.gate.paths import PATH_MAX, join_path
 
-__all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse"]
+__all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse", "analyse_foreign_text"]
 
 BYTES_MAX = 64 * 1024
 _EXPANSION_CHARACTERS = frozenset("$`*?[{")
+_WORD_BREAKS = re.compile(r"[\s;&|<>()=,'\"`]+")
 
 
 class Analysis(msgspec.Struct, frozen=True):
     effect: Effect
-    """Writes if one of the commands writes, else unknown if one is, else reads."""
+    """Reads if every command surely does."""
     commands: tuple[Command, ...]
     is_simple: bool
     """Exactly one command with nothing around it, whose program and arguments are literal."""
     reason: str
     """The first reason for the effect."""
+
+    @property
+    def reads_outside(self) -> bool:
+        """Whether it surely reads, and asks a remote or a daemon for some of it."""
+        return self.effect == "reads" and any(
+            asks_outside(command.program, command.arguments) for command in self.commands
+        )
 
 
 def analyse(text: str) -> Analysis:
@@ -35,26 +47,44 @@ def analyse(text: str) -> Analysis:
         return _unread_analysis(f"it is longer than {BYTES_MAX // 1024} KB")
     if "\0" in text:
         return _unread_analysis("it holds a NUL")
-    walk = _CommandWalk()
-    commands = _add_paths_after_cd(walk.commands(text, 0, is_posix=False))
+    commands = _set_folders(_CommandWalk().commands(text, 0, is_posix=False))
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # A terminal takes some such characters for keys, and some shells take them for blanks.
         commands.append(_unknown_command("it holds characters that cannot be seen"))
-        walk.is_simple = False
-    effects: list[Effect] = ["reads", *(command.effect for command in commands)]
-    effect = max(effects, key=RANK.__getitem__)
-    reasons = [command.why for command in commands if command.effect == effect]
-    is_simple = walk.is_simple and len(commands) == 1
+    reasons = [command.why for command in commands if command.effect == "unknown"]
+    effect: Effect = "unknown" if reasons else "reads"
+    reasons += [command.why for command in commands[:1]]
+    is_simple = len(commands) == 1 and _is_bare_command(text, commands[0])
     return Analysis(effect, tuple(commands), is_simple, (*reasons, "nothing is run")[0])
 
 
-def _unread_analysis(reason: str) -> Analysis:
-    return Analysis(
-        "unknown",
-        (_unknown_command(reason),),
-        is_simple=False,
-        reason=f"the command is not read: {reason}",
-    )
+def _is_bare_command(text: str, command: Command) -> bool:
+    """Whether the text has the literal words of the command, and nothing else."""
+    lexer = ShellParser(text.strip(" \t\n"), [], 0, is_posix=False)
+    words: list[Word] = []
+    try:
+        while word := lexer.word():
+            words.append(word)
+            while lexer.text[lexer.at] in " \t":
+                lexer.at += 1
+    except UnreadableShellText:
+        return False
+    is_whole = lexer.text[lexer.at :] == "\0" and all(word.is_exact for word in words)
+    program, *arguments = [word.text for word in words] or [""]
+    is_same = (program.rpartition("/")[2], tuple(arguments)) == (command.program, command.arguments)
+    return is_whole and is_same and not is_foreign(words[0])
+
+
+def analyse_foreign_text(text: str) -> Analysis:
+    """Analyse a text that neither bash nor zsh reads: each of its words may be a file it writes."""
+    words = tuple(dict.fromkeys(_WORD_BREAKS.split(text[:BYTES_MAX])))
+    return _unread_analysis("it is not for bash or zsh", words)
+
+
+def _unread_analysis(reason: str, words: tuple[str, ...] = ()) -> Analysis:
+    command = Command("", (), "unknown", reason, words, words)
+    reason = f"the command is not read: {reason}"
+    return Analysis("unknown", (command,), is_simple=False, reason=reason)
 
 
 def _unknown_command(reason: str) -> Command:
@@ -65,7 +95,6 @@ class _CommandWalk:
     """One walk through a text and the texts inside it, with a limit on the commands of all."""
 
     def __init__(self) -> None:
-        self.is_simple = False
         self.event_count = 0
 
     def commands(self, text: str, level: int, *, is_posix: bool, depth: int = 0) -> list[Command]:
@@ -81,17 +110,12 @@ class _CommandWalk:
             parser.read()
         except UnreadableShellText as error:
             unreadable = [_unknown_command(f"it cannot be read: {error}")]
-        self.is_simple = (
-            level == 0 and not unreadable and parser.is_plain and _is_bare_command(events)
-        )
         commands: list[Command] = []
         for event in events:
             self.event_count += 1
             if self.event_count > FOUND_MAX:
                 return [*commands, _unknown_command(f"there are more than {FOUND_MAX} commands")]
             commands.extend(self._judge_event(event, level, is_posix=is_posix))
-        if self.is_simple and [command.program for command in commands] != [_bare_program(events)]:
-            self.is_simple = False
         return commands + unreadable
 
     def _judge_event(self, event: Event, level: int, *, is_posix: bool) -> list[Command]:
@@ -107,36 +131,15 @@ class _CommandWalk:
                 return [_unknown_command(event.why)]
 
 
-def _add_paths_after_cd(commands: list[Command]) -> list[Command]:
-    """Add the paths as they are after a `cd`: it is unknown whether that succeeds."""
-    with_paths: list[Command] = []
-    directory = ""
+def _set_folders(commands: list[Command]) -> list[Command]:
+    """The commands, each with the directory in which a `cd` before it leaves the shell."""
+    placed: list[Command] = []
+    folder = ""
     for command in commands:
-        if command.program == "cd" and len(command.arguments) == 1:
-            folder = command.arguments[0]
-            is_literal = folder != "-" and not _EXPANSION_CHARACTERS & set(folder)
-            directory = _join_path(directory, folder) if is_literal else ""
-        after_cd = (_join_path(directory, path) for path in command.paths)
-        paths = tuple(dict.fromkeys((*command.paths, *after_cd)))
-        with_paths.append(msgspec.structs.replace(command, paths=paths))
-    return with_paths
-
-
-def _join_path(folder: str, path: str) -> str:
-    return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
-
-
-def _is_bare_command(events: list[Event]) -> bool:
-    match events:
-        case [SimpleCommand((), (program, *_), ())]:
-            return program.is_exact and not is_foreign(program)
-        case _:
-            return False
-
-
-def _bare_program(events: list[Event]) -> str:
-    match events:
-        case [SimpleCommand((), (program, *_), ())]:
-            return program.text.rpartition("/")[2]
-        case _:
-            return ""
+        if command.program in {"cd", "pushd"} and len(command.arguments) == 1:
+            target = command.arguments[0]
+            is_literal = target != "-" and not _EXPANSION_CHARACTERS & set(target)
+            folder = join_path(folder, target) if is_literal else ""
+            folder = folder if len(folder) <= PATH_MAX else ""
+        placed.append(msgspec.structs.replace(command, folder=folder) if folder else command)
+    return placed

@@ -4,9 +4,13 @@ from typing import Any, cast
 
 import msgspec
 
-from interlock.core.gate.tools import Host, ToolClass, class_of
+from interlock.core.gate.paths import PATH_MAX
+from interlock.core.gate.tools import COMMANDLESS_TOOLS, FOREIGN_SHELLS, Host, ToolClass, class_of
 
-_PATH_KEYS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
+_PATH_KEYS = (
+    *("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file", "paths"),
+    *("file", "files", "filename", "old_path", "new_path", "source", "destination", "uri"),
+)
 _COMMAND_KEYS = ("command", "cmd", "script")
 _CLASSES_WITH_TEXTS = ("read", "search", "mcp", "other")
 _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -25,15 +29,23 @@ class ToolCall(msgspec.Struct, frozen=True):
     """Every text in the input of any other tool that may read files: each may name one."""
     is_confined: bool = False
     """Whether the host will run it in the sandbox, as long as the mode is not coding."""
+    is_bash: bool = True
+    """Whether the command is for bash or zsh. Otherwise it is every text of the input."""
 
 
 def parse_tool_call(host: Host, tool: str, tool_input: Any, cwd: str) -> ToolCall:
     kind = class_of(host, tool)
     fields = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
-    command = _command_text(fields) if kind == "shell" else ""
+    command, is_bash = "", True
+    if kind == "shell" and tool not in COMMANDLESS_TOOLS:
+        command = _command_text(fields)
+        is_bash = command != "" and tool not in FOREIGN_SHELLS
+        command = command if is_bash else "\n".join(text for _, text in _texts(tool_input))
     paths = _edited_paths(fields, tool_input) if kind == "edit" else ()
-    texts = _texts(tool_input) if kind in _CLASSES_WITH_TEXTS else ()
-    return ToolCall(host, tool, kind, cwd, command, paths, texts)
+    texts = [text for _, text in _texts(tool_input)] if kind in _CLASSES_WITH_TEXTS else []
+    return ToolCall(
+        host, tool, kind, cwd, command, paths, tuple(dict.fromkeys(texts)), is_bash=is_bash
+    )
 
 
 def _command_text(tool_input: dict[str, Any]) -> str:
@@ -47,18 +59,19 @@ def _command_text(tool_input: dict[str, Any]) -> str:
     return ""
 
 
-def _texts(tool_input: Any) -> tuple[str, ...]:
-    texts: list[str] = []
-    pending = [tool_input]
+def _texts(tool_input: Any) -> list[tuple[str, str]]:
+    """Every text at any depth, with the key of the object in which it is."""
+    texts: list[tuple[str, str]] = []
+    pending: list[tuple[str, Any]] = [("", tool_input)]
     while pending:
-        value = pending.pop()
+        key, value = pending.pop()
         if isinstance(value, str):
-            texts.append(value)
+            texts.append((key, value))
         elif isinstance(value, dict):
-            pending += cast("dict[str, Any]", value).values()
+            pending += cast("dict[str, Any]", value).items()
         elif isinstance(value, list):
-            pending += cast("list[Any]", value)
-    return tuple(dict.fromkeys(texts))
+            pending += ((key, each) for each in cast("list[Any]", value))
+    return texts
 
 
 def _quote(word: str) -> str:
@@ -66,7 +79,9 @@ def _quote(word: str) -> str:
 
 
 def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
-    paths = [value for key in _PATH_KEYS if isinstance(value := fields.get(key), str)]
+    """What is under a key for paths, or in the heads of a patch; every text if there is neither."""
+    texts = _texts(tool_input)
+    paths = [text for key, text in texts if key in _PATH_KEYS]
     patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("command")]
     for text in patch_texts:
         if isinstance(text, str) and "*** " in text:
@@ -76,4 +91,5 @@ def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
                 for mark in _PATCH_HEADERS
                 if line.startswith(mark)
             ]
-    return tuple(dict.fromkeys(paths))
+    unnamed = [text for _, text in texts if len(text) <= PATH_MAX]
+    return tuple(dict.fromkeys(paths or unnamed))

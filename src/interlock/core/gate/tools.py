@@ -69,9 +69,22 @@ TOOL_CLASSES: dict[Host, dict[str, ToolClass]] = {
     host: {name: kind for kind, names in table.items() for name in names.split()}
     for host, table in _TOOLS.items()
 }
-OWN_PREFIXES = ("mcp__interlock__", "mcp__plugin_interlock_interlock__", "mcp_interlock_")
-"""The prefixes of our tools' names; a host without a prefix of its own writes `interlock_`."""
+OWN_TOOLS = (
+    *("list_workflows", "inspect_workflow", "start_workflow", "continue_workflow"),
+    *("checkpoint_workflow", "resume_session", "session", "search_notes", "read_note"),
+    *("write_note", "edit_note", "build_context", "recent_activity", "move_note", "delete_note"),
+)
+"""Interlock's tools, as its server names them."""
+OWN_PREFIXES = (
+    *("mcp__interlock__", "mcp__plugin_interlock_interlock__", "mcp_interlock_"),
+    *("interlock_", "MCP:interlock "),
+)
+"""What hosts write before the names of our tools."""
 _MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
+FOREIGN_SHELLS = frozenset(("PowerShell", "powershell", "write_stdin", "write_bash"))
+"""Shell tools whose text is for no shell that we read, or for a program that runs already."""
+COMMANDLESS_TOOLS = frozenset(("KillShell", "KillBash", "read_bash", "stop_bash"))
+"""Shell tools that run nothing: they show or end what runs already."""
 
 
 def class_of(host: Host, tool: str) -> ToolClass:
@@ -79,6 +92,8 @@ def class_of(host: Host, tool: str) -> ToolClass:
     kind = TOOL_CLASSES[host].get(tool)
     if kind is not None:
         return kind
-    if tool.startswith((*OWN_PREFIXES, "interlock_", "MCP:interlock ")):
+    if any(
+        tool.removeprefix(prefix) in OWN_TOOLS for prefix in OWN_PREFIXES if tool.startswith(prefix)
+    ):
         return "own"
     return "mcp" if tool.startswith(_MCP_PREFIXES) else "other"

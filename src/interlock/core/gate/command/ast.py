@@ -5,6 +5,15 @@ from typing import Literal
 
 import msgspec
 
+from interlock.core.gate.paths import PATH_MAX
+
+DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
+"""Files of which nothing is left when they are written."""
+BRACES_MAX = 8  # groups in one word
+ALTERNATIVES_MAX = 64
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_ALL_BRACES = re.compile(r"\{.*\}", re.DOTALL)
+
 Kind = Literal["exact", "one", "some", "open"]
 
 
@@ -12,13 +21,14 @@ class Word(msgspec.Struct, frozen=True):
     """`exact`: it is `text`. `one`: one word, `some`: any number, all beginning with `prefix`.
 
     `open`: any number of words, of which nothing is known. Where a word is not exact, its `text`
-    is as written.
+    is as written, and `pattern` has `**` for what is not known.
     """
 
     text: str
     raw: str
     kind: Kind = "exact"
     prefix: str = ""
+    pattern: str = ""
 
     @property
     def is_exact(self) -> bool:
@@ -29,15 +39,41 @@ class Word(msgspec.Struct, frozen=True):
         """Whether a program may take it, or one of those it becomes, for an option."""
         if self.kind == "open":
             return True
-        start = self.text if self.is_exact else self.prefix
-        return start.startswith("-") or (not start and not self.is_exact)
+        return self.start.startswith("-") or (not self.start and not self.is_exact)
 
     @property
-    def path(self) -> str | None:
-        """The file that this word names, if that can be said."""
+    def start(self) -> str:
+        """As much of its beginning as is known."""
+        return self.text if self.is_exact else self.prefix
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that it may name, each maybe a pattern."""
         if self.is_exact:
-            return f"./{self.text}" if self.text.startswith("~") else self.text
-        return self.text if self.kind == "one" and self.prefix == self.text else None
+            return [f"./{self.text}" if self.text.startswith("~") else self.text]
+        return _brace_alternatives(self.pattern)
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+def _brace_alternatives(pattern: str) -> list[str]:
+    """The words that `{a,b}` stands for; one with `*` for all braces if there are too many."""
+    words = [pattern]
+    for _ in range(BRACES_MAX):
+        groups = [_BRACES.search(word) for word in words if len(pattern) <= PATH_MAX]
+        if not groups or not groups[0] or len(words) > ALTERNATIVES_MAX:
+            break
+        words = [
+            f"{group.string[: group.start()]}{part}{group.string[group.end() :]}"
+            for group in groups
+            if group
+            for part in (["*"] if ".." in group[1] else group[1].split(","))
+        ]
+    is_whole = len(words) <= ALTERNATIVES_MAX and "{" not in words[0]
+    return list(dict.fromkeys(words)) if is_whole else [_ALL_BRACES.sub("*", pattern)]
 
 
 class Redirect(msgspec.Struct, frozen=True):

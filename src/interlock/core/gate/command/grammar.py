@@ -71,7 +71,6 @@ class ShellParser(Lexer):
             self._and_or()
             self.blanks()
             if self.text[self.at] in ";&" and self.text[self.at + 1] not in ";&":
-                self.is_plain = False
                 self.at += 1
             elif self.text[self.at] != "\n":
                 break
@@ -82,7 +81,6 @@ class ShellParser(Lexer):
     def _and_or(self) -> None:
         self._pipeline()
         while self.text.startswith(("&&", "||"), self.at):
-            self.is_plain = False
             self.at += 2
             self._newlines()
             self._pipeline()
@@ -90,7 +88,6 @@ class ShellParser(Lexer):
     def _pipeline(self) -> None:
         self.blanks()
         while (word := self._reserved_word()) in {"!", "time"}:
-            self.is_plain = False
             self.at += len(word)
             self.blanks()
             if word == "time" and _PORTABLE.match(self.text, self.at):
@@ -101,7 +98,6 @@ class ShellParser(Lexer):
         self._command()
         self.blanks()
         while self.text[self.at] == "|" and self.text[self.at + 1] != "|":
-            self.is_plain = False
             self.at += 2 if self.text[self.at + 1] == "&" else 1
             self._newlines()
             self._command()
@@ -110,13 +106,11 @@ class ShellParser(Lexer):
     def _command(self) -> None:
         word = self._reserved_word()
         if self.text[self.at] == "(" or word in _COMPOUND:
-            self.is_plain = False
             self._compound(word)
             redirects = self._redirects()
             if redirects:
                 self.add(SimpleCommand((), (), redirects))
         elif word == "function":
-            self.is_plain = False
             self._skip(word)
             if not self.word():
                 raise UnreadableShellText("a function has no name")
@@ -258,7 +252,6 @@ class ShellParser(Lexer):
 
     def _function(self) -> None:
         """Read what follows the name: parentheses, maybe, and a body, which counts as if it ran."""
-        self.is_plain = False
         self.blanks()
         if self.text[self.at] == "(":
             self.at += 1
@@ -282,7 +275,6 @@ class ShellParser(Lexer):
             if not word:
                 break
             if not words and ast.assigned_variable(word):
-                self.is_plain = False
                 assignments.append(word)
                 if self.text[self.at] == "(" and word.raw.endswith("="):
                     self._array()
@@ -296,7 +288,6 @@ class ShellParser(Lexer):
             raise UnreadableShellText("a command is missing")
         if self.text[self.at] == "(":
             raise UnreadableShellText("`(` stands where no command can begin")
-        self.is_plain = self.is_plain and not redirects
         return self.add(SimpleCommand(tuple(assignments), tuple(words), tuple(redirects)))
 
     def _array(self) -> None:
@@ -325,7 +316,6 @@ class ShellParser(Lexer):
             return None
         both, descriptor, operator = matched.groups()
         self.at = matched.end()
-        self.is_plain = False
         if descriptor and len(descriptor) > 1:
             self.doubt(f"shells differ about `{descriptor}` before a redirection")
         self.blanks()

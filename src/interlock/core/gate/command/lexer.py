@@ -9,6 +9,7 @@ import re
 
 from interlock.core.gate.command import variables
 from interlock.core.gate.command.ast import Doubt, Event, Kind, Script, UnreadableShellText, Word
+from interlock.core.gate.paths import UNKNOWN
 
 NESTING_MAX = 5  # of substitutions, and of texts handed to `bash -c` or `eval`
 FOUND_MAX = 500
@@ -31,6 +32,7 @@ _IN_PARAMETER = re.compile(r"[^}\\'\"$`{<>()\0]+")
 _IN_ARITHMETIC = re.compile(r"[^()$`'\"\\\0]+")
 _NUMBERS_ONLY = re.compile(r"[0-9 \t\n+*/%<>=!&|^~?:,()-]*\Z")
 _LITERAL_DOLLAR = frozenset(" \t\n;&|<>()\0\"'/.,:%}`")
+_STAND_INS = {"PWD": ".", "HOME": "~", "INTERLOCK_HOME": "$INTERLOCK_HOME"}
 _ANSI = dict(zip('abeEfnrtv\\"?', '\a\b\x1b\x1b\f\n\r\t\v\\"?', strict=True))
 _ANSI_NUMBER = re.compile(r"[0-7]{1,3}|x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}")
 
@@ -48,20 +50,21 @@ class _WordBuilder:
         self.is_brace = False
         self.is_tilde = False
 
-    def expand(self, kind: Kind) -> None:
-        """Here comes something that is not literal."""
+    def expand(self, kind: Kind, stand_in: str = UNKNOWN) -> None:
+        """Here comes something that is not literal; a pattern has `stand_in` for it."""
         if self.prefix is None:
             self.prefix = "".join(self.pieces)
         self.kind = max(self.kind, _KINDS.index(kind))
+        self.pieces.append(stand_in)
 
     def word(self, raw: str) -> Word:
         if self.is_brace:
-            self.expand("some")
+            self.expand("some", "")
             self.prefix = (self.prefix or "").partition("{")[0]
         text = "".join(self.pieces)
         if self.kind == 0 or raw in {"[", "[["}:
-            return Word(text, raw, "one", text) if self.is_tilde else Word(text, raw)
-        return Word(raw, raw, _KINDS[self.kind], self.prefix or "")
+            return Word(text, raw, "one", text, text) if self.is_tilde else Word(text, raw)
+        return Word(raw, raw, _KINDS[self.kind], self.prefix or "", text)
 
 
 class Lexer:
@@ -73,7 +76,6 @@ class Lexer:
         self.at: int = 0
         self.found = found
         self.depth = depth
-        self.is_plain = True  # nothing but literal words so far
         self.is_awaited = False  # a here-document begins after this line
 
     def commands(self, closing: str) -> None:
@@ -81,7 +83,6 @@ class Lexer:
         raise NotImplementedError
 
     def doubt(self, why: str) -> None:
-        self.is_plain = False
         self.add(Doubt(why))
 
     def add(self, event: Event) -> None:
@@ -90,7 +91,6 @@ class Lexer:
         self.found.append(event)
 
     def _deeper(self) -> None:
-        self.is_plain = False
         self.depth += 1
         if self.depth > NESTING_MAX:
             raise UnreadableShellText(f"substitutions are nested more than {NESTING_MAX} deep")
@@ -100,7 +100,6 @@ class Lexer:
         blank = _BLANK.match(self.text, self.at)
         self.at = blank.end() if blank else self.at
         if self.text[self.at] == "#":
-            self.is_plain = False  # some shells do not know comments
             end = self.text.find("\n", self.at)
             self.at = end if end >= 0 else len(self.text) - 1
 
@@ -119,11 +118,7 @@ class Lexer:
                     continue
                 break
             self._read_unquoted(char, built, is_first=self.at == start)
-        if self.at == start:
-            return None
-        word = built.word(self.text[start : self.at])
-        self.is_plain = self.is_plain and word.is_exact
-        return word
+        return built.word(self.text[start : self.at]) if self.at > start else None
 
     def _read_unquoted(self, char: str, built: _WordBuilder, *, is_first: bool) -> None:
         match char:
@@ -145,7 +140,7 @@ class Lexer:
             case "`":
                 self._backticks(built, is_quoted=False)
             case "*" | "?" | "[":
-                built.expand("some")
+                built.expand("some", "")
                 self._take(built, self.at + 1, char)
             case "~" if is_first:
                 built.is_tilde = True
@@ -208,7 +203,7 @@ class Lexer:
         kind: Kind = "one" if is_quoted else "open"
         name = _NAME.match(self.text, self.at + 1)
         if name:
-            self._expand(built, name.end(), kind)
+            self._expand(built, name.end(), kind, _STAND_INS.get(name.group(), UNKNOWN))
             if self.text[self.at] == "[":
                 self.doubt("a subscript may run what is in a variable")
         elif self.text.startswith("((", self.at + 1):
@@ -231,8 +226,8 @@ class Lexer:
         else:
             self._expand(built, self.at + 1, "open")
 
-    def _expand(self, built: _WordBuilder, end: int, kind: Kind) -> None:
-        built.expand(kind)
+    def _expand(self, built: _WordBuilder, end: int, kind: Kind, stand_in: str = UNKNOWN) -> None:
+        built.expand(kind, stand_in)
         self.at = end
 
     def _substitution(self, skipped: int, built: _WordBuilder, kind: Kind) -> None:
@@ -244,7 +239,6 @@ class Lexer:
         self.depth -= 1
 
     def _backticks(self, built: _WordBuilder, *, is_quoted: bool) -> None:
-        self.is_plain = False
         built.expand("one" if is_quoted else "open")
         inner = _WordBuilder()
         self.at += 1
@@ -270,18 +264,13 @@ class Lexer:
         self._deeper()
         self.at = start
         while opened or self.text[self.at] != ")":
-            match self.text[self.at]:
-                case "(" | ")" as paren:
-                    opened += 1 if paren == "(" else -1
-                    self._take(inner, self.at + 1)
-                case "$":
-                    self._dollar(inner, is_quoted=True)
-                case "`":
-                    self._backticks(inner, is_quoted=True)
-                case "\0" | "'" | '"' | "\\":
-                    raise UnreadableShellText("the arithmetic in `$((…))` is not plain")
-                case _:
-                    self._take_all(inner, _IN_ARITHMETIC)
+            if (char := self.text[self.at]) in "()":
+                opened += 1 if char == "(" else -1
+                self._take(inner, self.at + 1)
+            elif char in "\0'\"\\":
+                raise UnreadableShellText("the arithmetic in `$((…))` is not plain")
+            else:
+                self._in_quotes(inner, _IN_ARITHMETIC, "")
         if self.text[self.at + 1] != ")":
             raise UnreadableShellText("`$((` does not end with `))`")
         if not _NUMBERS_ONLY.match(self.text[start : self.at]):
@@ -300,7 +289,9 @@ class Lexer:
         built.pieces.append("0" if length else "")
         is_many = name in {"@", "*"} or subscript in {"[@]", "[*]"}
         quoted: Kind = "one" if is_quoted and not is_many else "open"
-        built.expand("one" if length else quoted)
+        is_bare = self.text[head.end()] == "}" and not length
+        stand_in = _STAND_INS.get(name, UNKNOWN) if is_bare else UNKNOWN
+        built.expand("one" if length else quoted, stand_in)
         self.at = head.end()
         if part := _SLICE.match(self.text, self.at):
             self.at = part.end()

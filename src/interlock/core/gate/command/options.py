@@ -37,9 +37,10 @@ def parse_known_options(text: str) -> KnownOptions:
 
 
 def parse(
-    words: Sequence[Word], names: KnownOptions, *, is_first: bool = False, is_clustered: bool = True
+    words: Sequence[Word], known: str, *, is_first: bool = False, is_clustered: bool = True
 ) -> ParsedOptions:
     """`is_first`: options end at the first word that is none. `is_clustered`: `-ab` is `-a -b`."""
+    names = parse_known_options(known)
     parsed = ParsedOptions([], [])
     index = 0
     while index < len(words):
@@ -81,7 +82,7 @@ def _options_in_word(
     word: Word, names: KnownOptions, *, is_clustered: bool
 ) -> list[tuple[str, Word | None]] | None:
     """The options in one word; None if it has one that is not known."""
-    text = word.text if word.is_exact else word.prefix
+    text = word.start
     name, equals, value = text.partition("=")
     if word.is_exact and (text in names.flags or text in names.valued):
         return [(text, None)]
@@ -110,16 +111,20 @@ def hit(words: Sequence[Word], names: str) -> Word | None:
     """The first word that is one of the options, or may become one.
 
     For programs that have too many options to list: a long one counts under every abbreviation,
-    a short one wherever its letter stands in a word of letters, and `--` ends nothing, since it may
-    be the value of an option.
+    a short one wherever its letter stands in a word of letters. `--` ends the options, unless the
+    word before it may be an option of which it is the value.
     """
     listed = names.split()
     longs = [name for name in listed if name.startswith("--")]
     letters = {name[1] for name in listed if not name.startswith("--")}
+    is_after_option = False
     for word in words:
-        if not word.may_be_option:
+        if word.text == "--" and word.is_exact and not is_after_option:
+            return None
+        is_after_option = word.may_be_option
+        if not is_after_option:
             continue
-        text = word.text if word.is_exact else word.prefix
+        text = word.start
         is_named = word.is_exact or (word.kind == "one" and "=" in text)
         if text.startswith("--") and is_named:
             name = text.partition("=")[0]
@@ -128,37 +133,3 @@ def hit(words: Sequence[Word], names: str) -> Word | None:
         elif not word.is_exact or letters & set(text[1:]):
             return word
     return None
-
-
-def paths(words: Sequence[Word], names: str) -> tuple[list[str], list[Word]]:
-    """For a program that writes: what its options `names` name, and the words that are no options.
-
-    Here every other option counts as a flag: what it writes is a matter of words, not of safety.
-    """
-    valued = parse_known_options(names).valued
-    named: list[str] = []
-    operands: list[Word] = []
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        text = word.text
-        if word.is_exact and text == "--":
-            operands.extend(words[index:])
-            break
-        name, equals, value = text.partition("=")
-        if not word.is_exact or not text.startswith("-") or text == "-":
-            operands.append(word)
-        elif equals and name in valued:
-            named.append(value)
-        elif (text in valued or _ends_in(text, valued)) and index < len(words):
-            named.extend([path] if (path := words[index].path) else [])
-            index += 1
-        elif text[:2] in valued and not text.startswith("--"):
-            named.append(text[2:])
-    return named, operands
-
-
-def _ends_in(text: str, valued: frozenset[str]) -> bool:
-    """Whether the last of several letters takes a value, as in `-pe`."""
-    return not text.startswith("--") and text[:2] not in valued and f"-{text[-1]}" in valued

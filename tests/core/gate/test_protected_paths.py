@@ -1,0 +1,253 @@
+"""Paths that nobody writes: however a call names them, and whatever falls with their directory."""
+
+from typing import Any
+
+import pytest
+
+from interlock.core.gate import paths
+from interlock.core.gate.decide import GateDecision, decide
+from interlock.core.gate.state import GateRow, Policy
+from interlock.core.gate.tool_call import parse_tool_call
+
+HOME = "/home/me/.local/share/interlock"
+CODING = GateRow("ses_1", "coding", is_started=True, task="T")
+LINKS = {
+    "/work/p/link": "/work/p/.mcp.json",
+    "/work/p/dir/settings.json": "/work/p/.claude/settings.json",
+    "/work/p/hidden": "/work/p/.interlock",
+    "/work/p/sub/x": f"{HOME}/gate.db",
+}
+
+
+def said(tool: str, given: Any, policy: Policy | None = None, cwd: str = "/work/p") -> GateDecision:
+    call = parse_tool_call("claude-code", tool, given, cwd)
+    real_path = {**LINKS}.get
+    policy = policy or Policy(protected=("deploy/prod.toml",))
+    return decide(CODING, policy, call, home=HOME, real_path=lambda path: real_path(path, path))
+
+
+def shell(command: str, cwd: str = "/work/p") -> GateDecision:
+    return said("Bash", {"command": command}, cwd=cwd)
+
+
+DENIED = (
+    *("touch .mcp.json", "echo x > .git/hooks/pre-commit", "tee a .claude/settings.json"),
+    *("sed -i s/a/b/ .mcp.json", "perl -pi -e s/a/b/ .mcp.json", "dd if=a of=.mcp.json"),
+    *(
+        "curl -so .mcp.json x",
+        "git diff --output=.mcp.json",
+        "vim .mcp.json",
+        "rm deploy/prod.toml",
+    ),
+    *("cd .git && touch hooks/a", "bash -c 'cd .claude; rm settings.json'", "rm /tmp/x/.mcp.json"),
+    # What a shell fills in.
+    *("cp x .interloc?/config.toml", "echo a > .i*/config.toml", "cp x .g[i]t/hooks/pre-commit"),
+    *("sed -i s/a/b/ .clau*/settings.json", "cp x '.interl'oc?/config.toml", "rm {a,.mcp.json}"),
+    *("inter?ock trust", "/usr/bin/inter*k mode disabled", "rm .claude/{a,settings}.json"),
+    *("cd ~/.local/share; cp x inter*/trusted.json", "cp x /home/me/.local/share/in*/trusted.json"),
+    *('> "$PWD/.claude/settings.json"', "> $x/.mcp.json", "touch .claude/$x"),
+    *("rm $HOME/.claude/settings.json", 'rm -r "$INTERLOCK_HOME"', "rm ${INTERLOCK_HOME}/gate.db"),
+    # With the directory.
+    *("rm -rf .interlock", "rm -rf ./.claude/", "rm -rf /work/p/.git", "rm -rf $PWD/.git"),
+    *(
+        "rm -r ~/.claude",
+        "rm -r /home/me/.claude",
+        "rm -rf deploy",
+        "rm -rf .git .claude/../.codex",
+    ),
+    *(
+        "mv .claude x",
+        "mv settings.json .claude/",
+        "mv /tmp/.mcp.json .",
+        "mv -t .claude settings.json",
+    ),
+    *(
+        "cp /tmp/config.toml .interlock",
+        "cp -r /tmp/.claude .",
+        'cp "$x" .interlock/',
+        "cp -r a/. .claude",
+    ),
+    *(
+        "rsync -a a/ .claude/",
+        "ln -sf /tmp/settings.json .claude",
+        "cd .claude && cp /tmp/settings.json .",
+    ),
+    *(
+        "git checkout HEAD~1 .interlock/config.toml",
+        "git checkout HEAD -- .interlock",
+        "git rm -r .claude",
+    ),
+    *(
+        "git restore .mcp.json",
+        "git mv .claude x",
+        "git clean -fdx .claude",
+        "git stash push .mcp.json",
+    ),
+    *("git -C .. checkout p/.mcp.json", "find .interlock -delete", "find .claude -exec rm {} +"),
+    *("find .claude -name '*.json' -delete", "find .claude -type f | xargs -I{} rm .claude/{}"),
+    *(f"sqlite3 {HOME}/gate.db 'DELETE FROM gate'", "sqlite3 ~/.local/share/interlock/gate.db x"),
+    *(f"rm -r {HOME}", f"mv {HOME} x", f"chmod 777 {HOME}/gate.db"),
+    # Where links lead.
+    *("echo x > link", "cp a dir/settings.json", "rm -rf hidden", "cd sub && rm x"),
+    # What nobody looks through.
+    *(
+        f"touch {'a/' * 3000}",
+        f"touch .{'*x' * 200}/settings.json",
+    ),
+)
+ALLOWED = (
+    *(
+        "git add .interlock/config.toml",
+        "git commit -m 'Change .mcp.json'",
+        "rm -rf build",
+        "git add .",
+    ),
+    *(
+        "cp .interlock/config.toml /tmp/x",
+        "cp .mcp.json /tmp/x",
+        "cp .mcp.json backup/",
+        "cp x .interlock/",
+    ),
+    *(
+        "mkdir -p .claude/commands",
+        "touch .claude/commands/x.md",
+        "rm .claude/commands/x.md",
+        "mv a b",
+    ),
+    *(
+        "git clean -n",
+        "git clean -fdx",
+        "rm -rf .git/index.lock",
+        "rm -f .git/index.lock",
+        "git stash -u",
+    ),
+    *(
+        "git checkout main",
+        "git checkout -- .",
+        "git restore .",
+        "git rm -r src",
+        "git mv a.py b.py",
+    ),
+    *(
+        "cp x src/*.py",
+        "rm -rf build/*",
+        "ls *",
+        "git add *",
+        "git add .*",
+        "rm -f .g*ignore.bak",
+        "rm *",
+    ),
+    *(
+        "rm -rf template/.git",
+        "rm -rf /tmp/clone/.git",
+        'rm -rf "$d/.git"',
+        "cp -r .claude ../other/",
+    ),
+    *("rm $x", 'cp "$x" build/', "touch $x/y", "cp -r a/ .", "rsync -a a/ b/", "rm -rf $TMPDIR/*"),
+    *("find . -name '*.pyc' -delete", "find . -delete", "find .git -name '*.lock' -delete"),
+    *(
+        "find . -name x -exec rm {} +",
+        "sed -i 's/x/.mcp.json/' README.md",
+        "sed -i s#a#.mcp.json# b",
+    ),
+    *(
+        "cat .mcp.json",
+        "grep -o .mcp.json README.md > x",
+        "python3 check.py .mcp.json",
+        "chmod 755 .claude",
+    ),
+    *("perl -Mstrict -ne print .mcp.json", "cd .claude && ls && cd .. && touch settings.json"),
+    *("make > log 2>&1", "sort -o a a", "git -C sub checkout -b .claude", "touch deploy/test.toml"),
+    f"cat > docs/x.md <<'E'\n{'.claude/settings.json */ ' * 1000}\nE",
+)
+
+
+@pytest.mark.invariant("agents-keep-their-rules")
+@pytest.mark.parametrize("command", DENIED)
+def test_no_command_writes_what_is_protected(command: str) -> None:
+    decision = shell(command)
+
+    assert decision.answer == "deny"
+    assert decision.rule in ("path.protected", "user.only", "secret.read")
+
+
+@pytest.mark.parametrize("command", ALLOWED)
+def test_everyday_commands_go_on(command: str) -> None:
+    decision = said("Bash", {"command": command}, Policy())
+
+    assert decision.answer == "allow", decision.reason
+
+
+@pytest.mark.parametrize(
+    ("cwd", "command", "is_denied"),
+    [
+        ("/work/p/sub", "rm -rf ../.git", True),
+        ("/work/p/sub", "rm -rf .git", True),
+        ("/work/p/.claude", "cp /tmp/settings.json .", True),
+        ("/work/p/.claude", "rm settings.json", True),
+        ("/work/p/.claude/commands", "rm -rf .", False),
+        ("/work/p/.git/hooks", "touch x", True),
+        ("/work/p/.git/hooks/a/b", "touch c", True),
+        ("/", "rm -rf work/p/.git", False),
+        ("/home/me/work/p", "rm -rf ~/work/p/.interlock", True),
+        ("/home/me/work/p", "rm -rf ~/work/q/.interlock", False),
+        (f"/{'a/' * 3000}", "touch x", True),
+        (f"/{'a' * 100}", f"touch {' '.join(map(str, range(9999)))}", True),
+    ],
+)
+def test_a_directory_counts_around_where_the_agent_works(
+    cwd: str, command: str, *, is_denied: bool
+) -> None:
+    assert (shell(command, cwd).answer == "deny") == is_denied
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": ".mcp.json", "content": ""}),
+        ("Write", {"file_path": "/work/p/link"}),
+        ("Write", {"file_path": "a" * 5000}),
+        ("MultiEdit", {"file_path": "a", "edits": [{"file_path": ".mcp.json", "old_string": "a"}]}),
+        ("MultiEdit", {"edits": [{"change": {"path": ".claude/settings.json"}}]}),
+        ("NotebookEdit", {"notebook_path": ".claude/settings.json", "new_source": ""}),
+        ("Edit", {"somewhere": ".mcp.json"}),
+        ("Edit", {"files": ["a", ".git/hooks/pre-commit"]}),
+        ("mcp__files__write", {"path": ".mcp.json", "text": "x"}),
+        ("mcp__files__move", {"from": {"name": "/work/p/.interlock"}, "to": "x"}),
+        ("mcp__files__write", {"uri": "file:///work/p/.claude/settings.json"}),
+        ("mcp__files__write", {"path": f"{HOME}/gate.db"}),
+        ("mcp__files__write", {"path": "deploy/prod.toml"}),
+        ("Brandnew", [".codex/config.toml"]),
+        ("PowerShell", {"command": "Set-Content -Path '.mcp.json' -Value x"}),
+        ("PowerShell", {"command": "Remove-Item -Recurse .\\.interlock"}),
+    ],
+)
+def test_no_tool_writes_what_is_protected(tool: str, given: Any) -> None:
+    decision = said(tool, given)
+
+    assert (decision.answer, decision.rule) == ("deny", "path.protected")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Read", {"file_path": ".mcp.json"}),
+        ("Edit", {"file_path": "a.md", "old_string": ".mcp.json", "new_string": ".claude.json"}),
+        ("mcp__files__write", {"path": "a.md", "text": f"See .mcp.json\n{'x' * 9000}"}),
+        ("mcp__web__fetch", {"url": "https://example.com/a/.mcp.json"}),
+        ("mcp__files__write", {"text": "Look at .claude/settings.json, please"}),
+        ("mcp__files__read", {"path": ".mcp.json"}),
+        ("WebFetch", {"url": ".mcp.json"}),
+        ("PowerShell", {"command": "Get-ChildItem src | Select-String x"}),
+    ],
+)
+def test_other_calls_go_on(tool: str, given: Any) -> None:
+    assert said(tool, given, Policy(reading_tools=("mcp__files__read",))).answer == "allow"
+
+
+def test_the_longest_path_is_still_looked_at() -> None:
+    path = f"{'a/' * (paths.PATH_MAX // 2 - 5)}.mcp.json"
+
+    assert len(path) <= paths.PATH_MAX
+    assert paths.protection_of(path, "/work", HOME) == ".mcp.json"
+    assert paths.protection_of(path.replace(".mcp", "amcp"), "/work", HOME) is None
