@@ -215,6 +215,11 @@ INVARIANTS = (
         "ADR 0006",
     ),
     Invariant(
+        "reading-changes-nothing",
+        "A shell command that is said to read changes no file when it is run.",
+        "ADR 0006",
+    ),
+    Invariant(
         "fast-allows-less",
         "What the fast hook allows, the gate allows; everything else it leaves to the gate.",
         "ADR 0006",
