@@ -185,7 +185,7 @@ def test_the_list_is_long_and_has_many_themes() -> None:
 @pytest.mark.timeout(300)
 def test_everyday_commands_do_the_same_inside_as_outside(trials: list[Trial]) -> None:
     """What only asks a remote runs outside, if the gate knows it: then it cannot differ."""
-    stopped = [command for command in REMOTE if not analyse(command).needs_outside]
+    stopped = [command for command in REMOTE if not analyse(command).reads_outside]
     unknown = [trial.command for trial in trials if trial.outside.exit_code in (126, 127)]
     differing = [trial for trial in trials if trial.differs]
 

@@ -17,4 +17,4 @@ def runs_outside(text: str) -> bool:
         return False
     analysis = analyse(words[words.index("eval") + 1])
     is_own = analysis.is_simple and analysis.commands[0].program == "interlock"
-    return is_own or analysis.needs_outside
+    return is_own or analysis.reads_outside
