@@ -163,6 +163,33 @@ def test_what_is_removed_or_replaced_counts_with_all_that_is_below(
     assert list(analyse(text).commands[0].trees) == trees
 
 
+@pytest.mark.parametrize(
+    ("text", "is_outside"),
+    [
+        ("git ls-remote origin", True),
+        ("cd a && git -C b remote show origin", True),
+        ("gh pr view 1", True),
+        ("kubectl -n a get pods | head -5", True),
+        ("docker ps", True),
+        ("npm view react version", True),
+        ("python3 -m pip list --outdated", True),
+        ("curl -s https://example.com | jq .", True),
+        ("systemctl status nginx; journalctl -u nginx -n 5", True),
+        ("for x in a b; do dig $x; done", True),
+        ("git status", False),
+        ("echo docker ps", False),
+        ("docker ps; rm a", False),
+        ("docker ps > a", False),
+        ("docker run a", False),
+        ("kubectl delete pod a", False),
+        ("curl -d a https://example.com", False),
+        ("git push", False),
+    ],
+)
+def test_what_reads_a_remote_or_a_daemon_is_told_apart(text: str, *, is_outside: bool) -> None:
+    assert analyse(text).reads_outside == is_outside
+
+
 def test_after_a_cd_it_is_said_where_it_leads() -> None:
     def folders(text: str) -> list[str]:
         return [command.folder for command in analyse(text).commands]

@@ -32,25 +32,22 @@ ALWAYS_PROTECTED = (
 """Path endings, each with everything below it; no project can remove one."""
 
 
-def normalise(path: str, cwd: str) -> str:
-    """The path as it would be opened: absolute, with `/`, without `.` and `..`."""
+def normal_parts(path: str, cwd: str) -> list[str]:
+    """The parts of the path as it would be opened, without `.` and `..`, in lower case.
+
+    `~` comes first if the path begins with it: whose home that is, is unknown here.
+    """
+    start, path = ("~", path.partition("/")[2]) if path.startswith("~") else ("", path)
     path = path.replace("\\", "/")
-    if not path.startswith("/") and not re.match(r"[A-Za-z]:/", path):
-        path = f"{cwd.replace(chr(92), '/')}/{path}"
+    if not start and not path.startswith("/") and not re.match(r"[A-Za-z]:/", path):
+        path = f"{cwd}/{path}".replace("\\", "/")
     parts: list[str] = []
-    for part in path.split("/"):
+    for part in path.casefold().split("/"):
         if part == "..":
             parts[-1:] = []
         elif part not in ("", "."):
             parts.append(part)
-    return "/" + "/".join(parts)
-
-
-def normal_parts(path: str, cwd: str) -> list[str]:
-    """The parts of the normal path, in lower case; `~` comes first if the path begins with it."""
-    if path.startswith("~"):  # whose home that is, is unknown here
-        return ["~", *normalise(path, "").casefold().split("/")[2:]]
-    return normalise(path, cwd).casefold().split("/")[1:]
+    return [start, *parts] if start else parts
 
 
 def join_path(folder: str, path: str) -> str:

@@ -79,7 +79,7 @@ def _quote(word: str) -> str:
 
 
 def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
-    """What is under a key for paths, or in the heads of a patch; every text if there is neither."""
+    """The texts under keys for paths and in the heads of a patch; every text if there is none."""
     texts = _texts(tool_input)
     paths = [text for key, text in texts if key in _PATH_KEYS]
     patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("command")]

@@ -121,47 +121,37 @@ class ShellParser(Lexer):
             self._simple()
 
     def _compound(self, word: str) -> None:
-        if not word:
-            if self.text.startswith("((", self.at):
-                raise UnreadableShellText("`((…))` may run what is in a variable")
-            self.at += 1
-            self._list()
-            return self._expect(")")
-        self._skip(word)
+        if self.text.startswith("((", self.at):
+            raise UnreadableShellText("`((…))` may run what is in a variable")
+        self._skip(word or "(")
         match word:
+            case "":
+                self._until(")")
             case "{":
-                self._list("}")
-                self._expect("}")
+                self._until("}")
             case "if":
-                self._if()
+                end = "elif"
+                while end == "elif":
+                    self._until("then")
+                    end = self._until("elif", "else", "fi")
+                if end == "else":
+                    self._until("fi")
             case "while" | "until":
-                self._list("do")
-                self._body()
+                self._until("do")
+                self._until("done")
             case "case":
                 self._case()
             case "[[":
                 self._test()
             case _:
                 self._for()
-        return None
 
-    def _if(self) -> None:
-        while True:
-            self._list("then")
-            self._expect("then")
-            self._list("elif", "else", "fi")
-            if self._reserved_word() != "elif":
-                break
-            self._skip("elif")
-        if self._reserved_word() == "else":
-            self._skip("else")
-            self._list("fi")
-        self._expect("fi")
-
-    def _body(self) -> None:
-        self._expect("do")
-        self._list("done")
-        self._expect("done")
+    def _until(self, *ends: str) -> str:
+        """Read commands up to one of the ends, and past it."""
+        self._list(*ends)
+        end = self._reserved_word() if self._reserved_word() in ends else ends[-1]
+        self._expect(end)
+        return end
 
     def _for(self) -> None:
         name = self.word()
@@ -179,7 +169,8 @@ class ShellParser(Lexer):
         if self.text[self.at] == ";":
             self.at += 1
         self._newlines()
-        self._body()
+        self._expect("do")
+        self._until("done")
 
     def _case(self) -> None:
         self.word()
@@ -194,9 +185,9 @@ class ShellParser(Lexer):
             ending = next((e for e in (";;&", ";;", ";&") if self.text.startswith(e, self.at)), "")
             self.at += len(ending)
             self._newlines()
-            if not ending and self._reserved_word() != "esac":
-                raise UnreadableShellText("a case has no end")
-        self._skip("esac")
+            if not ending:
+                break
+        self._expect("esac")
 
     def _pattern(self) -> None:
         while True:

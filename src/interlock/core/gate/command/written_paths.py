@@ -93,7 +93,7 @@ def _written_into(words: Sequence[Word], *, is_moved: bool) -> WrittenPaths:
 
 
 def _base_names(source: str) -> list[str]:
-    """What it is called in another directory; `**` for its content, if that is meant."""
+    """The name that it gets in another directory, and `**` for its content if that is meant."""
     name = source.rstrip("/").rpartition("/")[2]
     is_content = source.endswith("/") or name in {".", ".."}
     return [name, UNKNOWN] if is_content else [name]
