@@ -53,15 +53,16 @@ home={shlex.quote(program.home)}
 python={shlex.quote(program.interpreter)}
 start={shlex.quote(f"{program.package}/{START}")}
 flags={shlex.quote(" ".join(program.flags))}
+is_there() {{ [ -x "$python" ] && [ -r "$start" ]; }}
 
 case $1 in
 hook) # HOST EVENT
     case $3 in
     session-start | prompt-submit | stop)
-        [ -x "$python" ] || exit 0
+        is_there || exit 0
         exec "$python" $flags -m interlock hook --host "$2" --event "$3" --home "$home" ;;
     esac
-    if [ -x "$python" ] && [ -r "$start" ]; then
+    if is_there; then
         "$python" -I -S "$start" hook "$2" "$3" "$home" $flags
         case $? in
         0) exit 0 ;;
@@ -75,7 +76,7 @@ hook) # HOST EVENT
 shell) # TEXT, as Claude Code would have given it to a shell
     case ${{AI_AGENT-}} in
     claude-code_*_agent)
-        if [ -x "$python" ] && [ -r "$start" ]; then
+        if is_there; then
             exec "$python" -I -S "$start" shell "$home" "$2" $flags
         fi
         (
@@ -84,8 +85,8 @@ shell) # TEXT, as Claude Code would have given it to a shell
             exit 1
         ) || exit 126 ;;
     esac
-    case $2 in
-    'source '*/snapshot-zsh-*' 2>'*) exec zsh -c "$2" ;;
+    case ${{2%% && *}} in # the command itself comes later in the text
+    'source '*/snapshot-zsh-*) exec zsh -c "$2" ;;
     'source '*) exec bash -c "$2" ;;
     *) exec /bin/sh -c "$2" ;;
     esac ;;
