@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -11,13 +10,15 @@ from typing import Any
 
 import pytest
 
-import interlock.hooks
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import FAST, Program
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, PREFIX_VARIABLE
+from interlock.agents.hosts.launcher import STANDALONE, Program
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import doctor
+from interlock.app.hosts import install as installing
 from interlock.app.hosts.doctor import Check
 from interlock.app.hosts.install import InstallReport, install
 from interlock.workspace.machine import install_manifest
@@ -39,19 +40,30 @@ esac
 
 
 class Scene:
-    """A project with everything installed; the interpreter is a stand-in."""
+    """A project with everything installed; the interpreter and the client are stand-ins."""
 
     def __init__(self, home: Path, base: Path) -> None:
         self.home, self.root = home, base / "project"
-        self.interpreter = base / "bin of ours" / "python"
+        self.interpreter, self.client = base / "bin of ours" / "python", base / "bin" / "claude"
         self.interpreter.parent.mkdir()
+        self.client.parent.mkdir()
         self.root.mkdir()
+        opt_in(self.root, "standard")
         self.answers(STAND_IN % DENIED)
-        self.settings = self.root / ".claude" / "settings.json"
-        self.servers = self.root / ".mcp.json"
-        program = Program(str(self.interpreter), ("-I",), str(home))
-        done = install(home, "project", self.root, program, at_ms=SystemClock().now_ms() - 1000)
+        self.has_client("2.1.325")
+        self.settings = Path.home() / ".claude" / "settings.json"
+        self.servers = Path.home() / ".claude.json"
+        self.launcher = home / LAUNCHER
+        self.install(at_ms=SystemClock().now_ms() - 1000)
+
+    def install(self, *, at_ms: int, flags: tuple[str, ...] = ("-I",)) -> None:
+        program = Program(str(self.interpreter), flags, str(self.home))
+        done = install(self.home, "user", Path.home(), program, at_ms=at_ms)
         assert isinstance(done, InstallReport)
+
+    def has_client(self, version: str) -> None:
+        self.client.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n", encoding="utf-8")
+        self.client.chmod(0o755)
 
     def answers(self, script: str) -> None:
         self.interpreter.write_text(script, encoding="utf-8")
@@ -62,15 +74,23 @@ class Scene:
         change(found)
         path.write_text(json.dumps(found), encoding="utf-8")
 
+    def write_project_settings(self, text: str) -> None:
+        (self.root / ".claude").mkdir()
+        (self.root / ".claude" / "settings.json").write_text(text, encoding="utf-8")
+
     def checks(self) -> list[Check]:
-        return doctor.examine(self.home, self.root, os.environ, SystemClock())
+        path = f"{self.client.parent}:/usr/bin:/bin"
+        return doctor.examine(self.home, self.root, {**os.environ, "PATH": path}, SystemClock())
 
     def problems(self) -> dict[str, str]:
         return {check.name: check.what for check in self.checks() if not check.is_ok}
 
 
 @pytest.fixture
-def scene(home: Path, tmp_path: Path) -> Scene:
+def scene(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    for module in (doctor, installing):
+        monkeypatch.setattr(module, "landlock_abi", lambda: 7)
+    monkeypatch.setattr(installing, "STANDALONE", ())
     return Scene(home, tmp_path)
 
 
@@ -83,8 +103,9 @@ def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
         ("project", f"`{scene.root}` has opted in (profile standard)", ""),
         ("settings", f"`{scene.settings}` can be read", ""),
         ("hooks", f"8 hooks in {scene.settings}", ""),
-        ("program", f"`{scene.interpreter}` runs interlock 0", ""),
-        ("fast", "The fast hook is compiled", ""),
+        ("program", f"`{scene.launcher}` starts interlock 0", ""),
+        ("sandbox", "In analysis and planning commands cannot write (Landlock 7)", ""),
+        ("client", "Claude Code 2.1.325: a hook that fails blocks the tool call", ""),
         ("server", "The MCP server starts and has 2 tools", ""),
         ("gate", "The gate is on", ""),
         ("block", "A write of an unknown session was denied", ""),
@@ -115,7 +136,10 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: (s.root / ".interlock" / "config.toml").write_text("profile ="),
         {"project"},
     ),
-    "settings are not JSON": (lambda s: s.settings.write_text("{"), {"settings", "hooks"}),
+    "settings are not JSON": (
+        lambda s: s.settings.write_text("{"),
+        {"settings", "hooks"},
+    ),
     "settings are a directory": (
         lambda s: (s.settings.unlink(), s.settings.mkdir()),
         {"settings", "hooks"},
@@ -124,17 +148,12 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: s.change(s.settings, lambda x: x.update(disableAllHooks=True)),
         {"settings"},
     ),
-    "hooks are switched off for the user": (
-        lambda _: (
-            Path.home().joinpath(".claude").mkdir()
-            or Path.home().joinpath(".claude/settings.json").write_text('{"disableAllHooks": true}')
-        ),
+    "hooks are switched off in the project": (
+        lambda s: s.write_project_settings('{"disableAllHooks": true}'),
         {"settings"},
     ),
     "the server is switched off": (
-        lambda s: s.settings.with_name("settings.local.json").write_text(
-            '{"disabledMcpjsonServers": ["interlock"]}'
-        ),
+        lambda s: s.write_project_settings('{"disabledMcpjsonServers": ["interlock"]}'),
         {"settings"},
     ),
     "no settings": (lambda s: s.settings.unlink(), {"hooks"}),
@@ -152,24 +171,23 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
     ),
     "the interpreter is gone": (
         lambda s: s.interpreter.unlink(),
-        {"program", "server", "block", "pass"},
+        {"program", "server", "pass"},
     ),
     "the interpreter cannot be run": (
         lambda s: s.interpreter.chmod(0o644),
-        {"program", "server", "block", "pass"},
+        {"program", "server", "pass"},
     ),
     "the interpreter has no Interlock": (
         lambda s: s.answers("#!/bin/sh\necho No module named interlock >&2; exit 1\n"),
-        {"program", "fast", "server", "block", "pass"},
+        {"program", "server", "pass"},
     ),
-    "the fast hook is gone": (
-        lambda s: s.settings.write_text(s.settings.read_text().replace(FAST, f"/gone/{FAST}")),
-        {"fast"},
-    ),
+    "the launcher is gone": (lambda s: s.launcher.unlink(), {"program", "server", "pass"}),
     "another data home": (
-        lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), "/else/where")),
-        {"home"},
+        lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), f"{s.home}x")),
+        {"program", "home", "pass"},
     ),
+    "no shell prefix": (lambda s: s.change(s.settings, without("env")), {"sandbox"}),
+    "a client that lets pass what fails": (lambda s: s.has_client("2.1.197"), {"client"}),
     "no server": (lambda s: s.servers.unlink(), {"server"}),
     "servers are not JSON": (lambda s: s.servers.write_text("["), {"server"}),
     "a server without a command": (
@@ -253,15 +271,49 @@ def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> Non
 
 
 def test_a_gate_that_comes_from_two_files_is_proved_twice(scene: Scene) -> None:
-    local = scene.settings.with_name("settings.local.json")
-    text = scene.settings.read_text(encoding="utf-8")
-    local.write_text(text.replace("python'", "python.2'"), encoding="utf-8")
-    scene.interpreter.with_name("python.2").write_text("#!/bin/sh\ncat >/dev/null\n")
-    scene.interpreter.with_name("python.2").chmod(0o755)
+    scene.write_project_settings(
+        json.dumps({"hooks": claude_code.hooks(f"{scene.home}/../elsewhere", "project")})
+    )
 
-    answers = [check.is_ok for check in scene.checks() if check.name == "block"]
+    checks = scene.checks()
 
-    assert answers == [True, False]
+    assert [check.is_ok for check in checks if check.name == "block"] == [True, False]
+    assert [check.what for check in checks if check.name == "program" and not check.is_ok] == [
+        f"The hooks name `{scene.home}/../elsewhere/launch`, which is not there"
+    ]
+
+
+FREE_SHELLS: dict[str, tuple[Callable[[Scene], object], str]] = {
+    "the user has a prefix": (
+        lambda s: s.change(s.settings, lambda x: x["env"].update({PREFIX_VARIABLE: "nice"})),
+        "The shell prefix is not ours (`nice`), so the gate asks before a command that may write",
+    ),
+    "the project has a prefix": (
+        lambda s: s.write_project_settings(json.dumps({"env": {PREFIX_VARIABLE: "time"}})),
+        "The shell prefix is not ours (`time`), so the gate asks before a command that may write",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FREE_SHELLS)
+def test_a_prefix_that_is_not_ours_is_told_and_is_no_problem(scene: Scene, name: str) -> None:
+    change, what = FREE_SHELLS[name]
+    change(scene)
+
+    assert [check for check in scene.checks() if check.name == "sandbox"] == [
+        Check("sandbox", what)
+    ]
+
+
+def test_a_machine_that_cannot_confine_is_told_and_is_no_problem(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
+
+    (check,) = [check for check in scene.checks() if check.name == "sandbox"]
+
+    assert check.is_ok
+    assert check.what.startswith("This machine cannot confine commands")
 
 
 def test_a_server_that_only_this_project_has_in_the_users_file_counts(scene: Scene) -> None:
@@ -296,11 +348,7 @@ def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Pat
     started(app, scene.root)
     started(app, tmp_path)
     app.close()
-    program = Program(f"{scene.interpreter}", ("-P",), str(scene.home))
-    later = SystemClock().now_ms() + 1
-    assert isinstance(
-        install(scene.home, "project", scene.root, program, at_ms=later), InstallReport
-    )
+    scene.install(at_ms=SystemClock().now_ms() + 1, flags=("-P",))
 
     assert scene.problems() == {}
 
@@ -312,80 +360,45 @@ def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
     assert set(scene.problems()) == {"heard"}
 
 
-@pytest.mark.slow
-def test_bytecode_that_is_missing_or_of_another_time_is_found_and_an_install_mends_it(
-    home: Path, tmp_path: Path
-) -> None:
-    hooks = tmp_path / "site" / "interlock" / "hooks"
-    hooks.mkdir(parents=True)
-    for name in ("fast.py", "start_fast.py"):
-        shutil.copy(Path(interlock.hooks.__file__).with_name(name), hooks)
-    program = Program(sys.executable, ("-P",), str(home), str(hooks / "start_fast.py"))
-    root = tmp_path / "project"
-    root.mkdir()
-
-    def put() -> None:
-        assert isinstance(install(home, "project", root, program, at_ms=1), InstallReport)
-
-    def found() -> list[str]:
-        checks = doctor.examine(home, root, os.environ, SystemClock())
-        return [check.what for check in checks if check.name == "fast"]
-
-    wrong = f"`{hooks / 'fast.py'}` has no bytecode that fits, so tool calls wait for a compiler"
-    put()
-    assert found() == ["The fast hook is compiled"]
-    (bytecode,) = (hooks / "__pycache__").glob("fast.*.pyc")
-    bytecode.unlink()
-    assert found() == [wrong]
-    # The doctor proved a denial through it, so Python has compiled it again.
-    assert found() == ["The fast hook is compiled"]
-    bytecode.write_bytes(b"\0\0\r\n" + bytecode.read_bytes()[4:])
-    assert found() == [wrong]
-    put()
-    assert found() == ["The fast hook is compiled"]
-    os.utime(hooks / "fast.py", (1, 1))
-    assert found() == [wrong]
-
-
 def test_an_install_compiles_whatever_the_variables_say(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))
-    (tmp_path / "fast.py").write_text("x = 1\n")
-    program = Program(sys.executable, ("-P",), str(home), str(tmp_path / "start_fast.py"))
+    sources = [tmp_path / "site" / name for name in STANDALONE]
+    for source in sources:
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text("x = 1\n")
+    program = Program(sys.executable, ("-P",), str(home), str(tmp_path / "site"))
 
-    done = install(home, "project", tmp_path, program, at_ms=1)
+    done = install(home, "user", tmp_path, program, at_ms=1)
 
     assert isinstance(done, InstallReport)
     assert done.notes == ()
-    assert list((tmp_path / "__pycache__").glob("fast.*.pyc"))
-    (tmp_path / "fast.py").write_text("x =\n")
-    done = install(home, "project", tmp_path, program, at_ms=1)
+    for source in sources:
+        assert list((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"))
+    sources[-1].write_text("x =\n")
+    done = install(home, "user", tmp_path, program, at_ms=1)
     assert isinstance(done, InstallReport)
     assert "cannot be compiled now" in done.notes[0]
 
 
+_CALL = '[ -r "$L" ] && exec /bin/sh "$L" hook'
+
+
 @pytest.mark.parametrize(
-    ("command", "is_ours"),
+    ("command", "home"),
     [
-        ("/v/bin/python -I -m interlock hook --host claude-code --event stop", True),
-        ("'/my v/bin/python' -P -m interlock hook --host claude-code --event stop", True),
-        ("/usr/bin/interlock hook --host claude-code --event stop --home /h", True),
-        (f"'/v v/python' -I -S '/my v/{FAST}' claude-code pre-tool /h -I", True),
-        (f"python -I -S /v/{FAST} claude-code post-tool /h", True),
-        (f"python -I -S /v/{FAST} codex pre-tool /h", False),
-        (f"python -I -S /v/{FAST} claude-code pre-tool", False),
-        (f"nice python -I -S /v/{FAST} claude-code pre-tool /h", False),
-        ("python -I -S /v/hooks/start_fast.py claude-code pre-tool /h", False),
-        ("python -I -S", False),
-        ("python -m interlock hook --host codex --event stop", False),
-        ("python -m interlock mode coding", False),
-        ("timeout 5 python -m interlock hook --host claude-code --event stop", False),
-        ("echo interlock hook --host claude-code", False),
-        ("interlock 'hook --host claude-code", False),
-        ("", False),
+        (f"L=/h/launch; {_CALL} claude-code stop; exit 0", "/h"),
+        (f"L='/my h/launch'; {_CALL} claude-code pre-tool; exit 2", "/my h"),
+        (f"L=/h/launch; {_CALL} codex stop; exit 0", ""),
+        (f"L=/h /launch; {_CALL} claude-code stop; exit 0", ""),
+        (f"L='/h/launch; {_CALL} claude-code stop; exit 0", ""),
+        (f"{_CALL} claude-code stop; exit 0", ""),
+        ("/bin/sh /h/launch hook claude-code stop", ""),
+        ("python -m interlock hook --host claude-code --event stop", ""),
+        ("", ""),
     ],
 )
-def test_only_what_starts_interlock_itself_is_ours(command: str, is_ours: bool) -> None:  # noqa: FBT001
-    assert (claude_code.words_of(command) is not None) == is_ours
+def test_only_what_starts_our_launcher_is_ours(command: str, home: str) -> None:
+    assert claude_code.home_in(command) == home

@@ -74,7 +74,8 @@ def examine(
     hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.content)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
-    checks.append(_check_sandbox(files, home))
+    if hooks:
+        checks.append(_check_sandbox(files, home))
     checks += _check_client(environment)
     checks.append(_server(around, environment))
     override = _check_override(home, now_ms)
@@ -187,19 +188,23 @@ def _programs(
     hooks: Sequence[InstalledHook], home: Path, around: Path, environment: Mapping[str, str]
 ) -> Iterator[Check]:
     for other in dict.fromkeys(hook.home for hook in hooks):
-        launcher = f"{other}/{LAUNCHER}"
-        command = ["/bin/sh", launcher, "--version"]
-        ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
-        if isinstance(ran, str):
-            yield Check("program", f"`{launcher}` {ran}", _INSTALL)
-        elif ran.code != 0:
-            what = f"`{launcher}` does not start Interlock: {last_line(ran.err)}"
-            yield Check("program", what, _INSTALL)
-        else:
-            yield Check("program", f"`{launcher}` starts {last_line(ran.out)}")
+        yield _check_launcher(f"{other}/{LAUNCHER}", around, environment)
         if os.path.realpath(other) != os.path.realpath(home):
             what = f"The hooks use the data home `{other}`, and this command `{home}`"
             yield Check("home", what, f"Set INTERLOCK_HOME to the right one. {_INSTALL}")
+
+
+def _check_launcher(launcher: str, around: Path, environment: Mapping[str, str]) -> Check:
+    if not os.access(launcher, os.R_OK):
+        return Check("program", f"The hooks name `{launcher}`, which is not there", _INSTALL)
+    command = ["/bin/sh", launcher, "--version"]
+    ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
+    if isinstance(ran, str):
+        return Check("program", f"`{launcher}` {ran}", _INSTALL)
+    if ran.code != 0:
+        what = f"`{launcher}` does not start Interlock: {last_line(ran.err)}"
+        return Check("program", what, _INSTALL)
+    return Check("program", f"`{launcher}` starts {last_line(ran.out)}")
 
 
 def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
@@ -207,12 +212,15 @@ def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
     asked = "so the gate asks before a command that may write"
     if (abi := landlock_abi()) < ABI_MIN:
         return Check("sandbox", f"This machine cannot confine commands, {asked}")
-    prefixes = [prefix for file in files if (prefix := claude_code.prefix_in(file.content))]
+    if not (own_prefix := shell_prefix(str(home))):
+        return Check("sandbox", f"`{home}` cannot be named in a shell prefix, {asked}")
+    found = [claude_code.prefix_in(file.content) for file in files]
+    prefixes = [prefix for prefix in found if prefix is not None]
     if not prefixes:
         hint = f"Run `interlock install {HOST}` (for the user, not for the project)."
         return Check("sandbox", f"Claude Code's commands are not confined, {asked}", hint)
     # Those of a project come later, and win.
-    if prefixes[-1] != shell_prefix(str(home)):
+    if prefixes[-1] != own_prefix:
         return Check("sandbox", f"The shell prefix is not ours (`{prefixes[-1]}`), {asked}")
     return Check("sandbox", f"In analysis and planning commands cannot write (Landlock {abi})")
 
@@ -223,8 +231,8 @@ def _check_client(environment: Mapping[str, str]) -> list[Check]:
     if program is None:
         return []
     ran = run_with_timeout([program, "--version"], b"", Path("/"), environment, HOOK_SECONDS)
-    version = last_line(ran.out) if not isinstance(ran, str) else ""
-    numbers = tuple(int(part) for part in version.partition(" ")[0].split(".") if part.isdecimal())
+    version = last_line(ran.out).partition(" ")[0] if not isinstance(ran, str) else ""
+    numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
     if not numbers:
         return []
     if numbers < claude_code.BLOCKS_ON_FAILURE:
