@@ -10,10 +10,17 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code_shell import LAUNCHER
 from interlock.app.hosts import install as use
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.test_install import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can confine commands."""
+    monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
 
 
 def plain(said: Said) -> list[str]:
@@ -27,89 +34,97 @@ def shown(typed: Terminal, *arguments: str) -> Any:
 
 
 def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: Path) -> None:
+    removed = "removed: it was not there before"
     assert plain(typed("install", "claude-code")) == [
-        ".claude/settings.json     8 hooks",
-        ".mcp.json                 the MCP server `interlock`",
+        "interlock/launch          the launcher, by which clients start us",
+        ".claude/settings.json     8 hooks, the shell prefix",
+        ".claude.json              the MCP server `interlock`",
         ".claude/commands/mode.md  the command `/mode`",
-        "The project was opted in (.interlock/config.toml), as by `interlock init`.",
         "",
         "Next: start Claude Code anew, then `interlock doctor claude-code`.",
-        "To undo: interlock uninstall claude-code --scope project",
+        "To undo: interlock uninstall claude-code --scope user",
     ]
     assert plain(typed("install", "claude-code")) == ["Nothing to change."]
     assert plain(typed("uninstall", "claude-code")) == [
-        ".claude/settings.json     removed: it was not there before",
-        ".mcp.json                 removed: it was not there before",
-        ".claude/commands/mode.md  removed: it was not there before",
+        f".claude/settings.json     {removed}",
+        f".claude.json              {removed}",
+        f".claude/commands/mode.md  {removed}",
+        "interlock/launch          removed: no client needs it any more",
     ]
     assert plain(typed("uninstall", "claude-code")) == [
-        f"Nothing of Interlock is in claude-code's files of {tmp_path}."
+        f"Nothing of Interlock is in claude-code's files of {Path.home()}."
     ]
     assert tree(tmp_path) == {}
+    assert sorted(tree(Path.home())) == ["interlock", "interlock/installed.lock"]
 
 
-def test_an_install_from_below_goes_to_the_project(
-    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgrade_is_told_though_only_the_launcher_changes(typed: Terminal, home: Path) -> None:
     typed("install", "claude-code")
-    typed("uninstall", "claude-code")
+    text = (home / LAUNCHER).read_text()
+    (home / LAUNCHER).write_text(text.replace(sys.executable, "/old/bin/python"))
+
+    assert plain(typed("install", "claude-code"))[0] == (
+        "interlock/launch  the launcher, by which clients start us"
+    )
+    assert (home / LAUNCHER).read_text() == text
+
+
+def test_a_project_has_it_in_its_own_files_and_is_opted_in(
+    typed: Terminal, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = shown(typed, "install", "claude-code", "--scope", "project")
+
+    assert said["root"] == str(tmp_path)
+    assert said["optsIn"]
+    assert [(change["path"], change["what"]) for change in said["changes"][1:]] == [
+        (f"{tmp_path}/.claude/settings.json", "8 hooks"),
+        (f"{tmp_path}/.mcp.json", "the MCP server `interlock`"),
+        (f"{tmp_path}/.claude/commands/mode.md", "the command `/mode`"),
+    ]
+    assert "onFailure" not in settings_of(tmp_path).read_text()
+    assert sorted(path.name for path in home.iterdir()) == [
+        "installed.json",
+        "installed.lock",
+        LAUNCHER,
+    ]
+    assert list(Path.home().iterdir()) == [home]
+    typed("uninstall", "claude-code", "--scope", "project")
+    assert tree(tmp_path) == {}
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")
-
-    typed("install", "claude-code")
-
-    assert settings_of(tmp_path).exists()
+    typed("install", "claude-code", "--scope", "project")
+    assert settings_of(tmp_path).exists(), "from below, too"
     assert list((tmp_path / "src").iterdir()) == []
-
-
-def test_the_scope_of_the_user_is_the_home_directory(typed: Terminal, tmp_path: Path) -> None:
-    said = shown(typed, "install", "claude-code", "--scope", "user")
-
-    assert said["root"] == str(Path.home())
-    assert not said["optsIn"]
-    assert [Path(change["path"]).relative_to(Path.home()) for change in said["changes"]] == [
-        Path(".claude/settings.json"),
-        Path(".claude.json"),
-        Path(".claude/commands/mode.md"),
-    ]
-    assert list(tmp_path.iterdir()) == []
-    typed("uninstall", "claude-code", "--scope", "user")
-    assert not (Path.home() / ".claude").exists()
-    assert not (Path.home() / ".claude.json").exists()
 
 
 def test_a_dry_run_shows_a_diff_for_each_file_and_writes_nothing(
     typed: Terminal, tmp_path: Path, home: Path
 ) -> None:
-    path = write(settings_of(tmp_path), '{\n  "model": "opus"\n}')
+    path = write(settings_of(Path.home()), '{\n  "model": "opus"\n}')
 
     said = typed("install", "claude-code", "--dry-run")
 
     lines = plain(said)
-    assert lines[:6] == [
-        f"--- {path}",
-        f"+++ {path}",
-        "@@ -1,3 +1,96 @@",
-        " {",
-        '-  "model": "opus"',
-        '+  "model": "opus",',
-    ]
+    assert lines[:2] == ["--- /dev/null", f"+++ {home / LAUNCHER}"]
+    at = lines.index(f"--- {path}")
+    assert lines[at + 1] == f"+++ {path}"
+    assert lines[at + 3 : at + 6] == [" {", '-  "model": "opus"', '+  "model": "opus",']
     assert "\\ No newline at end of file" in lines
-    assert f"+++ {tmp_path}/.mcp.json" in lines
-    assert lines.count("--- /dev/null") == 2
-    assert lines[-1] == (
-        "The project would be opted in (.interlock/config.toml), as by `interlock init`."
-    )
+    assert f"+++ {Path.home()}/.claude.json" in lines
+    assert lines.count("--- /dev/null") == 3
     assert path.read_text() == '{\n  "model": "opus"\n}'
-    assert sorted(tree(tmp_path)) == [".claude", ".claude/settings.json"]
-    assert not home.exists()
+    assert sorted(tree(Path.home())) == [".claude", ".claude/settings.json"]
+    assert typed("install", "claude-code", "--dry-run", "--scope", "project").out.endswith(
+        "The project would be opted in (.interlock/config.toml), as by `interlock init`.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_diff_of_an_uninstall_is_the_other_way_round(typed: Terminal, tmp_path: Path) -> None:
-    write(settings_of(tmp_path), SETTINGS["two spaces"])
-    there = shown(typed, "install", "claude-code", "--dry-run")["changes"][0]["diff"]
+def test_the_diff_of_an_uninstall_is_the_other_way_round(typed: Terminal) -> None:
+    write(settings_of(Path.home()), SETTINGS["two spaces"])
+    there = shown(typed, "install", "claude-code", "--dry-run")["changes"][1]["diff"]
     typed("install", "claude-code")
-    before = tree(tmp_path)
+    before = tree(Path.home())
 
     back = shown(typed, "uninstall", "claude-code", "--dry-run")["changes"][0]["diff"]
 
@@ -118,13 +133,11 @@ def test_the_diff_of_an_uninstall_is_the_other_way_round(typed: Terminal, tmp_pa
 
     turned = {"+": "-", "-": "+"}
     assert sorted(signs(back)) == sorted(turned[line[0]] + line[1:] for line in signs(there))
-    assert tree(tmp_path) == before
+    assert tree(Path.home()) == before
 
 
-def test_a_file_that_cannot_be_used_is_refused_in_words_and_as_json(
-    typed: Terminal, tmp_path: Path
-) -> None:
-    path = write(settings_of(tmp_path), '{"hooks": []}')
+def test_a_file_that_cannot_be_used_is_refused_in_words_and_as_json(typed: Terminal) -> None:
+    path = write(settings_of(Path.home()), '{"hooks": []}')
     what = f"`{path}` has an array at `hooks`, where an object was expected"
     hint = "Nothing was written. Correct the file or move it away, and repeat."
 
@@ -168,14 +181,14 @@ def test_a_plugin_says_the_same_as_the_settings(
 
     assert said[-1] == "Next: claude --plugin-dir made/plugin. To undo, remove the directory."
     plugin = tmp_path / "made" / "plugin"
-    program, _ = use.find_program(home)
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
     assert about["name"] == "interlock"
     assert json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"] == claude_code.hooks(
-        program
+        str(home), "user"
     )
-    assert json.loads((plugin / ".mcp.json").read_text()) == claude_code.servers(program)
+    assert json.loads((plugin / ".mcp.json").read_text()) == claude_code.servers(str(home))
     assert (plugin / "commands" / "mode.md").read_text() == claude_code.COMMANDS["mode.md"]
+    assert (home / LAUNCHER).exists()
     assert not (tmp_path / ".interlock").exists()
     (plugin / "hooks" / "hooks.json").write_text("old")
     again = shown(typed, "install", "claude-code", "--plugin", str(plugin))
@@ -225,9 +238,13 @@ def test_a_python_that_needs_variables_to_find_us_is_told(
     assert "PYTHONPATH" in note
 
 
-def test_the_doctor_proves_that_what_was_installed_blocks(typed: Terminal, tmp_path: Path) -> None:
+def test_the_doctor_proves_that_what_was_installed_blocks(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the real hook and the real server, through the files as they were written."""
-    write(settings_of(tmp_path), SETTINGS["crlf"])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # the client of who runs the tests may be any
+    write(settings_of(Path.home()), SETTINGS["crlf"])
+    typed("init")
     typed("install", "claude-code")
 
     said = typed("doctor", "claude-code")
@@ -239,7 +256,7 @@ def test_the_doctor_proves_that_what_was_installed_blocks(typed: Terminal, tmp_p
         ("ok", "settings"),
         ("ok", "hooks"),
         ("ok", "program"),
-        ("ok", "fast"),
+        ("ok", "sandbox"),
         ("ok", "server"),
         ("ok", "gate"),
         ("ok", "block"),
@@ -248,7 +265,11 @@ def test_the_doctor_proves_that_what_was_installed_blocks(typed: Terminal, tmp_p
     ]
 
 
-def test_the_doctor_sees_that_a_gate_was_switched_off(typed: Terminal) -> None:
+def test_the_doctor_sees_that_a_gate_was_switched_off(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    typed("init")
     typed("install", "claude-code")
     assert typed("mode", "disabled", "--force").code == 0
 
@@ -263,8 +284,10 @@ def test_the_doctor_sees_that_a_gate_was_switched_off(typed: Terminal) -> None:
 
 
 def test_the_doctor_says_what_to_do_where_nothing_was_installed(
-    typed: Terminal, tmp_path: Path
+    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
     said = typed("doctor", "claude-code")
 
     assert said.code == 1

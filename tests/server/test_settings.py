@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.agents.hosts.claude_code import Program
+from interlock.agents.hosts.launcher import Program
 from interlock.app.admin import data_inventory
 from interlock.app.admin.access import load_secret
 from interlock.app.context import open_app

@@ -15,12 +15,10 @@ _BUSY: dict[str, Any] = {
 }
 _LOOKALIKES = [
     "echo interlock hook --host claude-code",
-    "timeout 5 python3 -m interlock hook --host claude-code --event pre-tool",
-    "python3 -m interlock hook --host codex --event pre-tool",
-    "python3 -m interlock_hooks hook --host claude-code",
-    "sh -c 'python3 -m interlock hook --host claude-code --event pre-tool'",
-    "interlock mode # hook --host claude-code",
-    "interlock 'hook --host claude-code",
+    "/bin/sh /home/me/launch hook claude-code pre-tool",
+    'L=/h/launch; /bin/sh "$L" hook claude-code pre-tool; exit 0',
+    'L=/h/launch; [ -r "$L" ] && exec /bin/sh "$L" hook codex pre-tool; exit 0',
+    'L=\'/h/launch; [ -r "$L" ] && exec /bin/sh "$L" hook claude-code stop; exit 0',
     "",
 ]
 _DEEP = '{"a": ' * 200 + "0" + "}" * 200
@@ -60,6 +58,9 @@ SETTINGS: dict[str, str] = {
     "odd spaces": '{"a" :1 ,"hooks" :{ "Stop" :[ ] } }',
     "no newline at the end": _with(_BUSY, indent=2),
     "many newlines at the end": _with(_BUSY, indent=2) + "\n\n\n",
+    "variables": '{\n  "env": {\n    "A": "1"\n  },\n  "model": "opus"\n}\n',
+    "variables empty": '{"env": {}}',
+    "variables empty over lines": '{\n  "env": {\n  }\n}\n',
     "hooks empty": '{\n  "hooks": {}\n}\n',
     "hooks empty on one line": '{"hooks": {}, "model": "opus"}',
     "hooks empty over lines": '{\n  "hooks": {\n  }\n}\n',
@@ -113,6 +114,8 @@ REFUSED: dict[str, str | bytes] = {
     "hooks are an array": '{"hooks": []}',
     "hooks are null": '{"hooks": null}',
     "hooks are a text": '{"hooks": "none"}',
+    "variables are an array": '{"env": []}',
+    "variables are null": '{"env": null}',
     "an event is an object": '{"hooks": {"Stop": {}}}',
     "an event is a text": '{"hooks": {"PreToolUse": "x"}}',
 }

@@ -2,17 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Program, Scope
+from interlock.agents.hosts.claude_code import Scope
+from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallRefusal
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.configurations import REFUSED, SERVERS, SETTINGS
 from tests.app.hosts.test_install import (
-    CONFIG,
+    is_installed,
+    machine,
     program,
     put,
     read,
@@ -25,7 +28,7 @@ from tests.app.hosts.test_install import (
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["program", "root"]  # fixtures
+__all__ = ["machine", "program", "root"]  # fixtures
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -42,22 +45,23 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
     done = put(home, root, program)
 
     assert [change.path.name for change in done.changes] == [
+        "launch",
         "settings.json",
-        ".mcp.json",
+        ".claude.json",
         "mode.md",
     ]
-    found = json.loads(path.read_bytes().decode("utf-8-sig"))
-    assert claude_code.has_hooks(found, program)
+    found = read(path)
+    assert is_installed(path, home)
     old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
-    assert {key: found[key] for key in old if key != "hooks"} == {
-        key: old[key] for key in old if key != "hooks"
-    }
+    assert {**found, "hooks": 0, "env": 0} == {**old, "hooks": 0, "env": 0}
+    assert {**found["env"], **old.get("env", {})} == found["env"]
     for event, groups in old.get("hooks", {}).items():
         assert found["hooks"][event][: len(groups)] == groups
     assert put(home, root, program).changes == ()
     assert {change.what for change in take(home, root).changes} == {
         "as it was before",
         "removed: it was not there before",
+        "removed: no client needs it any more",
     }
     assert tree(root) == before
     assert not (home / install_manifest.FILE).exists()
@@ -74,11 +78,17 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
 
     take(home, root)
 
-    found = json.loads(path.read_bytes().decode("utf-8-sig"))
-    empty = {"hooks": {event: groups for event, groups in old.get("hooks", {}).items() if groups}}
-    assert found in (old, {**old, **empty}, {k: v for k, v in old.items() if k != "hooks"})
+    found = read(path)
+    assert without_emptied(found) == without_emptied(old)
     assert claude_code.installed_hooks(found) == []
     assert not (root / ".claude" / "commands" / "mode.md").exists()
+
+
+def without_emptied(settings: dict[str, Any]) -> dict[str, Any]:
+    """Whether an empty container was the user's is not known any more."""
+    hooks = {event: groups for event, groups in settings.get("hooks", {}).items() if groups}
+    rest = {**settings, "hooks": hooks, "env": settings.get("env")}
+    return {key: value for key, value in rest.items() if value}
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
@@ -93,8 +103,8 @@ def test_servers_are_the_same_after_an_install_and_an_uninstall(
 
     assert read(path)["mcpServers"]["interlock"] == {
         "type": "stdio",
-        "command": "/opt/py thon/bin/python",
-        "args": ["-I", "-m", "interlock", "mcp"],
+        "command": "/bin/sh",
+        "args": [f"{home}/launch", "mcp"],
         "env": {"INTERLOCK_HOME": str(home)},
         "alwaysLoad": True,
     }
@@ -110,25 +120,24 @@ def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
     path = write(settings_of(root), REFUSED[name])
     before = tree(root)
 
-    refused = use.install(home, "project", root, program, at_ms=1)
+    refused = use.install(home, "user", root, program, at_ms=1)
 
     assert isinstance(refused, InstallRefusal)
     assert refused.what.startswith(f"`{path}` ")
     assert refused.hint == "Nothing was written. Correct the file or move it away, and repeat."
     assert tree(root) == before
-    assert not (root / CONFIG).exists()
-    assert not (home / install_manifest.FILE).exists()
+    assert sorted(path.name for path in home.iterdir()) == ["installed.lock"]
 
 
 def test_servers_that_cannot_be_operated_on_are_refused_before_the_settings_are_written(
     home: Path, root: Path, program: Program
 ) -> None:
-    write(root / ".mcp.json", '{"mcpServers": []}')
+    write(root / ".claude.json", '{"mcpServers": []}')
     before = tree(root)
 
-    refused = use.install(home, "project", root, program, at_ms=1)
+    refused = use.install(home, "user", root, program, at_ms=1)
 
-    what = f"`{root}/.mcp.json` has an array at `mcpServers`, where an object was expected"
+    what = f"`{root}/.claude.json` has an array at `mcpServers`, where an object was expected"
     assert isinstance(refused, InstallRefusal)
     assert refused.what == what
     assert tree(root) == before

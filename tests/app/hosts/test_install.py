@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Program, Scope
+from interlock.agents.hosts.claude_code import Scope
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, PREFIX_VARIABLE, shell_prefix
+from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallFailed, InstallRefusal, InstallReport
 from interlock.workspace.machine import install_manifest
@@ -23,6 +25,13 @@ def root(tmp_path: Path) -> Path:
     found = tmp_path / "project"
     found.mkdir()
     return found
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can confine commands, and needs no time to compile."""
+    monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
+    monkeypatch.setattr(use, "STANDALONE", ())
 
 
 @pytest.fixture
@@ -46,14 +55,14 @@ def tree(root: Path) -> dict[str, object]:
 
 
 def put(
-    home: Path, root: Path, program: Program, scope: Scope = "project", *, is_dry: bool = False
+    home: Path, root: Path, program: Program, scope: Scope = "user", *, is_dry: bool = False
 ) -> InstallReport:
     done = use.install(home, scope, root, program, at_ms=1, is_dry=is_dry)
     assert isinstance(done, InstallReport), done
     return done
 
 
-def take(home: Path, root: Path, scope: Scope = "project") -> InstallReport:
+def take(home: Path, root: Path, scope: Scope = "user") -> InstallReport:
     done = use.uninstall(home, scope, root)
     assert isinstance(done, InstallReport), done
     return done
@@ -73,20 +82,31 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
-def test_nothing_is_left_where_nothing_was(home: Path, root: Path, program: Program) -> None:
-    done = put(home, root, program)
+def is_installed(path: Path, home: Path, scope: Scope = "user") -> bool:
+    return claude_code.has_settings(
+        read(path), claude_code.settings(str(home), scope, has_sandbox=True)
+    )
 
-    assert done.opts_in
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_nothing_is_left_where_nothing_was(
+    scope: Scope, home: Path, root: Path, program: Program
+) -> None:
+    done = put(home, root, program, scope)
+
+    assert done.opts_in == (scope == "project")
     assert sorted(tree(root)) == [
         ".claude",
+        *([".claude.json"] if scope == "user" else []),
         ".claude/commands",
         ".claude/commands/mode.md",
         ".claude/settings.json",
-        ".mcp.json",
+        *([".mcp.json"] if scope == "project" else []),
     ]
-    take(home, root)
+    take(home, root, scope)
     assert tree(root) == {}
-    assert (root / CONFIG / "config.toml").exists()
+    assert (root / CONFIG / "config.toml").exists() == (scope == "project")
+    assert sorted(path.name for path in home.iterdir()) == ["installed.lock"]
 
 
 def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Program) -> None:
@@ -153,40 +173,63 @@ def test_a_hook_that_the_user_put_beside_ours_stays(
     }
 
 
-def test_another_interpreter_replaces_our_entries_and_no_others(
+def test_another_interpreter_changes_the_launcher_alone(
     home: Path, root: Path, program: Program
 ) -> None:
+    put(home, root, program)
+    before = tree(root)
+
+    done = put(home, root, Program("/opt/new/bin/python", ("-P",), str(home)))
+
+    (change,) = done.changes
+    assert change.path == home / LAUNCHER
+    assert "/opt/new/bin/python" in change.path.read_text()
+    assert "/opt/py thon" not in change.path.read_text()
+    assert tree(root) == before
+    assert put(home, root, Program("/opt/new/bin/python", ("-P",), str(home))).changes == ()
+
+
+def test_the_launcher_goes_with_the_last_install(home: Path, root: Path, program: Program) -> None:
+    user = Path.home()
+    put(home, root, program, "project")
+    put(home, user, program)
+
+    assert home / LAUNCHER not in [change.path for change in take(home, user).changes]
+    assert (home / LAUNCHER).exists()
+    assert take(home, root, "project").changes[-1].path == home / LAUNCHER
+    assert not (home / LAUNCHER).exists()
+
+
+@pytest.mark.parametrize("has_notes", [True, False])
+def test_another_data_home_replaces_our_entries_and_no_others(
+    has_notes: bool,  # noqa: FBT001
+    home: Path,
+    root: Path,
+    program: Program,
+) -> None:
     path = write(settings_of(root), SETTINGS["tabs"])
-    write(root / ".mcp.json", SERVERS["another server"])
+    write(root / ".claude.json", SERVERS["another server"])
     before = tree(root)
     put(home, root, program)
     once = tree(root)
-    newer = Program("/opt/new/bin/python", ("-P",), str(home))
+    moved = home.with_name("moved")
+    if has_notes:
+        moved.mkdir()
+        (moved / install_manifest.FILE).write_bytes((home / install_manifest.FILE).read_bytes())
 
-    done = put(home, root, newer)
+    done = put(moved, root, Program(program.interpreter, program.flags, str(moved)))
 
-    assert [change.path.name for change in done.changes] == ["settings.json", ".mcp.json"]
-    assert claude_code.has_hooks(read(path), newer)
-    assert len(claude_code.installed_hooks(read(path))) == len(claude_code.HOOKS)
+    assert [change.path.name for change in done.changes] == [
+        LAUNCHER,
+        "settings.json",
+        ".claude.json",
+    ]
+    assert is_installed(path, moved)
+    assert str(home) not in path.read_text()
     put(home, root, program)
     assert tree(root) == once
     take(home, root)
     assert tree(root) == before
-
-
-def test_another_interpreter_replaces_our_entries_without_our_notes(
-    home: Path, root: Path, program: Program
-) -> None:
-    path = write(settings_of(root), SETTINGS["crlf"])
-    put(home, root, program)
-    (home / install_manifest.FILE).unlink()
-    newer = Program("/opt/new/bin/python", ("-P",), str(home))
-
-    put(home, root, newer)
-
-    assert claude_code.has_hooks(read(path), newer)
-    take(home, root)
-    assert path.read_bytes().decode() == SETTINGS["crlf"]
 
 
 def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
@@ -197,7 +240,7 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
     real = os.replace
 
     def failing(source: Any, target: Any) -> None:
-        if str(target).endswith(".mcp.json"):
+        if str(target).endswith(".claude.json"):
             raise OSError(28, "No space left on device")
         real(source, target)
 
@@ -205,7 +248,7 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
         patched.setattr(os, "rename", failing)
         patched.setattr(Path, "replace", failing)
         with pytest.raises(InstallFailed, match="No space left"):
-            use.install(home, "project", root, program, at_ms=1)
+            use.install(home, "user", root, program, at_ms=1)
     assert tree(root) != before
     take(home, root)
 
@@ -216,7 +259,8 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
     "entry",
     [
         '{"command": "/mine/interlock", "args": ["mcp"]}',
-        '{"command": "python", "args": ["-m", "interlock", "mcp"]}',
+        '{"command": "/bin/sh", "args": ["/mine/launch", "mcp"]}',
+        '{"command": "/bin/sh", "args": []}',
         '{"type": "http", "url": "http://127.0.0.1:3100/mcp"}',
         "null",
     ],
@@ -225,14 +269,14 @@ def test_a_server_of_the_users_own_stays_and_is_told(
     entry: str, home: Path, root: Path, program: Program
 ) -> None:
     text = f'{{"mcpServers": {{"interlock": {entry}}}}}'
-    write(root / ".mcp.json", text)
+    write(root / ".claude.json", text)
     note = "has a server `interlock` that Interlock did not put there; it stays as it is."
 
     done = put(home, root, program)
 
-    assert done.notes == (f"`{root}/.mcp.json` {note}",)
+    assert done.notes == (f"`{root}/.claude.json` {note}",)
     take(home, root)
-    assert (root / ".mcp.json").read_text() == text
+    assert (root / ".claude.json").read_text() == text
 
 
 def test_a_command_of_the_users_own_stays_and_is_told(
@@ -270,11 +314,9 @@ def test_a_link_stays_and_what_it_leads_to_is_written(
     put(home, root, program)
 
     assert settings_of(root).is_symlink()
-    assert claude_code.has_hooks(read(real), program)
+    assert is_installed(real, home)
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     take(home, root)
-    (root / CONFIG / "config.toml").unlink()
-    (root / CONFIG).rmdir()
     assert tree(tmp_path) == before
 
 
@@ -295,7 +337,7 @@ def test_a_file_that_cannot_be_replaced_is_refused(
             write(root / ".claude", "a file")
     before = tree(root)
 
-    refused = use.install(home, "project", root, program, at_ms=1)
+    refused = use.install(home, "user", root, program, at_ms=1)
 
     assert isinstance(refused, InstallRefusal)
     assert str(root / ".claude") in refused.what
@@ -309,7 +351,7 @@ def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
     settings_of(root).chmod(0o444)
     before = tree(root)
 
-    refused = use.uninstall(home, "project", root)
+    refused = use.uninstall(home, "user", root)
 
     assert refused == InstallRefusal(
         f"`{settings_of(root)}` is read-only",
@@ -331,7 +373,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_same_changes(
     assert not (root / CONFIG).exists()
     assert put(home, root, program) == dry
     after = tree(root)
-    taken = use.uninstall(home, "project", root, is_dry=True)
+    taken = use.uninstall(home, "user", root, is_dry=True)
     assert tree(root) == after
     assert take(home, root) == taken
 
@@ -340,27 +382,16 @@ def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: 
     user = Path.home()
     before = (tree(root), sorted(str(path) for path in user.rglob("*") if home not in path.parents))
 
-    put(home, root, program)
-    put(home, user, program, "user")
+    put(home, root, program, "project")
+    put(home, user, program)
     assert {install.scope for install in install_manifest.load(home)} == {"project", "user"}
-    take(home, root)
-    assert claude_code.has_hooks(read(settings_of(user)), program)
-    assert claude_code.has_server(read(user / ".claude.json"), program)
-    take(home, user, "user")
+    take(home, root, "project")
+    assert is_installed(settings_of(user), home)
+    assert claude_code.has_server(read(user / ".claude.json"), str(home))
+    take(home, user)
 
     files = sorted(str(path) for path in user.rglob("*") if home not in path.parents)
     assert (tree(root), [path for path in files if path != str(home)]) == before
-
-
-def test_files_that_we_made_go_after_another_install_too(
-    home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program)
-    put(home, root, Program("/opt/new/bin/python", ("-P",), str(home)))
-
-    take(home, root)
-
-    assert tree(root) == {}
 
 
 def test_hooks_of_ours_from_another_time_are_cleared_away(
@@ -369,11 +400,68 @@ def test_hooks_of_ours_from_another_time_are_cleared_away(
     put(home, root, program)
     path = settings_of(root)
     found = read(path)
-    older = claude_code.hooks(Program("/opt/old/bin/python", (), str(home)))
-    found["hooks"]["Stop"] += older["Stop"]
+    found["hooks"]["Stop"] += claude_code.hooks("/old/home", "user")["Stop"]
     path.write_text(json.dumps(found, indent=2), encoding="utf-8")
 
     put(home, root, program)
 
-    assert claude_code.has_hooks(read(path), program)
-    assert "/opt/old" not in path.read_text()
+    assert is_installed(path, home)
+    assert "/old/home" not in path.read_text()
+
+
+@pytest.mark.parametrize("prefix", ["/usr/bin/nice", "/bin/sh -c 'L=\"/x/launch\"'", ""])
+def test_a_shell_prefix_of_the_users_own_stays_and_is_told(
+    prefix: str, home: Path, root: Path, program: Program
+) -> None:
+    text = json.dumps({"env": {PREFIX_VARIABLE: prefix, "A": "1"}}, indent=2)
+    path = write(settings_of(root), text)
+
+    done = put(home, root, program)
+
+    assert done.notes == (
+        f"`{path}` has a shell prefix of its own (`{prefix}`), which stays: commands are asked"
+        " about, instead of running where they cannot write.",
+    )
+    assert read(path)["env"] == {PREFIX_VARIABLE: prefix, "A": "1"}
+    assert put(home, root, program).changes == ()
+    take(home, root)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("name", "has_prefix"),
+    [("with space", True), ("O'Brien", False), ('say "hi"', False), ("$HOME `x`", False)],
+)
+def test_a_data_home_of_any_name_can_be_used_and_what_cannot_is_told(
+    name: str,
+    has_prefix: bool,  # noqa: FBT001
+    root: Path,
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / name
+    program = Program("/opt/py thon/bin/python", ("-I",), str(home))
+
+    done = put(home, root, program)
+
+    note = f"`{home}` has characters that a shell prefix cannot hold: commands are asked"
+    assert [text.startswith(note) for text in done.notes] == ([] if has_prefix else [True])
+    assert ("env" in read(settings_of(root))) == has_prefix
+    assert {hook.home for hook in claude_code.installed_hooks(read(settings_of(root)))} == {
+        str(home)
+    }
+    assert put(home, tmp_path, program, "project").notes == (), "a project's files have none"
+    assert put(home, root, program).changes == ()
+    take(home, root)
+    assert tree(root) == {}
+
+
+def test_a_machine_that_can_no_longer_confine_gets_the_shell_back(
+    home: Path, root: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home, root, program)
+    assert read(settings_of(root))["env"] == {PREFIX_VARIABLE: shell_prefix(str(home))}
+    monkeypatch.setattr(use, "landlock_abi", lambda: 0)
+
+    put(home, root, program)
+
+    assert "env" not in read(settings_of(root))

@@ -204,14 +204,14 @@ def settings_in(content: Mapping[str, Json]) -> list[JsonPath]:
 
 
 def has_own_prefix(content: Mapping[str, Json]) -> bool:
-    prefix = prefix_in(content)
+    prefix = prefix_in(content) or ""
     return prefix == shell_prefix(prefix.partition('L="')[2].partition(f'/{LAUNCHER}"')[0])
 
 
-def prefix_in(content: Mapping[str, Json]) -> str:
-    """The shell prefix in the settings, whoever set it; empty if there is none."""
-    prefix = _dict(content.get("env")).get(PREFIX_VARIABLE)
-    return "" if prefix is None else str(prefix)
+def prefix_in(content: Mapping[str, Json]) -> str | None:
+    """The shell prefix in the settings, whoever set it; None if there is none."""
+    variables = _dict(content.get("env"))
+    return str(variables[PREFIX_VARIABLE]) if PREFIX_VARIABLE in variables else None
 
 
 def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
@@ -224,9 +224,10 @@ def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
 
 
 def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
-    """Whether exactly our hooks are there, as they should be, and so is the shell prefix."""
+    """Whether exactly our hooks are there, as they should be, and so is our shell prefix."""
     present = _dict(content.get("hooks"))
     groups_of = _dict(expected.get("hooks"))
+    prefix = prefix_in(content) if has_own_prefix(content) else None
     return (
         len(installed_hooks(content)) == len(groups_of)
         and all(
@@ -234,7 +235,7 @@ def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> b
             for event, groups in groups_of.items()
             for group in _list(groups)
         )
-        and ("env" not in expected or prefix_in(content) == prefix_in(expected))
+        and prefix == prefix_in(expected)
     )
 
 

@@ -21,10 +21,12 @@ from interlock.app.hosts.install_plan import (
     FilePlan,
     InstallRefusal,
     Job,
+    put_launcher,
     put_server,
     put_settings,
     put_text,
     take_json,
+    take_launcher,
     take_text,
 )
 from interlock.core.canonical import Json
@@ -123,7 +125,6 @@ def install(
         if report.changes or old is None:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             _remember(home, (*(x for x in known if x != old), new))
-        _write_launcher(program)
         _carry_out(report.changes)
     return _compile_standalone(report, program)
 
@@ -148,10 +149,7 @@ def uninstall(
         old = install_manifest.find_install(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
-            others = tuple(x for x in known if x != old)
-            _remember(home, others)
-            if not others:
-                (home / LAUNCHER).unlink(missing_ok=True)
+            _remember(home, tuple(x for x in known if x != old))
     return report
 
 
@@ -167,7 +165,7 @@ def write_plugin(
         directory / name: text
         for name, text in claude_code.plugin(program.home, interlock.__version__).items()
     }
-    steps: list[FilePlan | InstallRefusal] = []
+    steps = [_plan_launcher(program)]
     try:
         about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
         is_ours = about is not None and _name_in(about) == claude_code.NAME
@@ -186,21 +184,14 @@ def write_plugin(
         )
     report = _build_report(directory, steps)
     if isinstance(report, InstallReport) and not is_dry:
-        _write_launcher(program)
+        _make_home(Path(program.home))
         _carry_out(report.changes)
         return _compile_standalone(report, program)
     return report
 
 
-def _write_launcher(program: Program) -> None:
-    path, after = Path(program.home) / LAUNCHER, launcher_text(program).encode()
-    try:
-        Path(program.home).mkdir(mode=0o700, parents=True, exist_ok=True)
-        if (before := file_replacement.content_of(path)) != after:
-            file_replacement.replace(path, before, after)
-    except (OSError, FileChangedMeanwhile) as error:
-        hint = "Put that right, and repeat the command."
-        raise InstallFailed(f"`{path}` cannot be written: {error}", hint) from error
+def _plan_launcher(program: Program) -> FilePlan | InstallRefusal:
+    return put_launcher(Path(program.home) / LAUNCHER, launcher_text(program))
 
 
 def _compile_standalone(report: InstallReport, program: Program) -> InstallReport:
@@ -224,6 +215,7 @@ def _plan_install(
     places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
+        _plan_launcher(program),  # first, so that the files never name one that is not there
         put_settings(
             Job(places.settings, claude_code.settings_in),
             program.home,
@@ -247,7 +239,8 @@ def _plan_install(
 
 def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
     places = claude_code.client_files(scope, root)
-    old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
+    known = install_manifest.load(home)
+    old = install_manifest.find_install(known, HOST, scope, root)
     steps = [
         take_json(Job(places.settings, claude_code.settings_in), old),
         take_json(Job(places.servers, claude_code.servers_in), old),
@@ -255,6 +248,7 @@ def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | Ins
             take_text(places.commands / name, text, old)
             for name, text in claude_code.COMMANDS.items()
         ),
+        *([take_launcher(home / LAUNCHER)] if known == (old,) else []),
     ]
     return _build_report(root, steps)
 
@@ -321,17 +315,21 @@ def _remove_directories(old: Install) -> None:
 
 @contextmanager
 def _install_lock(home: Path) -> Generator[None]:
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "Point INTERLOCK_HOME at a directory that you can write."
-        raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error
+    _make_home(home)
     lock = WriteLock(home / "installed.lock")
     try:
         with lock.hold():
             yield
     finally:
         lock.close()
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "Point INTERLOCK_HOME at a directory that you can write."
+        raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error
 
 
 def _name_in(content: bytes) -> Json:

@@ -60,14 +60,14 @@ def put_settings(
     if isinstance(file, InstallRefusal):
         return file
     foreign = claude_code.prefix_in(file.values)
-    foreign = "" if claude_code.has_own_prefix(file.values) else foreign
-    addition = claude_code.settings(home, scope, has_sandbox=has_sandbox and not foreign)
-    note = (
-        f"`{job.path}` has a shell prefix of its own (`{foreign}`), which stays: commands are asked"
-        " about before they run, instead of running where they cannot write."
-        if foreign
-        else ""
-    )
+    foreign = None if claude_code.has_own_prefix(file.values) else foreign
+    addition = claude_code.settings(home, scope, has_sandbox=has_sandbox and foreign is None)
+    note = ""
+    if has_sandbox and scope == "user" and "env" not in addition:
+        reason = f"`{home}` has characters that a shell prefix cannot hold"
+        if foreign is not None:
+            reason = f"`{job.path}` has a shell prefix of its own (`{foreign}`), which stays"
+        note = f"{reason}: commands are asked about, instead of running where they cannot write."
     if claude_code.has_settings(file.values, addition):
         return FilePlan(entry=_known_entry(job.path, file, old), note=note)
     what = f"{len(claude_code.HOOKS)} hooks{', the shell prefix' if 'env' in addition else ''}"
@@ -114,6 +114,16 @@ def _plan_insertion(
             directories=(*(known.directories if known else ()), *made),
         ),
     )
+
+
+def put_launcher(path: Path, text: str) -> FilePlan | InstallRefusal:
+    """The launcher has no entry of its own: every install of this data home needs it."""
+    content, after = _read(path), text.encode()
+    if isinstance(content, InstallRefusal):
+        return content
+    if content == after:
+        return FilePlan()
+    return FilePlan(FileChange(path, content, after, "the launcher, by which clients start us"))
 
 
 def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
@@ -171,6 +181,15 @@ def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallR
     if content == text.encode() or (known and known.after == install_manifest.digest(content)):
         return FilePlan(FileChange(path, content, None, "removed: it was not there before"))
     return FilePlan(note=f"`{path}` was changed since, so it stays." if known else "")
+
+
+def take_launcher(path: Path) -> FilePlan | InstallRefusal:
+    content = _read(path)
+    if isinstance(content, InstallRefusal):
+        return content
+    if content is None:
+        return FilePlan()
+    return FilePlan(FileChange(path, content, None, "removed: no client needs it any more"))
 
 
 def _without_ours(job: Job, file: _File, known: InstalledFile | None) -> tuple[str, bool]:
