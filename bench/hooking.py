@@ -1,6 +1,5 @@
 """What a client waits for: each hook as it is installed, beside a Python that does nothing."""
 
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,8 @@ import msgspec
 
 from bench.measure import Row
 from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.claude_code_shell import LAUNCHER
+from interlock.agents.hosts.launcher import launcher_text
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.install import find_program
@@ -29,8 +30,9 @@ def hooking(base: Path) -> list[Row]:
     gated_sessions.change_mode(app, session, "coding", by="user", task="bench")
     app.close()
     program, _ = find_program(home)
+    (home / LAUNCHER).write_text(launcher_text(program))
     words = {
-        hook.name: shlex.split(claude_code.hook_command(program, hook))
+        hook.name: ["/bin/sh", "-c", claude_code.hook_command(str(home), hook, "user")]
         for hook in claude_code.HOOKS
     }
 
