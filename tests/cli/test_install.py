@@ -21,6 +21,7 @@ from tests.cli.conftest import Said, Terminal
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can confine commands."""
     monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
+    monkeypatch.setenv("SHELL", "/bin/bash")
 
 
 def plain(said: Said) -> list[str]:
@@ -37,7 +38,8 @@ def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: 
     removed = "removed: it was not there before"
     assert plain(typed("install", "claude-code")) == [
         "interlock/launch          the launcher, by which clients start us",
-        ".claude/settings.json     8 hooks, the shell prefix",
+        "interlock/launch-bash     the shell for an agent's commands",
+        ".claude/settings.json     8 hooks, the shell for commands",
         ".claude.json              the MCP server `interlock`",
         ".claude/commands/mode.md  the command `/mode`",
         "",
@@ -50,6 +52,7 @@ def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: 
         f".claude.json              {removed}",
         f".claude/commands/mode.md  {removed}",
         "interlock/launch          removed: no client needs it any more",
+        "interlock/launch-bash     removed: no client needs it any more",
     ]
     assert plain(typed("uninstall", "claude-code")) == [
         f"Nothing of Interlock is in claude-code's files of {Path.home()}."
@@ -111,7 +114,7 @@ def test_a_dry_run_shows_a_diff_for_each_file_and_writes_nothing(
     assert lines[at + 3 : at + 6] == [" {", '-  "model": "opus"', '+  "model": "opus",']
     assert "\\ No newline at end of file" in lines
     assert f"+++ {Path.home()}/.claude.json" in lines
-    assert lines.count("--- /dev/null") == 3
+    assert lines.count("--- /dev/null") == 4
     assert path.read_text() == '{\n  "model": "opus"\n}'
     assert sorted(tree(Path.home())) == [".claude", ".claude/settings.json"]
     assert typed("install", "claude-code", "--dry-run", "--scope", "project").out.endswith(
@@ -122,7 +125,7 @@ def test_a_dry_run_shows_a_diff_for_each_file_and_writes_nothing(
 
 def test_the_diff_of_an_uninstall_is_the_other_way_round(typed: Terminal) -> None:
     write(settings_of(Path.home()), SETTINGS["two spaces"])
-    there = shown(typed, "install", "claude-code", "--dry-run")["changes"][1]["diff"]
+    there = shown(typed, "install", "claude-code", "--dry-run")["changes"][2]["diff"]
     typed("install", "claude-code")
     before = tree(Path.home())
 

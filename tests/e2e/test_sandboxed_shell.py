@@ -33,7 +33,7 @@ def results(requests: list[dict[str, Any]]) -> list[str]:
 def test_a_command_that_writes_runs_and_fails_and_the_model_reads_why(desk: Desk) -> None:
     requests = desk.claude(
         shell("cat seen.txt && echo x > new.txt"),
-        shell("mkdir -p $TMPDIR/made && cd .git && git status --short"),
+        shell("mkdir -p $TMPDIR/made && git status --short && cd .git"),
         shell("pwd; cat $INTERLOCK_HOME/keyring"),
         shell("interlock mode planning"),
         shell('python3 -c \'open("new.txt", "w")\'; git -C .. log'),
@@ -70,18 +70,22 @@ def test_the_users_permission_rules_decide_as_without_interlock(desk: Desk) -> N
 
 
 @pytest.mark.parametrize("place", ["user", "project"])
-def test_a_prefix_of_the_users_own_does_not_silently_open_the_gate(desk: Desk, place: str) -> None:
-    """Then the gate decides by the text of a command, as it does without a sandbox."""
-    own = desk.base / "own-prefix"
-    own.write_text('#!/bin/sh\nexec bash -c "$1"\n')
+@pytest.mark.parametrize("variable", ["CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX"])
+def test_a_shell_of_the_users_own_does_not_silently_open_the_gate(
+    desk: Desk, variable: str, place: str
+) -> None:
+    """Then the gate decides by the text of a command; a prefix runs in our shell, as all does."""
+    own = desk.base / "own-bash"
+    own.write_text('#!/bin/sh\n[ "$1" = -c ] && exec bash "$@"\nexec bash -c "$1"\n')
     own.chmod(0o755)
-    setting = {"env": {"CLAUDE_CODE_SHELL_PREFIX": str(own)}}
+    setting = {"env": {variable: str(own)}}
     if place == "user":
         desk.interlock("uninstall", "claude-code")
         path = desk.base / "user" / ".claude" / "settings.json"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(setting))
-        assert "stays" in desk.interlock("install", "claude-code")
+        installed = desk.interlock("install", "claude-code")
+        assert ("stays" in installed) == (variable == "CLAUDE_CODE_SHELL")
     else:
         path = desk.project / ".claude" / "settings.local.json"
         path.parent.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlock.agents.hosts.claude_code_shell import shell_prefix
+from interlock.agents.hosts.claude_code_shell import shell_script
 from interlock.app.clock import SystemClock
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
@@ -101,9 +101,10 @@ CONFINED = {"AI_AGENT": "claude-code_2-1-325_harness"}
         ("analysis", "Bash", {}, None),
         ("planning", "Bash", {}, None),
         ("planning", "PowerShell", {}, "ask"),
-        ("planning", "Bash", {"CLAUDE_CODE_SHELL_PREFIX": "/usr/bin/time"}, "ask"),
-        ("planning", "Bash", {"CLAUDE_CODE_SHELL_PREFIX": ""}, "ask"),
+        ("planning", "Bash", {"CLAUDE_CODE_SHELL": "/bin/bash"}, "ask"),
+        ("planning", "Bash", {"CLAUDE_CODE_SHELL": ""}, "ask"),
         ("planning", "Bash", {"AI_AGENT": ""}, "ask"),
+        ("planning", "Bash", {"INTERLOCK_CLIENT": "0"}, "ask"),
     ],
 )
 def test_a_command_that_will_be_confined_passes_at_once(
@@ -115,7 +116,11 @@ def test_a_command_that_will_be_confined_passes_at_once(
     expected: Answer,
 ) -> None:
     scene.goes_to(mode)
-    variables = {**CONFINED, "CLAUDE_CODE_SHELL_PREFIX": shell_prefix(str(scene.home)), **more}
+    script = Path(shell_script(str(scene.home), "bash"))
+    script.touch()
+    os.utime(script, (0, 0))  # before the client began
+    own = {"CLAUDE_CODE_SHELL": str(script), "INTERLOCK_CLIENT": str(os.getpid())}
+    variables = {**CONFINED, **own, **more}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
         monkeypatch.setitem(fast.posix.environ, name.encode(), os.fsencode(value))

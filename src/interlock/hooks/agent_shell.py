@@ -34,13 +34,13 @@ OUTSIDE_WORDS = (
 EXIT_NOT_RUN = 126
 
 
-def main(home: str, text: str, *flags: str) -> int:
-    """Run the text. `flags` are those with which this interpreter finds Interlock."""
-    shell = claude_code_shell.shell_of(text, os.environ.get("SHELL") or "/bin/sh")
+def main(home: str, flags: str, *words: str) -> int:
+    """Run a shell with a text. `flags` are those with which this interpreter finds Interlock."""
+    text = words[-1]
     mode = _mode_to_confine(home)
-    if not mode or _runs_outside(text, flags):
-        os.execvp(shell, [shell, "-c", text])
-    return _run_confined([shell, "-c", text], home, mode, text)
+    if not mode or _runs_outside(text, flags.split()):
+        os.execvp(words[0], words)
+    return _run_confined(list(words), home, mode, text)
 
 
 def _mode_to_confine(home: str) -> str:
@@ -57,7 +57,7 @@ def _mode_to_confine(home: str) -> str:
     return "" if state.mode in ("coding", "disabled") else state.mode
 
 
-def _runs_outside(text: str, flags: tuple[str, ...]) -> bool:
+def _runs_outside(text: str, flags: list[str]) -> bool:
     if not any(word in text for word in OUTSIDE_WORDS):
         return False
     file = os.memfd_create("text")

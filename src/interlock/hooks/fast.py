@@ -168,7 +168,11 @@ def is_confined(tool: str, command: object, home: str) -> bool:
     """Whether the client will run it in our sandbox, and it is no command of ours."""
     if not isinstance(command, str) or "interlock" in command.casefold():
         return False
-    names = (claude_code_shell.PREFIX_VARIABLE, claude_code_shell.CALLER_VARIABLE)
+    names = (
+        claude_code_shell.SHELL_VARIABLE,
+        claude_code_shell.CALLER_VARIABLE,
+        claude_code_shell.CLIENT_VARIABLE,
+    )
     environment = {name: posix.environ.get(name.encode(), b"").decode() for name in names}
     return claude_code_shell.is_confined(environment, tool, home)
 

@@ -46,6 +46,7 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
 
     assert [change.path.name for change in done.changes] == [
         "launch",
+        "launch-bash",
         "settings.json",
         ".claude.json",
         "mode.md",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, PREFIX_VARIABLE
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE
 from interlock.agents.hosts.launcher import STANDALONE, Program
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
@@ -57,7 +57,7 @@ class Scene:
         self.install(at_ms=SystemClock().now_ms() - 1000)
 
     def install(self, *, at_ms: int, flags: tuple[str, ...] = ("-I",)) -> None:
-        program = Program(str(self.interpreter), flags, str(self.home))
+        program = Program(str(self.interpreter), flags, str(self.home), shell="/bin/bash")
         done = install(self.home, "user", Path.home(), program, at_ms=at_ms)
         assert isinstance(done, InstallReport)
 
@@ -88,8 +88,7 @@ class Scene:
 
 @pytest.fixture
 def scene(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    for module in (doctor, installing):
-        monkeypatch.setattr(module, "landlock_abi", lambda: 7)
+    monkeypatch.setattr(doctor, "landlock_abi", lambda: 7)
     monkeypatch.setattr(installing, "STANDALONE", ())
     return Scene(home, tmp_path)
 
@@ -186,7 +185,11 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), f"{s.home}x")),
         {"program", "home", "pass"},
     ),
-    "no shell prefix": (lambda s: s.change(s.settings, without("env")), {"sandbox"}),
+    "no shell of ours": (lambda s: s.change(s.settings, without("env")), {"sandbox"}),
+    "our shell is gone": (
+        lambda s: s.launcher.with_name(f"{LAUNCHER}-bash").unlink(),
+        {"sandbox"},
+    ),
     "a client that lets pass what fails": (lambda s: s.has_client("2.1.197"), {"client"}),
     "no server": (lambda s: s.servers.unlink(), {"server"}),
     "servers are not JSON": (lambda s: s.servers.write_text("["), {"server"}),
@@ -283,25 +286,17 @@ def test_a_gate_that_comes_from_two_files_is_proved_twice(scene: Scene) -> None:
     ]
 
 
-FREE_SHELLS: dict[str, tuple[Callable[[Scene], object], str]] = {
-    "the user has a prefix": (
-        lambda s: s.change(s.settings, lambda x: x["env"].update({PREFIX_VARIABLE: "nice"})),
-        "The shell prefix is not ours (`nice`), so the gate asks before a command that may write",
-    ),
-    "the project has a prefix": (
-        lambda s: s.write_project_settings(json.dumps({"env": {PREFIX_VARIABLE: "time"}})),
-        "The shell prefix is not ours (`time`), so the gate asks before a command that may write",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FREE_SHELLS)
-def test_a_prefix_that_is_not_ours_is_told_and_is_no_problem(scene: Scene, name: str) -> None:
-    change, what = FREE_SHELLS[name]
-    change(scene)
+@pytest.mark.parametrize("whose", ["user", "project"])
+def test_a_shell_that_is_not_ours_is_told_and_is_no_problem(scene: Scene, whose: str) -> None:
+    theirs = {SHELL_VARIABLE: "/opt/bin/zsh"}
+    if whose == "user":
+        scene.change(scene.settings, lambda found: found.update(env=theirs))
+    else:
+        scene.write_project_settings(json.dumps({"env": theirs}))
+    what = "The settings name a shell (`/opt/bin/zsh`), so the gate asks before a command that"
 
     assert [check for check in scene.checks() if check.name == "sandbox"] == [
-        Check("sandbox", what)
+        Check("sandbox", f"{what} may write")
     ]
 
 

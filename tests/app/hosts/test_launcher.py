@@ -1,7 +1,6 @@
 """The launcher, by the command lines that a client runs: what happens where something is gone."""
 
 import os
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,12 +11,21 @@ import pytest
 
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import Scope
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, shell_prefix
-from interlock.agents.hosts.launcher import REPAIR, START, Program, launcher_text
+from interlock.agents.hosts.claude_code_shell import (
+    CALLER_VARIABLE,
+    CLIENT_VARIABLE,
+    LAUNCHER,
+    SHELL_VARIABLE,
+    is_confined,
+)
+from interlock.agents.hosts.launcher import REPAIR, START, Program
+from interlock.app.clock import SystemClock
+from interlock.app.hosts import install as use
+from interlock.app.hosts.install import InstallReport
 
 Caller = Literal["agent", "harness"]
-STAND_IN = '#!/bin/sh\necho "started $*"\n'
-TEXT = 'source /u/.claude/shell-snapshots/snapshot-bash-1-x.sh 2>/dev/null || true && echo "it\'s"'
+SCRIPT = f"{LAUNCHER}-bash"
+TEXT = 'echo "it\'s $0 $SHELL"'
 
 
 class Outcome(NamedTuple):
@@ -29,7 +37,7 @@ class Outcome(NamedTuple):
 SILENT = Outcome(0, "", "")
 DENIED = Outcome(2, "", f"{REPAIR}\n")
 NOT_RUN = Outcome(126, "", f"{REPAIR}\n")
-RUN = Outcome(0, "it's\n", "")
+RUN = Outcome(0, "it's /bin/bash /bin/bash\n", "")
 
 
 class Machine:
@@ -42,11 +50,14 @@ class Machine:
         (self.package / START).parent.mkdir(parents=True)
         (self.package / START).write_text("")
         self.interpreter.parent.mkdir()
-        self.interpreter.write_text(STAND_IN)
+        self.answers('echo "started $*"')
+        package = str(self.package)
+        program = Program(str(self.interpreter), ("-I",), str(home), package, "/bin/bash")
+        assert isinstance(use.install(home, "user", base, program, at_ms=1), InstallReport)
+
+    def answers(self, script: str) -> None:
+        self.interpreter.write_text(f"#!/bin/sh\n{script}\n")
         self.interpreter.chmod(0o755)
-        self.program = Program(str(self.interpreter), ("-I",), str(home), str(self.package))
-        home.mkdir(parents=True)
-        (home / LAUNCHER).write_text(launcher_text(self.program))
 
     def opt_in(self) -> None:
         (self.project / ".interlock").mkdir()
@@ -54,22 +65,35 @@ class Machine:
 
     def hook(self, name: str, scope: Scope = "user") -> Outcome:
         (hook,) = [hook for hook in claude_code.HOOKS if hook.name == name]
-        return self._run(claude_code.hook_command(str(self.home), hook, scope), "harness")
+        line = claude_code.hook_command(str(self.home), hook, scope)
+        return self._run(["/bin/sh", "-c", line], "harness")
 
-    def shell(self, caller: Caller, text: str = TEXT) -> Outcome:
-        return self._run(f"{shell_prefix(str(self.home))} {shlex.quote(text)}", caller)
+    def shell(self, caller: Caller) -> Outcome:
+        """As the client does: where the script is gone, it takes the user's shell."""
+        script = self.home / SCRIPT
+        shell = str(script) if os.access(script, os.X_OK) else "/bin/bash"
+        return self._run([shell, "-c", TEXT], caller, SHELL=shell)
 
-    def _run(self, line: str, caller: Caller) -> Outcome:
+    def _run(self, words: list[str], caller: Caller, **variables: str) -> Outcome:
         done = subprocess.run(
-            ["/bin/sh", "-c", line],
+            words,
             cwd=self.project / "src",
-            env={"PATH": os.environ["PATH"], "AI_AGENT": f"claude-code_2-1-325_{caller}"},
+            env={
+                "PATH": os.environ["PATH"],
+                CALLER_VARIABLE: f"claude-code_2-1-325_{caller}",
+                **variables,
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use, "STANDALONE", ())
 
 
 @pytest.fixture
@@ -89,16 +113,12 @@ def test_where_everything_is_there_it_is_started(machine: Machine) -> None:
         "",
     )
     assert machine.shell("agent") == Outcome(
-        0, f"started -I -S {start} shell {home} {TEXT} -I\n", ""
+        0, f"started -I -S {start} shell {home} -I /bin/bash -c {TEXT}\n", ""
     )
     assert machine.shell("harness") == RUN
-    entry = claude_code.server(str(home))
-    started = subprocess.run(
-        [str(entry["command"]), *map(str, entry["args"])],  # pyright: ignore[reportArgumentType]
-        capture_output=True,
-        check=True,
-    )
-    assert started.stdout == b"started -I -m interlock mcp\n"
+    entry = claude_code.start_of(claude_code.server(str(home)))
+    assert entry is not None
+    assert subprocess.check_output(entry[0]) == b"started -I -m interlock mcp\n"
 
 
 FAULTS: dict[str, Callable[[Machine], object]] = {
@@ -142,47 +162,60 @@ def test_where_something_is_gone_a_project_that_has_opted_in_is_guarded_and_told
 def test_an_interpreter_that_fails_denies_only_where_a_project_has_opted_in(
     code: int, outcome: int, machine: Machine
 ) -> None:
-    machine.interpreter.write_text(f"#!/bin/sh\nexit {code}\n")
+    machine.answers(f"exit {code}")
 
     assert machine.hook("pre-tool").code == (2 if code == 2 else 0)
-    assert machine.hook("post-tool").code == (2 if code == 2 else 0)
     machine.opt_in()
     assert machine.hook("pre-tool").code == outcome
+    assert machine.hook("post-tool").code == (2 if code == 2 else 0)
 
 
-@pytest.mark.parametrize(
-    "name", ["with space", "O'Brien", 'say "hi"', "$HOME `x` \\", "zwei\nteile"]
-)
+@pytest.mark.parametrize("name", ["with space", "O'Brien", 'say "$HOME" `x` \\', "two\nlines"])
 def test_a_data_home_may_have_any_name(name: str, tmp_path: Path) -> None:
     machine = Machine(tmp_path, tmp_path / name)
     machine.opt_in()
 
     assert str(machine.home) in machine.hook("pre-tool").out
+    assert str(machine.home) in machine.shell("agent").out
     command = claude_code.hook_command(str(machine.home), claude_code.HOOKS[0], "user")
     assert claude_code.home_in(command) == str(machine.home)
     machine.interpreter.unlink()
     assert machine.hook("pre-tool") == DENIED
+    assert machine.shell("agent") == NOT_RUN
+    (machine.home / LAUNCHER).unlink()
+    assert machine.hook("pre-tool") == DENIED
+    assert machine.shell("agent") == RUN
 
 
-@pytest.mark.parametrize(
-    ("text", "shell"),
-    [
-        (
-            "source /u/.claude/shell-snapshots/snapshot-zsh-1-x.sh 2>/dev/null || true && echo",
-            "zsh",
-        ),
-        (TEXT, "bash"),
-        (f"{TEXT} /snapshot-zsh-1 2>/dev/null", "bash"),
-        ("echo it", "/bin/sh"),
-    ],
-)
-def test_a_text_of_the_client_goes_to_the_shell_for_which_it_was_written(
-    text: str, shell: str, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_hook_is_told_which_process_is_the_client(machine: Machine) -> None:
+    machine.answers(f"echo ${CLIENT_VARIABLE}")
+
+    assert machine.hook("pre-tool").out == f"{os.getpid()}\n"
+
+
+def test_a_client_that_began_before_the_install_is_not_taken_for_confined(
+    machine: Machine,
 ) -> None:
-    for name in ("bash", "zsh"):
-        path = tmp_path / "bin of ours" / name
-        path.write_text(f"#!/bin/sh\necho {name}\n")
-        path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin of ours:/usr/bin:/bin")
-
-    assert machine.shell("harness", text).out == ("it\n" if shell == "/bin/sh" else f"{shell}\n")
+    """It has taken up the settings, but keeps the shell that it has used before."""
+    script, home = machine.home / SCRIPT, str(machine.home)
+    client = subprocess.Popen(["sleep", "60"])
+    began = SystemClock().now_ms() / 1000
+    environment = {
+        SHELL_VARIABLE: str(script),
+        CALLER_VARIABLE: "claude-code_2-1-325_harness",
+        CLIENT_VARIABLE: str(client.pid),
+    }
+    try:
+        os.utime(script, (began - 1, began - 1))
+        assert is_confined(environment, "Bash", home)
+        assert not is_confined(environment, "PowerShell", home)
+        assert not is_confined(environment, "Bash", f"{home}2")
+        for name in environment:
+            assert not is_confined({**environment, name: ""}, "Bash", home)
+        os.utime(script, (began + 1, began + 1))
+        assert not is_confined(environment, "Bash", home)
+        script.unlink()
+        assert not is_confined(environment, "Bash", home)
+    finally:
+        client.kill()
+        client.wait()

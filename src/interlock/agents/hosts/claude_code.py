@@ -1,14 +1,16 @@
 """Interlock's hooks and server for Claude Code, from which its settings and a plugin are made."""
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import which
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, PREFIX_VARIABLE, shell_prefix
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE, SHELLS
 from interlock.agents.hosts.launcher import IS_OPTED_IN, REPAIR
 from interlock.core.canonical import Json
 
@@ -86,6 +88,19 @@ def own_directories(environment: Mapping[str, str], user: int) -> tuple[str, ...
     return f"{config}/plans", f"{temporary.rstrip('/')}/claude-{user}"
 
 
+def shell_in_use(environment: Mapping[str, str]) -> str:
+    """The shell that Claude Code would take for an agent's commands; empty if there is none."""
+    wanted = (environment.get(SHELL_VARIABLE, ""), environment.get("SHELL", ""))
+    # It tells shells apart by their paths, and takes the first that it finds.
+    likes_bash = "bash" in wanted[1]
+    others = [which(name, path=environment.get("PATH")) or "" for name in SHELLS]
+    for shell in (*wanted, *(others if likes_bash else reversed(others))):
+        is_known = any(name in shell for name in SHELLS) and not _is_own_shell(shell)
+        if is_known and os.access(shell, os.X_OK):
+            return shell
+    return ""
+
+
 def hook_command(home: str, hook: Hook, scope: Scope) -> str:
     """The command line of a hook, for a shell: plain enough to work where Interlock is gone."""
     start = f"L={shlex.quote(f'{home}/{LAUNCHER}')}{_CALL}{hook.name}; "
@@ -120,10 +135,9 @@ def server(home: str) -> dict[str, Json]:
     }
 
 
-def settings(home: str, scope: Scope, *, has_sandbox: bool) -> dict[str, Json]:
-    """Our part of the settings. The shell prefix is for the user's alone: it names their path."""
-    prefix = shell_prefix(home) if has_sandbox and scope == "user" else ""
-    shell: dict[str, Json] = {"env": {PREFIX_VARIABLE: prefix}} if prefix else {}
+def settings(home: str, scope: Scope, script: str = "") -> dict[str, Json]:
+    """Our part of the settings; `script` stands in for the user's shell, if there is one."""
+    shell: dict[str, Json] = {"env": {SHELL_VARIABLE: script}} if script else {}
     return {**shell, "hooks": hooks(home, scope)}
 
 
@@ -200,18 +214,17 @@ def hooks_in(content: Mapping[str, Json]) -> list[JsonPath]:
 
 def settings_in(content: Mapping[str, Json]) -> list[JsonPath]:
     """The parts to remove from settings."""
-    return [*hooks_in(content), *([("env", PREFIX_VARIABLE)] if has_own_prefix(content) else [])]
+    return [*hooks_in(content), *([("env", SHELL_VARIABLE)] if has_own_shell(content) else [])]
 
 
-def has_own_prefix(content: Mapping[str, Json]) -> bool:
-    prefix = prefix_in(content) or ""
-    return prefix == shell_prefix(prefix.partition('L="')[2].partition(f'/{LAUNCHER}"')[0])
+def has_own_shell(content: Mapping[str, Json]) -> bool:
+    return _is_own_shell(shell_in(content) or "")
 
 
-def prefix_in(content: Mapping[str, Json]) -> str | None:
-    """The shell prefix in the settings, whoever set it; None if there is none."""
+def shell_in(content: Mapping[str, Json]) -> str | None:
+    """The shell that the settings name, whoever set it; None if they name none."""
     variables = _dict(content.get("env"))
-    return str(variables[PREFIX_VARIABLE]) if PREFIX_VARIABLE in variables else None
+    return str(variables[SHELL_VARIABLE]) if SHELL_VARIABLE in variables else None
 
 
 def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
@@ -224,10 +237,10 @@ def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
 
 
 def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
-    """Whether exactly our hooks are there, as they should be, and so is our shell prefix."""
+    """Whether exactly our hooks are there, as they should be, and so is our shell."""
     present = _dict(content.get("hooks"))
     groups_of = _dict(expected.get("hooks"))
-    prefix = prefix_in(content) if has_own_prefix(content) else None
+    shell = shell_in(content) if has_own_shell(content) else None
     return (
         len(installed_hooks(content)) == len(groups_of)
         and all(
@@ -235,7 +248,7 @@ def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> b
             for event, groups in groups_of.items()
             for group in _list(groups)
         )
-        and prefix == prefix_in(expected)
+        and shell == shell_in(expected)
     )
 
 
@@ -272,6 +285,10 @@ def weakness(content: Mapping[str, Json], hook: InstalledHook) -> str:
     if handler.get("onFailure") != "block" and not is_shared:
         return "lets tool calls pass when it fails (`onFailure` is not `block`)"
     return ""
+
+
+def _is_own_shell(path: str) -> bool:
+    return path.endswith(tuple(f"/{LAUNCHER}-{name}" for name in SHELLS))
 
 
 def _list(value: Json) -> list[Json]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.agents.hosts.claude_code_shell import CLIENT_VARIABLE, LAUNCHER
+
 START = "hooks/start.py"
 """The file in the package that starts the fast hook and the agent's shell."""
 STANDALONE = (
@@ -32,6 +34,8 @@ class Program(msgspec.Struct, frozen=True):
     home: str
     """The data home. Hooks and server must use the same one."""
     package: str = str(Path(__file__).parents[2])
+    shell: str = ""
+    """The shell that an agent's commands are for; empty if this machine cannot confine them."""
 
 
 REPAIR = (
@@ -63,7 +67,7 @@ hook) # HOST EVENT
         exec "$python" $flags -m interlock hook --host "$2" --event "$3" --home "$home" ;;
     esac
     if is_there; then
-        "$python" -I -S "$start" hook "$2" "$3" "$home" $flags
+        {CLIENT_VARIABLE}=$PPID "$python" -I -S "$start" hook "$2" "$3" "$home" $flags
         case $? in
         0) exit 0 ;;
         2) exit 2 ;;
@@ -73,26 +77,34 @@ hook) # HOST EVENT
     {IS_OPTED_IN}
     echo {shlex.quote(REPAIR)} >&2
     exit 2 ;;
-shell) # TEXT, as Claude Code would have given it to a shell
+shell) # SHELL ARGUMENTS, as Claude Code would have started it
+    shift
     case ${{AI_AGENT-}} in
     claude-code_*_agent)
-        if is_there; then
-            exec "$python" -I -S "$start" shell "$home" "$2" $flags
-        fi
+        is_there && exec "$python" -I -S "$start" shell "$home" "$flags" "$@"
         (
             {IS_OPTED_IN}
             echo {shlex.quote(REPAIR)} >&2
             exit 1
         ) || exit 126 ;;
     esac
-    case ${{2%% && *}} in # the command itself comes later in the text
-    'source '*/snapshot-zsh-*) exec zsh -c "$2" ;;
-    'source '*) exec bash -c "$2" ;;
-    *) exec /bin/sh -c "$2" ;;
-    esac ;;
+    exec "$@" ;;
 *)
     INTERLOCK_HOME=$home
     export INTERLOCK_HOME
     exec "$python" $flags -m interlock "$@" ;;
 esac
+"""
+
+
+def shell_script_text(program: Program) -> str:
+    """The script that a client takes for the user's shell."""
+    launcher = shlex.quote(f"{program.home}/{LAUNCHER}")
+    return f"""\
+#!/bin/sh
+# Written by `interlock install`. Claude Code gives the commands of an agent to this file.
+SHELL={shlex.quote(program.shell)}
+export SHELL
+[ -r {launcher} ] && exec /bin/sh {launcher} shell "$SHELL" "$@"
+exec "$SHELL" "$@"
 """

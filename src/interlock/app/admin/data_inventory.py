@@ -135,9 +135,9 @@ DATA_KINDS = (
     ),
     DataKind(
         "What was installed",
-        ("installed.json", "installed.lock", "launch"),
+        ("installed.json", "installed.lock", "launch*"),
         "Which files of agent clients were changed, and how to put them back to the byte; the"
-        " launcher that those files name.",
+        " scripts that those files name.",
         "It goes when you take Interlock out of the client; see below.",
     ),
     DataKind(

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import InstalledHook
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, shell_prefix
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELLS, shell_script
 from interlock.app.clock import Clock
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
@@ -74,8 +74,7 @@ def examine(
     hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.content)]
     checks.append(_hooks(hooks))
     checks += _programs([hook for _, hook in hooks], home, around, environment)
-    if hooks:
-        checks.append(_check_sandbox(files, home))
+    checks += [_check_sandbox(files, home)] if hooks else []
     checks += _check_client(environment)
     checks.append(_server(around, environment))
     override = _check_override(home, now_ms)
@@ -199,12 +198,10 @@ def _check_launcher(launcher: str, around: Path, environment: Mapping[str, str])
         return Check("program", f"The hooks name `{launcher}`, which is not there", _INSTALL)
     command = ["/bin/sh", launcher, "--version"]
     ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
-    if isinstance(ran, str):
-        return Check("program", f"`{launcher}` {ran}", _INSTALL)
-    if ran.code != 0:
-        what = f"`{launcher}` does not start Interlock: {last_line(ran.err)}"
-        return Check("program", what, _INSTALL)
-    return Check("program", f"`{launcher}` starts {last_line(ran.out)}")
+    if not isinstance(ran, str) and ran.code == 0:
+        return Check("program", f"`{launcher}` starts {last_line(ran.out)}")
+    why = ran if isinstance(ran, str) else f"does not start Interlock: {last_line(ran.err)}"
+    return Check("program", f"`{launcher}` {why}", _INSTALL)
 
 
 def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
@@ -212,16 +209,18 @@ def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
     asked = "so the gate asks before a command that may write"
     if (abi := landlock_abi()) < ABI_MIN:
         return Check("sandbox", f"This machine cannot confine commands, {asked}")
-    if not (own_prefix := shell_prefix(str(home))):
-        return Check("sandbox", f"`{home}` cannot be named in a shell prefix, {asked}")
-    found = [claude_code.prefix_in(file.content) for file in files]
-    prefixes = [prefix for prefix in found if prefix is not None]
-    if not prefixes:
+    own_shells = [shell_script(str(home), name) for name in SHELLS]
+    if not all(own_shells):
+        return Check("sandbox", f"The path `{home}` contains the name of a shell, {asked}")
+    shells = [name for file in files if (name := claude_code.shell_in(file.content)) is not None]
+    if not shells:
         hint = f"Run `interlock install {HOST}` (for the user, not for the project)."
         return Check("sandbox", f"Claude Code's commands are not confined, {asked}", hint)
     # Those of a project come later, and win.
-    if prefixes[-1] != own_prefix:
-        return Check("sandbox", f"The shell prefix is not ours (`{prefixes[-1]}`), {asked}")
+    if shells[-1] not in own_shells:
+        return Check("sandbox", f"The settings name a shell (`{shells[-1]}`), {asked}")
+    if not os.access(shells[-1], os.X_OK):
+        return Check("sandbox", f"The shell `{shells[-1]}` is not there, {asked}", _INSTALL)
     return Check("sandbox", f"In analysis and planning commands cannot write (Landlock {abi})")
 
 

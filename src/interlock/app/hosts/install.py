@@ -12,8 +12,13 @@ import msgspec
 import interlock
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import Scope
-from interlock.agents.hosts.claude_code_shell import LAUNCHER
-from interlock.agents.hosts.launcher import STANDALONE, Program, launcher_text
+from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELLS, shell_script
+from interlock.agents.hosts.launcher import (
+    STANDALONE,
+    Program,
+    launcher_text,
+    shell_script_text,
+)
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
     REPAIR_HINT,
@@ -21,12 +26,12 @@ from interlock.app.hosts.install_plan import (
     FilePlan,
     InstallRefusal,
     Job,
-    put_launcher,
+    put_script,
     put_server,
     put_settings,
     put_text,
     take_json,
-    take_launcher,
+    take_script,
     take_text,
 )
 from interlock.core.canonical import Json
@@ -40,6 +45,7 @@ from interlock.workspace.projects import project
 
 HOST = claude_code.HOST
 LOOK_SECONDS = 30
+SCRIPTS = (LAUNCHER, *(f"{LAUNCHER}-{name}" for name in SHELLS))
 
 
 class InstallReport(msgspec.Struct, frozen=True):
@@ -71,16 +77,17 @@ def find_program(home: Path) -> tuple[Program, str]:
     """The program that starts this Interlock from anywhere, and a note for the user about it."""
     assert sys.executable, "an interpreter that runs this knows where it lies"
     own = os.path.realpath(interlock.__file__)
+    shell = claude_code.shell_in_use(os.environ) if landlock_abi() >= ABI_MIN else ""
     # `-I` closes Python off from the project and from variables, but also from packages that only
     # a variable or the user's own site shows. `-P` at least keeps the project's directory out.
     for flags in (("-I",), ("-P",)):
         if _import_location(flags) == own:
-            return Program(sys.executable, flags, str(home)), ""
+            return Program(sys.executable, flags, str(home), shell=shell), ""
     note = (
         "Python finds this Interlock only by the variables of this shell (PYTHONPATH): Claude Code"
         " must be started with the same ones."
     )
-    return Program(sys.executable, ("-P",), str(home)), note
+    return Program(sys.executable, ("-P",), str(home), shell=shell), note
 
 
 def _import_location(flags: tuple[str, ...]) -> str:
@@ -165,7 +172,7 @@ def write_plugin(
         directory / name: text
         for name, text in claude_code.plugin(program.home, interlock.__version__).items()
     }
-    steps = [_plan_launcher(program)]
+    steps: list[FilePlan | InstallRefusal] = [_plan_launcher(program)]
     try:
         about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
         is_ours = about is not None and _name_in(about) == claude_code.NAME
@@ -191,7 +198,15 @@ def write_plugin(
 
 
 def _plan_launcher(program: Program) -> FilePlan | InstallRefusal:
-    return put_launcher(Path(program.home) / LAUNCHER, launcher_text(program))
+    what = "the launcher, by which clients start us"
+    return put_script(Path(program.home) / LAUNCHER, launcher_text(program), what)
+
+
+def _plan_shell_script(program: Program) -> FilePlan | InstallRefusal:
+    path = shell_script(program.home, program.shell) if program.shell else ""
+    if not path:
+        return FilePlan()
+    return put_script(Path(path), shell_script_text(program), "the shell for an agent's commands")
 
 
 def _compile_standalone(report: InstallReport, program: Program) -> InstallReport:
@@ -216,13 +231,8 @@ def _plan_install(
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
         _plan_launcher(program),  # first, so that the files never name one that is not there
-        put_settings(
-            Job(places.settings, claude_code.settings_in),
-            program.home,
-            scope,
-            old,
-            has_sandbox=landlock_abi() >= ABI_MIN,
-        ),
+        _plan_shell_script(program) if scope == "user" else FilePlan(),
+        put_settings(Job(places.settings, claude_code.settings_in), program, scope, old),
         put_server(Job(places.servers, claude_code.servers_in), program.home, old),
         *(
             put_text(places.commands / name, text, old)
@@ -248,7 +258,7 @@ def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | Ins
             take_text(places.commands / name, text, old)
             for name, text in claude_code.COMMANDS.items()
         ),
-        *([take_launcher(home / LAUNCHER)] if known == (old,) else []),
+        *((take_script(home / name) for name in SCRIPTS) if known == (old,) else ()),
     ]
     return _build_report(root, steps)
 
@@ -272,7 +282,7 @@ def _carry_out(changes: Sequence[FileChange]) -> None:
     for change in changes:
         try:
             if change.after is not None:
-                file_replacement.replace(change.path, change.before, change.after)
+                file_replacement.replace(change.path, change.before, change.after, mode=change.mode)
             elif change.before is not None:
                 file_replacement.delete(change.path, change.before)
         except FileChangedMeanwhile:

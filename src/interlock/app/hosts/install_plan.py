@@ -1,5 +1,6 @@
 """Plan the change of each file of the client for an install or uninstall. Writes nothing."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -8,12 +9,15 @@ import msgspec
 
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code import JsonPath, Scope
+from interlock.agents.hosts.claude_code_shell import shell_script
+from interlock.agents.hosts.launcher import Program
 from interlock.core.canonical import Json
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Install, InstalledFile
 
+UNCONFINED = "commands are asked about, instead of running where they cannot write."
 REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat."
 
 
@@ -25,6 +29,8 @@ class FileChange(msgspec.Struct, frozen=True):
     after: bytes | None
     """None: the file is deleted."""
     what: str
+    mode: int | None = None
+    """None: the file keeps its own."""
 
 
 class InstallRefusal(msgspec.Struct, frozen=True):
@@ -54,23 +60,25 @@ class FilePlan(NamedTuple):
 
 
 def put_settings(
-    job: Job, home: str, scope: Scope, old: Install | None, *, has_sandbox: bool
+    job: Job, program: Program, scope: Scope, old: Install | None
 ) -> FilePlan | InstallRefusal:
     file = _open(job.path)
     if isinstance(file, InstallRefusal):
         return file
-    foreign = claude_code.prefix_in(file.values)
-    foreign = None if claude_code.has_own_prefix(file.values) else foreign
-    addition = claude_code.settings(home, scope, has_sandbox=has_sandbox and foreign is None)
-    note = ""
-    if has_sandbox and scope == "user" and "env" not in addition:
-        reason = f"`{home}` has characters that a shell prefix cannot hold"
+    script = note = ""
+    if program.shell and scope == "user":
+        script = shell_script(program.home, program.shell)
+        foreign = (
+            None if claude_code.has_own_shell(file.values) else claude_code.shell_in(file.values)
+        )
+        reason = "" if script else f"The path `{program.home}` contains the name of a shell"
         if foreign is not None:
-            reason = f"`{job.path}` has a shell prefix of its own (`{foreign}`), which stays"
-        note = f"{reason}: commands are asked about, instead of running where they cannot write."
+            script, reason = "", f"`{job.path}` names a shell (`{foreign}`), which stays"
+        note = f"{reason}: {UNCONFINED}" if reason else ""
+    addition = claude_code.settings(program.home, scope, script)
     if claude_code.has_settings(file.values, addition):
         return FilePlan(entry=_known_entry(job.path, file, old), note=note)
-    what = f"{len(claude_code.HOOKS)} hooks{', the shell prefix' if 'env' in addition else ''}"
+    what = f"{len(claude_code.HOOKS)} hooks{', the shell for commands' if script else ''}"
     plan = _plan_insertion(job, file, addition, old, what)
     return plan if isinstance(plan, InstallRefusal) else plan._replace(note=note)
 
@@ -116,14 +124,14 @@ def _plan_insertion(
     )
 
 
-def put_launcher(path: Path, text: str) -> FilePlan | InstallRefusal:
-    """The launcher has no entry of its own: every install of this data home needs it."""
+def put_script(path: Path, text: str, what: str) -> FilePlan | InstallRefusal:
+    """Scripts of the data home have no entries of their own: all its installs need them."""
     content, after = _read(path), text.encode()
     if isinstance(content, InstallRefusal):
         return content
-    if content == after:
+    if content == after and os.access(path, os.X_OK):
         return FilePlan()
-    return FilePlan(FileChange(path, content, after, "the launcher, by which clients start us"))
+    return FilePlan(FileChange(path, content, after, what, mode=0o700))
 
 
 def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
@@ -183,7 +191,7 @@ def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallR
     return FilePlan(note=f"`{path}` was changed since, so it stays." if known else "")
 
 
-def take_launcher(path: Path) -> FilePlan | InstallRefusal:
+def take_script(path: Path) -> FilePlan | InstallRefusal:
     content = _read(path)
     if isinstance(content, InstallRefusal):
         return content
