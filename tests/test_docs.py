@@ -58,4 +58,10 @@ def test_every_command_can_print_json() -> None:
         if not any("--json" in parameter.opts for parameter in command.params)
     }
 
-    assert without == {"interlock session log", "interlock session get-state", "interlock hook"}
+    assert without == {
+        "interlock session log",
+        "interlock session get-state",
+        "interlock hook",
+        "interlock sandbox run",
+        "interlock sandbox reads-outside",
+    }
