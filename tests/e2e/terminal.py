@@ -10,6 +10,7 @@ import struct
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 SECONDS_MAX = 90
 KEY = "dummy-key-of-twenty-characters"
@@ -49,7 +50,7 @@ class ClaudeTerminal:
 
 
 def _answer_first_questions(path: Path, project: Path) -> None:
-    settings = json.loads(path.read_text()) if path.exists() else {}
+    settings: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     settings |= {
         "hasCompletedOnboarding": True,
         "theme": "dark",

@@ -29,7 +29,7 @@ def answer(scene: Scene, tool: str, given: dict[str, Any], **more: object) -> An
     """The decision of the full hook, None if it lets the call pass; the fast one allows no more."""
     content = scene.payload(tool, given, **more)
     done = run_hook(HOST, "pre-tool", scene.home, content)
-    decision = json.loads(done.out)["hookSpecificOutput"] if done.out else {}
+    decision: dict[str, str] = json.loads(done.out)["hookSpecificOutput"] if done.out else {}
     assert done.code == 0
     if scene.is_fast(content):
         assert not decision
@@ -51,7 +51,7 @@ WRITE = {"file_path": "<PROJECT>/a.py", "content": "x"}
     ],
 )
 def test_a_bound_conversation_keeps_its_gate_wherever_it_is(
-    scene: Scene, cwd: str, mode: Mode, tool: str, given: dict[str, Any], expected: Answer
+    scene: Scene, mode: Mode, tool: str, given: dict[str, Any], *, cwd: str, expected: Answer
 ) -> None:
     scene.goes_to(mode)
     elsewhere = scene.base / "elsewhere"
@@ -104,7 +104,7 @@ CONFINED = {"AI_AGENT": "claude-code_2-1-325_harness"}
         ("planning", "Bash", {"CLAUDE_CODE_SHELL": "/bin/bash"}, "ask"),
         ("planning", "Bash", {"CLAUDE_CODE_SHELL": ""}, "ask"),
         ("planning", "Bash", {"AI_AGENT": ""}, "ask"),
-        ("planning", "Bash", {"INTERLOCK_CLIENT": "0"}, "ask"),
+        ("planning", "Bash", {"CLAUDE_PID": "0"}, "ask"),
     ],
 )
 def test_a_command_that_will_be_confined_passes_at_once(
@@ -112,6 +112,7 @@ def test_a_command_that_will_be_confined_passes_at_once(
     monkeypatch: pytest.MonkeyPatch,
     mode: Mode,
     tool: str,
+    *,
     more: dict[str, str],
     expected: Answer,
 ) -> None:
@@ -119,7 +120,7 @@ def test_a_command_that_will_be_confined_passes_at_once(
     script = Path(shell_script(str(scene.home), "bash"))
     script.touch()
     os.utime(script, (0, 0))  # before the client began
-    own = {"CLAUDE_CODE_SHELL": str(script), "INTERLOCK_CLIENT": str(os.getpid())}
+    own = {"CLAUDE_CODE_SHELL": str(script), "CLAUDE_PID": str(os.getpid())}
     variables = {**CONFINED, **own, **more}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -20,6 +20,7 @@ import msgspec
 import pytest
 
 from interlock.core.gate.shell import analyse
+from interlock.hooks.agent_shell import OUTSIDE_WORDS
 from interlock.sandbox.command import _CACHES, _SETTINGS  # pyright: ignore[reportPrivateUsage]
 from tests.sandbox.project import EverydayProject
 
@@ -185,7 +186,7 @@ def test_the_list_is_long_and_has_many_themes() -> None:
 @pytest.mark.timeout(300)
 def test_everyday_commands_do_the_same_inside_as_outside(trials: list[Trial]) -> None:
     """What only asks a remote runs outside, if the gate knows it: then it cannot differ."""
-    stopped = [command for command in REMOTE if not analyse(command).reads_outside]
+    stopped = [command for command in REMOTE if analyse(command).effect != "reads"]
     unknown = [trial.command for trial in trials if trial.outside.exit_code in (126, 127)]
     differing = [trial for trial in trials if trial.differs]
 
@@ -216,3 +217,10 @@ def test_a_second_call_finds_the_cache_of_the_first(
 
     assert re.search(entry.cold, first.stdout + first.stderr)
     assert not re.search(entry.cold, second.stdout + second.stderr)
+
+
+def test_what_runs_outside_is_not_overlooked() -> None:
+    """The shell of an agent asks the reader of shell text only where one of these words stands."""
+    for command in REMOTE:
+        if analyse(command).reads_outside:
+            assert any(word in command for word in OUTSIDE_WORDS), command

@@ -16,19 +16,9 @@ from interlock.hooks import gate_state
 
 HOST = "claude-code"
 OUTSIDE_WORDS = (
-    *(
-        "interlock",
-        "ls-remote",
-        "remote show",
-        "gh ",
-        "glab ",
-        "kubectl",
-        "docker",
-        "podman",
-        "npm ",
-    ),
-    *("pnpm ", "yarn ", "pip ", "curl", "wget", "dig ", "host ", "nslookup", "ping ", "systemctl"),
-    *("journalctl", "psql", "redis-cli", "helm ", "terraform", "aws ", "gcloud ", "az "),
+    *("interlock", "ls-remote", "git remote", "gh ", "kubectl", "docker", "npm ", "pip ", "pip3 "),
+    *("curl", "wget", "dig ", "host ", "getent", "ping ", "systemctl", "journalctl", "psql"),
+    *("pg_isready", "redis-cli", "aws ", "cargo search", "go list"),
 )
 """Parts of which one is in every command that may run outside."""
 EXIT_NOT_RUN = 126

@@ -186,10 +186,26 @@ def _environment(command: SandboxedCommand) -> dict[str, str]:
     # It reads its cache in the project, and warns that it cannot write there.
     quiet = "-W ignore::pytest.PytestCacheWarning"
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} {quiet}".strip()
-    if any("py_compile" in word or "compileall" in word for word in command.words):
+    text = " ".join(command.words)
+    if "py_compile" in text or "compileall" in text:
         # Not otherwise: Python would then not find what is compiled already.
         caches["PYTHONPYCACHEPREFIX"] = f"{scratch}/pycache"
+    if "merge-tree" in text and (objects := _object_directory()):
+        # Not otherwise: git would look there for the objects of any other repository, too.
+        _ensure_folder(f"{scratch}/objects")
+        caches["GIT_OBJECT_DIRECTORY"] = f"{scratch}/objects"
+        caches["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
     return {**os.environ, **_SETTINGS, **caches, "PYTEST_ADDOPTS": options, VARIABLE: command.level}
+
+
+def _object_directory() -> str:
+    """The objects of the repository around this directory; empty if it has none of its own."""
+    folder = os.getcwd()
+    while not os.path.isdir(f"{folder}/.git/objects"):
+        if folder == "/":
+            return ""
+        folder = os.path.dirname(folder)
+    return f"{folder}/.git/objects"
 
 
 def _boundary(command: SandboxedCommand) -> Boundary:

@@ -187,12 +187,6 @@ def test_a_data_home_may_have_any_name(name: str, tmp_path: Path) -> None:
     assert machine.shell("agent") == RUN
 
 
-def test_a_hook_is_told_which_process_is_the_client(machine: Machine) -> None:
-    machine.answers(f"echo ${CLIENT_VARIABLE}")
-
-    assert machine.hook("pre-tool").out == f"{os.getpid()}\n"
-
-
 def test_a_client_that_began_before_the_install_is_not_taken_for_confined(
     machine: Machine,
 ) -> None:

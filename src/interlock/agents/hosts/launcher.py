@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.hosts.claude_code_shell import CLIENT_VARIABLE, LAUNCHER
+from interlock.agents.hosts.claude_code_shell import LAUNCHER
 
 START = "hooks/start.py"
 """The file in the package that starts the fast hook and the agent's shell."""
@@ -67,7 +67,7 @@ hook) # HOST EVENT
         exec "$python" $flags -m interlock hook --host "$2" --event "$3" --home "$home" ;;
     esac
     if is_there; then
-        {CLIENT_VARIABLE}=$PPID "$python" -I -S "$start" hook "$2" "$3" "$home" $flags
+        "$python" -I -S "$start" hook "$2" "$3" "$home" $flags
         case $? in
         0) exit 0 ;;
         2) exit 2 ;;

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -68,9 +69,6 @@ def judge(
     With `mode_max`, a session in coding counts as one in that mode. `mode_request`: the mode that
     the call asks for, if the host can ask the user.
     """
-    # A link in the project may lead to a file that is protected, or to another project.
-    real_paths = (os.path.realpath(os.path.join(call.cwd, path)) for path in call.paths)
-    call = msgspec.structs.replace(call, paths=tuple(dict.fromkeys((*call.paths, *real_paths))))
     state = gate_rows.read_state(home, call.host, host_session)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
@@ -85,7 +83,8 @@ def judge(
 
 def _other_projects(root: Path, call: ToolCall) -> list[Path]:
     """The other projects that have opted in, in which the call would edit something."""
-    roots = [project.root_of(Path(call.cwd, path).parent) for path in call.paths]
+    real_paths = [Path(_real_path(os.path.join(call.cwd, path))) for path in call.paths]
+    roots = [project.root_of(path.parent) for path in real_paths]
     return [other for other in dict.fromkeys(roots) if other not in (None, root)]
 
 
@@ -100,20 +99,26 @@ def _judge_in_project(
         state = UnknownState(integrity.explain(changed[0]))
     if active_override(home):
         state = GateRow("", "disabled", is_started=True)
-    decision = decide(state, effective.policy, call, home=str(home), mode_request=mode_request)
+    decide_by = partial(
+        decide,
+        state,
+        call=call,
+        home=str(home),
+        mode_request=mode_request,
+        real_path=_real_path,
+    )
+    decision = decide_by(policy=effective.policy)
     if effective.policy_if_trusted and decision.answer != "allow":
-        if_trusted = decide(
-            state,
-            effective.policy_if_trusted,
-            call,
-            home=str(home),
-            mode_request=mode_request,
-        )
+        if_trusted = decide_by(policy=effective.policy_if_trusted)
         if if_trusted.answer == "allow":
             hint = "The project's config would allow it if the user ran `interlock trust`."
             remedy = f"{decision.remedy} {hint}"
             decision = msgspec.structs.replace(decision, remedy=remedy)
     return GateVerdict("", decision, state, effective, root)
+
+
+def _real_path(path: str) -> str:
+    return os.path.realpath(os.path.expanduser(path))
 
 
 def record_question(home: Path, host: str, host_session: str) -> None:

@@ -1,4 +1,4 @@
-"""Inline programs: why the text of a `sed` or an `awk` program may do more than print."""
+"""Inline programs: why the text of a `sed`, `awk` or SQL program may do more than print."""
 
 import re
 from collections.abc import Sequence
@@ -31,6 +31,25 @@ _SED_STEPS = [
         r"[rR\#] [^\n]* | [aic] [^\n\\]*+ (?=\n|\Z)",
     )
 ]
+
+
+# One query without functions that could change something, or a command that describes tables.
+_SQL_FUNCTIONS = "count|sum|avg|min|max|coalesce|lower|upper|length|round|in|version|now"
+_SQL_READS = re.compile(
+    r"\s*(?: \\ [dlz] [A-Za-z+]*+ (?:\s++ [\w.*\"]++ )?+"
+    r" | (?!.*\b(?:into|for)\b) (?:select|show|table|values) \b"
+    rf"  (?: \b(?:{_SQL_FUNCTIONS}) \s* \( | [^;\\(] )*+ )"
+    r"\s* ;? \s*",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def sql(words: Sequence[Word]) -> str:
+    """Of `psql`: why a query that is given in its words may do more than read."""
+    options = parse(words, "-c= --command= -h= -p= -U= -d= --host= --port= --username= --dbname=")
+    queries = [value for name, value in options.options if name in {"-c", "--command"}]
+    is_plain = all(q and q.is_exact and _SQL_READS.fullmatch(q.text) for q in queries)
+    return "" if is_plain else "its query may do more than read"
 
 
 def sed(words: Sequence[Word]) -> str:

@@ -21,6 +21,8 @@ def objection_to(name: str, words: Sequence[Word]) -> str:
             # The old way to write it: letters first, then their values.
             letters = f"-{first.replace('f', '')}{'f' * ('f' in first)}"
             words = [Word(letters, first), *words[1:]]
+        case "psql" if objection := inline.sql(words):
+            return objection
         case _ if name in BUILTINS:
             return BUILTINS[name](words)
         case _ if name in programs.VERBS:
@@ -40,9 +42,8 @@ def tells_about_itself(name: str, words: Sequence[Word]) -> bool:
 
 def asks_outside(name: str, arguments: Sequence[str]) -> bool:
     """Whether a command that reads needs a remote or a daemon for it."""
-    return name in programs.OUTSIDE or (
-        name == "git" and not programs.GIT_OUTSIDE.isdisjoint(arguments)
-    )
+    words = programs.OUTSIDE_WORDS.get(name, frozenset())
+    return name in programs.OUTSIDE or not words.isdisjoint(arguments)
 
 
 def _objection_by_rules(rules: Sequence[ProgramRule], words: Sequence[Word]) -> str:
@@ -62,7 +63,7 @@ def _objection_by_rule(rule: ProgramRule, words: Sequence[Word]) -> str:
     )
     devices = options.parse_known_options(rule.devices).valued
     for name, value in parsed.options:
-        if name in devices and not (value and value.is_exact and value.text in DEVICES):
+        if name in devices and not (value and value.is_exact and value.text in {*DEVICES, "-"}):
             return f"`{name}` writes a file"
         if value and rule.values_not and not _is_without(value, rule.values_not.split()):
             return f"`{name}` may do more than it says"

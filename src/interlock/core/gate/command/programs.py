@@ -25,7 +25,7 @@ class ProgramRule(msgspec.Struct, frozen=True, kw_only=True):
     without: str = ""
     """With these nobody can say; for programs that have too many others to list."""
     devices: str = ""
-    """Options that name what is written, which must be a device such as `/dev/null`."""
+    """Options that name what is written, which must be `-` or a device such as `/dev/null`."""
     operands_max: int | None = None
     lifts: str = ""
     """With one of these, it takes any number of operands and still reads."""
@@ -104,7 +104,14 @@ less more: only -N -S -R -F -X -i -I -E -e -n -r -s -M -m; starts_not +
 man: only -k -f -w -a --where --apropos --whatis
 yq: only -r -e -o= -p= -P -j -c -M -C -N -n --output-format= --input-format= --prettyPrint
   --raw-output --exit-status --no-doc
-ss: only -t -u -l -n -p -a -e -o -4 -6 -s -m -i
+ss netstat: only -t -u -l -n -p -a -e -o -4 -6 -s -m -i -r; operands_max 0
+ping: only -c= -W= -w= -i= -n -q -4 -6; needs -c; operands_max 1
+pg_isready: only -h= -p= -U= -d= -t= -q --host= --port= --username= --dbname= --timeout= --quiet
+wget: only -q -S -nv --quiet --server-response --no-verbose --timeout= --tries= --header=;
+  devices -O= --output-document= -o= --output-file=; needs -O --output-document
+psql: only -h= -p= -U= -d= -w -W -l -A -t -x -X -q -c= --host= --port= --username= --dbname= --list
+  --command= --csv --no-password --tuples-only --no-align --expanded --no-psqlrc --quiet;
+  operands_max 2; needs -l --list -c --command
 gzip gunzip bzip2 bunzip2 xz unxz: only {_SQUEEZE} -d -t -l --decompress --list --test;
   needs -c --stdout --to-stdout; is_early
   / only {_SQUEEZE} -t -l --list --test; needs -t -l --list --test; is_early
@@ -131,6 +138,7 @@ _NPM = (
     " --global --silent -s"
 )
 _PIP = """
+index+versions: only --pre --json -v -q; operands_max 1
 list show freeze check: only --format= --outdated -o --uptodate --user --local -l --not-required
   --exclude= -v -q --verbose --quiet --files -f --all --disable-pip-version-check
 """
@@ -181,12 +189,14 @@ ping whoami audit: {_NPM}; operands_max 0
     "pip3": _parse_table(_PIP),
     # Without one of these it may write Cargo.lock.
     "cargo": _parse_table("""
+search: only --limit= -q --quiet
 metadata: only --format-version= --no-deps --locked --frozen --offline --manifest-path= -q --quiet
   --all-features --no-default-features --filter-platform=; needs --no-deps --locked --frozen
 """),
     "go": _parse_table("""
 version: only; operands_max 0
 env: only -json -changed; is_unclustered
+list: only -m -versions -json -u -f=; needs -m; is_unclustered
 """),
     "docker": _parse_table("""
 ps logs inspect images version info top port diff history stats image+ls image+inspect
@@ -201,6 +211,15 @@ get describe logs top explain version api-resources config+view config+get-conte
   --since-time= --timestamps --prefix --context= --cluster= --ignore-not-found --containers
   --client --recursive --api-group= --namespaced --minify
 """),
+    "redis-cli": _parse_table("""
+ping info dbsize get mget exists ttl pttl type strlen llen hlen hget hgetall lrange scard smembers
+  zcard keys scan time lastsave memory+usage client+list config+get:
+"""),
+    "aws": _parse_table("""
+s3+ls sts+get-caller-identity ec2+describe-instances ecs+list-clusters ecs+list-services
+  ecs+describe-services lambda+list-functions rds+describe-db-instances logs+describe-log-groups
+  iam+list-roles cloudformation+describe-stacks: without --cli-input-json --cli-input-yaml
+"""),
     "systemctl": _parse_table(f"""
 status show cat is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets
   list-dependencies: only {_SYSTEMCTL}
@@ -212,6 +231,8 @@ BEFORE_VERB = {
     " --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-lazy-fetch"
     " --no-advice -C= -c= --git-dir= --work-tree= --namespace=",
     "kubectl": "-n= --namespace= --context= --cluster=",
+    "redis-cli": "-h= -p= -n= --no-auth-warning",
+    "aws": "--profile= --region= --output= --no-cli-pager",
     "systemctl": _SYSTEMCTL,
 }
 """The options that may stand before the verb."""
@@ -230,6 +251,16 @@ ALONE = {
     "--html-path": {"git"},
 }
 """Words with which, if they are alone, these programs only tell about themselves."""
-OUTSIDE = names("curl dig host getent gh npm pip pip3 docker kubectl systemctl journalctl")
-"""Programs that ask a remote or a daemon, as git does with one of `GIT_OUTSIDE`."""
-GIT_OUTSIDE = frozenset(("ls-remote", "remote"))
+OUTSIDE = names(
+    "curl wget dig host getent ping gh docker kubectl aws systemctl journalctl psql pg_isready"
+    " redis-cli"
+)
+"""Programs that ask a remote or a daemon."""
+OUTSIDE_WORDS = {
+    "git": names("ls-remote remote"),
+    "npm": names("view info show outdated search ping whoami audit"),
+    **dict.fromkeys(("pip", "pip3"), names("index --outdated -o")),
+    "cargo": names("search"),
+    "go": names("list"),
+}
+"""Programs that do with one of these words."""
