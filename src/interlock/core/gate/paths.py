@@ -74,8 +74,8 @@ def protection_of(
     places = (normal_parts(cwd, ""), home_parts)
     endings = _endings_by_first_part((*ALWAYS_PROTECTED, *additional))
     for at, part in enumerate(parts):
-        if not part.strip("*") and UNKNOWN in part:
-            continue  # it could stand for anything
+        if _is_unknown(part):
+            continue
         is_pattern = any(char in part for char in GLOB_CHARACTERS)
         firsts = [first for first in endings if could_match(first, part)] if is_pattern else [part]
         for end, end_parts in (ending for first in firsts for ending in endings.get(first, ())):
@@ -115,7 +115,13 @@ def _is_below(parts: list[str], home: list[str]) -> bool:
 
 def _starts_with(parts: list[str], prefix: list[str]) -> bool:
     """Whether the parts begin with `prefix`, or could."""
-    return len(parts) >= len(prefix) and all(map(could_match, prefix, parts))
+    is_unknown = any(map(_is_unknown, parts[: len(prefix)]))
+    return len(parts) >= len(prefix) and not is_unknown and all(map(could_match, prefix, parts))
+
+
+def _is_unknown(part: str) -> bool:
+    """Whether it could stand for anything: then it names nothing."""
+    return UNKNOWN in part and not part.strip("*")
 
 
 def could_match(name: str, part: str) -> bool:
