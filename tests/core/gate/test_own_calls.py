@@ -19,10 +19,10 @@ HOME = "/home/interlock"
     ("command", "rule", "remedy"),
     [
         ("interlock session list", "own.command", ""),
-        ("interlock session list | cat", "mode.analysis", ""),
-        ("interlock session list > a", "mode.analysis", ""),
-        ("interlock session list; interlock run show", "mode.analysis", ""),
-        ("interlock note write T", "mode.analysis", ""),
+        ("interlock session list | cat", "shell.unknown", ""),
+        ("interlock session list > a", "shell.unknown", ""),
+        ("interlock session list; interlock run show", "shell.unknown", ""),
+        ("interlock note write T", "shell.unknown", ""),
         ("interlock note write T; ls", "user.only", "Run it alone"),
         ('interlock note write "$T"', "user.only", "Write it out"),
         ("ls; interlock keys rotate", "user.only", "Ask the user to run it in a terminal"),
@@ -37,7 +37,7 @@ HOME = "/home/interlock"
         ("interlock session set-state --mode disabled", "user.only", "Ask the user"),
         ("interlock --json trust", "user.only", "Ask the user"),
         ("python3.12 -I -m interlock trust", "user.only", "Ask the user"),
-        ("python -I -m interlock mode planning", "own.command", ""),
+        ("python -I -m interlock mode planning", "user.only", "Write it out"),
     ],
 )
 def test_of_our_commands_an_agent_runs_what_reads_alone(
@@ -48,7 +48,8 @@ def test_of_our_commands_an_agent_runs_what_reads_alone(
 
     told = decide(analysis, Policy(), call, home=HOME)
 
-    assert (told.answer, told.rule) == ("allow" if rule == "own.command" else "deny", rule)
+    answers = {"own.command": "allow", "shell.unknown": "ask"}
+    assert (told.answer, told.rule) == (answers.get(rule, "deny"), rule)
     assert remedy in told.remedy
 
 
