@@ -26,6 +26,10 @@ def said(tool: str, given: Any, policy: Policy | None = None, cwd: str = "/work/
     return decide(CODING, policy, call, home=HOME, real_path=lambda path: real_path(path, path))
 
 
+def start_of(given: object) -> str:
+    return str(given)[:60]
+
+
 def shell(command: str, cwd: str = "/work/p") -> GateDecision:
     return said("Bash", {"command": command}, cwd=cwd)
 
@@ -163,7 +167,7 @@ ALLOWED = (
 
 
 @pytest.mark.invariant("agents-keep-their-rules")
-@pytest.mark.parametrize("command", DENIED)
+@pytest.mark.parametrize("command", DENIED, ids=start_of)
 def test_no_command_writes_what_is_protected(command: str) -> None:
     decision = shell(command)
 
@@ -171,7 +175,7 @@ def test_no_command_writes_what_is_protected(command: str) -> None:
     assert decision.rule in ("path.protected", "user.only", "secret.read")
 
 
-@pytest.mark.parametrize("command", ALLOWED)
+@pytest.mark.parametrize("command", ALLOWED, ids=start_of)
 def test_everyday_commands_go_on(command: str) -> None:
     decision = said("Bash", {"command": command}, Policy())
 
@@ -197,6 +201,7 @@ def test_everyday_commands_go_on(command: str) -> None:
         (f"/{'a/' * 3000}", "touch x", True),
         (f"/{'a' * 100}", f"touch {' '.join(map(str, range(9999)))}", True),
     ],
+    ids=start_of,
 )
 def test_a_directory_counts_around_where_the_agent_works(
     cwd: str, command: str, *, is_denied: bool
@@ -224,6 +229,7 @@ def test_a_directory_counts_around_where_the_agent_works(
         ("PowerShell", {"command": "Set-Content -Path '.mcp.json' -Value x"}),
         ("PowerShell", {"command": "Remove-Item -Recurse .\\.interlock"}),
     ],
+    ids=start_of,
 )
 def test_no_tool_writes_what_is_protected(tool: str, given: Any) -> None:
     decision = said(tool, given)
