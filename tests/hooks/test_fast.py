@@ -18,7 +18,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.gate.paths import ALWAYS_PROTECTED
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
-from interlock.core.gate.tools import HOSTS, TOOL_CLASSES, Host, class_of
+from interlock.core.gate.tools import HOSTS, OWN_TOOLS, TOOL_CLASSES, Host, class_of
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast, gate_state
 from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
@@ -294,6 +294,7 @@ def test_what_names_a_secret_is_for_the_full_hook_and_nothing_else_is(
 
 def test_the_tables_are_those_of_the_core() -> None:
     assert fast.SECRETS == SECRETS
+    assert tuple(fast.OWN_TOOLS.split()) == OWN_TOOLS
     for host, table in fast.TOOLS.items():
         known = {name: kind for kind, names in table.items() for name in names.split()}
         assert known == TOOL_CLASSES[HOSTS[[str(name) for name in HOSTS].index(host)]]

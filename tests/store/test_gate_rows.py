@@ -23,8 +23,8 @@ def place(home: Path) -> Path:
 
 
 def published(name: str, *, version: int = 1, session: str = "ses_1") -> PublishedRow:
-    row = GateRow(session, "coding", is_started=True, task="T", version=version)
-    return PublishedRow("claude-code", name, "/p", row, is_simple=True, config="1 2 3 4 5")
+    row = GateRow(session, "coding", is_started=True, task="T", version=version, root="/p")
+    return PublishedRow("claude-code", name, row, is_simple=True, config="1 2 3 4 5")
 
 
 def columns(place: Path) -> list[tuple[object, ...]]:

@@ -32,6 +32,11 @@ TOOLS = {
     }
 }
 """As in `core/gate/tools.py`. A host that is not here is for the full hook alone."""
+OWN_TOOLS = (
+    "list_workflows inspect_workflow start_workflow continue_workflow checkpoint_workflow"
+    " resume_session session search_notes read_note write_note edit_note build_context"
+    " recent_activity move_note delete_note"
+)
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
 EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
@@ -112,8 +117,9 @@ def class_of(host: str, tool: str) -> str:
     for kind, names in TOOLS[host].items():
         if tool in names.split():
             return kind
-    if tool.startswith((*OWN_PREFIXES.split(), "MCP:interlock ")):
-        return "own"
+    for prefix in (*OWN_PREFIXES.split(), "MCP:interlock "):
+        if tool.startswith(prefix) and tool.removeprefix(prefix) in OWN_TOOLS.split():
+            return "own"
     return "mcp" if tool.startswith(MCP_PREFIXES) else "other"
 
 
@@ -203,13 +209,15 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object], str]:
     """
     import _json  # noqa: PLC0415 (where there is none, the full hook is asked)
 
-    # Half a surrogate is an error to some and a character to others; so is a NUL in a path.
-    if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower() or b"\\u0000" in content:
+    # Half a surrogate is an error to some and a character to others.
+    if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower():
         raise FullHookNeeded
     text = content.decode()
     payload, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]
     is_odd = text[end:].strip(" \t\r\n") or type(payload.get("stop_hook_active", False)) is not bool
     if is_odd or not all(isinstance(payload.get(key, ""), str) for key in _TEXTS):
+        raise FullHookNeeded
+    if "\0" in payload.get("cwd", ""):
         raise FullHookNeeded
     cwd, session, tool = (payload.get(key, "") for key in _TEXTS[:3])
     # The input is an object, or the full hook is asked.

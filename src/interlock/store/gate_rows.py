@@ -46,7 +46,6 @@ class PublishedRow(msgspec.Struct, frozen=True):
 
     host: str
     host_session: str
-    root: str
     row: GateRow
     is_simple: bool
     """Whether the mode and the class of a tool alone decide, as far as the policy goes."""
@@ -75,7 +74,7 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                     published.host,
                     published.host_session,
                     row.session,
-                    published.root,
+                    row.root,
                     row.mode,
                     int(row.is_started),
                     row.task,

@@ -74,7 +74,7 @@ def judge(
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = _judge_in_project(home, root, call, state, mode_request)
     for other in _other_projects(root, call):
-        if verdict.decision.answer == "allow":
+        if verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled":
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = _judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
@@ -118,7 +118,11 @@ def _judge_in_project(
 
 
 def _real_path(path: str) -> str:
-    return os.path.realpath(os.path.expanduser(path))
+    """The path without links; as it is if it cannot be one."""
+    try:
+        return os.path.realpath(os.path.expanduser(path))
+    except (OSError, ValueError):
+        return path
 
 
 def record_question(home: Path, host: str, host_session: str) -> None:

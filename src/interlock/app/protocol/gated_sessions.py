@@ -251,11 +251,10 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
         attended.task,
         attended.may_code,
         stream.version,
+        stream.head.workspace,
     )
     rows = [
-        gate_rows.PublishedRow(
-            host, name, stream.head.workspace, row, effective.policy.is_simple, effective.stamp
-        )
+        gate_rows.PublishedRow(host, name, row, effective.policy.is_simple, effective.stamp)
         for host, name in attended.hosts
         # A conversation that has moved to another session is governed by that one.
         if app.reader.session_of_conversation(host, name) == session
