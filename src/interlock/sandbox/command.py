@@ -200,11 +200,11 @@ def _environment(command: SandboxedCommand) -> dict[str, str]:
 
 def _object_directory() -> str:
     """The objects of the repository around this directory; empty if it has none of its own."""
-    folder = os.getcwd()
+    folder: str = os.getcwd()
     while not os.path.isdir(f"{folder}/.git/objects"):
         if folder == "/":
             return ""
-        folder = os.path.dirname(folder)
+        folder = folder.rpartition("/")[0] or "/"
     return f"{folder}/.git/objects"
 
 
