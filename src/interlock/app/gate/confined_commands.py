@@ -2,12 +2,13 @@
 
 import shlex
 
+from interlock.core.gate.own_calls import needs_no_sandbox
 from interlock.core.gate.shell import analyse
 
 
 def runs_outside(text: str) -> bool:
-    """Whether the command in a client's shell text is safe outside: it is one simple `interlock`
-    command, which itself asks who runs it, or it surely reads, and reaches a remote or a daemon.
+    """Whether the command in a client's shell text is safe outside: it is one simple command of
+    ours, which itself asks who runs it, or it surely reads, and reaches a remote or a daemon.
     """
     try:
         words = shlex.split(text)
@@ -16,5 +17,6 @@ def runs_outside(text: str) -> bool:
     if "eval" not in words[:-1]:
         return False
     analysis = analyse(words[words.index("eval") + 1])
-    is_own = analysis.is_simple and analysis.commands[0].program == "interlock"
+    command = analysis.commands[0] if analysis.is_simple else None
+    is_own = command is not None and command.program == "interlock" and needs_no_sandbox(command)
     return is_own or analysis.reads_outside

@@ -3,6 +3,7 @@ which commands are the user's.
 """
 
 import re
+from itertools import takewhile
 from typing import Any, Literal, cast
 
 import msgspec
@@ -33,9 +34,15 @@ _READING_COMMANDS = (
         ("gate", "test"),
         ("builtins", ""),
         ("mode", ""),
+        ("status", ""),
         ("", ""),
     }
 )
+_TWINS_OF_TOOLS = {
+    *(("note", verb) for verb in ("write", "edit", "move", "delete")),
+    *(("session", verb) for verb in ("start", "end", "pause", "resume", "publish", "set-state")),
+}
+"""Commands that do what the agent's own tools do in every mode, and refuse what those refuse."""
 _USER_ONLY_COMMANDS = {
     "approvals",
     "console",
@@ -82,12 +89,21 @@ def own_commands(analysis: Analysis) -> list[Command]:
 def verb_of(command: Command) -> Verb:
     """The kind of a command of ours. `command.program` is `interlock`."""
     first, second = (*plain_words(command), "", "")[:2]
-    if (first, second) in _READING_COMMANDS or ((first, "") in _READING_COMMANDS and not second):
+    if (first, second) in _READING_COMMANDS:
         return "reads"
     if first == "mode" or (first, second) == ("session", "set-state"):
         is_users = {"disabled", "--force"} & set(command.arguments)
         return "user" if is_users else "mode" if first == "mode" else "unknown"
     return "user" if first in _USER_ONLY_COMMANDS else "unknown"
+
+
+def needs_no_sandbox(command: Command) -> bool:
+    """Whether a command of ours does no more than the agent's own tools do in every mode."""
+    words = takewhile(lambda word: not word.startswith("-"), command.arguments)
+    first, second = (*words, "", "")[:2]
+    return bool(first) and (
+        first == "mode" or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS
+    )
 
 
 def plain_words(command: Command) -> list[str]:

@@ -1,0 +1,155 @@
+"""The shell of an agent, through the installed launcher: what its texts can change, by the mode."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from interlock.agents.hosts.claude_code_shell import CALLER_VARIABLE, SESSION_VARIABLE
+from interlock.app.context import open_app
+from interlock.app.gate import tool_calls
+from interlock.app.gate.confined_commands import runs_outside
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.hosts import install
+from interlock.app.protocol import gated_sessions
+from interlock.core.gate.state import Mode
+from interlock.core.protocol.gated_session import Conversation
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+
+needs_sandbox = pytest.mark.skipif(
+    landlock_abi() < ABI_MIN, reason="NOT TESTED: this machine has no Landlock"
+)
+
+
+def text_of(command: str, directory_file: str = "/tmp/claude-0000-cwd") -> str:
+    """The text that Claude Code 2.1.325 gives to its shell."""
+    return (
+        "source /root/.claude/shell-snapshots/snapshot-bash-1-x.sh 2>/dev/null || true && shopt -u"
+        f" extglob 2>/dev/null || true && eval {shlex.quote(command)} < /dev/null"
+        f" && pwd -P >| {directory_file}"
+    )
+
+
+class Shell:
+    """A project and a conversation in it, whose commands are run as the client runs them."""
+
+    def __init__(self, home: Path, base: Path) -> None:
+        self.home, self.project, self.temporary = home, base / "project", base / "temporary"
+        self.project.mkdir()
+        self.temporary.mkdir()
+        program, _ = install.find_program(home)
+        done = install.install(home, "user", base / "user", program, at_ms=1)
+        assert isinstance(done, install.InstallReport)
+
+    def begin(self, mode: Mode) -> None:
+        opt_in(self.project, "standard")
+        app = open_app(self.home)
+        conversation = Conversation("claude-code", "host-1")
+        began = gated_sessions.begin(app, self.project, conversation)
+        gated_sessions.change_mode(app, began.session, mode, by="user", task="T")
+        app.close()
+
+    @property
+    def directory_file(self) -> Path:
+        return self.temporary / "claude-1a2b-cwd"
+
+    def run(self, command: str, conversation: str = "host-1") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.home / "launch-bash", "-c", text_of(command, str(self.directory_file))],
+            cwd=self.project,
+            env={
+                "PATH": os.environ["PATH"],
+                "TMPDIR": str(self.temporary),
+                CALLER_VARIABLE: "claude-code_2-1-325_agent",
+                SESSION_VARIABLE: conversation,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def shell(home: Path, tmp_path: Path) -> Shell:
+    return Shell(home, tmp_path)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("mode", "writes"),
+    [("analysis", False), ("planning", False), ("coding", True), ("disabled", True)],
+)
+def test_a_command_writes_only_in_the_modes_that_allow_it(
+    shell: Shell, mode: Mode, *, writes: bool
+) -> None:
+    shell.begin(mode)
+
+    ran = shell.run("echo x > made; cd .interlock")
+
+    assert (shell.project / "made").exists() == writes
+    assert shell.directory_file.read_text() == f"{shell.project}/.interlock\n", "`cd` persists"
+    assert ran.returncode == 0, "the last command decides"
+    failed = shell.run("touch made2")
+    assert (f"because the mode is {mode}" in failed.stderr) == (not writes)
+    assert (failed.returncode == 0) == writes
+
+
+@needs_sandbox
+def test_what_cannot_be_known_allows_nothing(shell: Shell) -> None:
+    shell.begin("coding")
+
+    assert "is not known" in shell.run("touch made", conversation="another").stderr
+    (shell.home / "gate.db").write_bytes(b"no database")
+    assert "is not known" in shell.run("touch made").stderr
+    assert not (shell.project / "made").exists()
+
+
+def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
+    assert shell.run("touch made").returncode == 0
+    opt_in(shell.project, "standard")
+    tool_calls.start_override(shell.home)
+    assert shell.run("touch made2").returncode == 0
+    assert {path.name for path in shell.project.glob("made*")} == {"made", "made2"}
+
+
+@pytest.mark.parametrize(
+    ("command", "is_outside"),
+    [
+        ("interlock session list --json", True),
+        ("interlock status", True),
+        ("interlock mode planning", True),
+        ("interlock note write T --content x", True),
+        ("interlock session end", True),
+        ("git ls-remote origin", True),
+        ("git ls-remote origin > a", False),
+        ("git ls-remote origin; touch a", False),
+        ("interlock session list > a", False),
+        ("interlock session list; touch a", False),
+        ("interlock session export ses_1 -o a", False),
+        ("interlock session handoff --to a", False),
+        ("interlock session delete ses_1", False),
+        ("interlock session --session list delete ses_1", False),
+        ("interlock --json trust", False),
+        ("interlock workflow new name", False),
+        ("interlock sandbox run --level workspace -- touch a", False),
+        ("interlock sandbox run --level workspace -- interlock status", False),
+        ("interlock mcp", False),
+        ("interlock up", False),
+        ("interlock demo", False),
+        ("interlock hook --host claude-code --event pre-tool", False),
+        ("./interlock status", False),
+        ("PATH=. interlock status", False),
+        ("eval interlock status", False),
+        ("cat a", False),
+    ],
+)
+def test_only_what_the_kernel_need_not_hold_runs_outside(command: str, *, is_outside: bool) -> None:
+    assert runs_outside(text_of(command)) == is_outside
+
+
+@pytest.mark.parametrize("text", ["", "eval", "git ls-remote origin", "eval 'git ls-remote", "'"])
+def test_a_text_that_is_not_the_clients_runs_inside(text: str) -> None:
+    assert not runs_outside(text)
