@@ -193,6 +193,7 @@ def test_a_session_start_tells_where_the_session_stands(hook: Hook, project: Pat
 
     assert told["hookEventName"] == "SessionStart"
     assert "Mode: analysis" in told["additionalContext"]
+    assert "Shell commands are not confined" in told["additionalContext"]
     assert not hook(recorded("SessionStart-compact", project)).out, "it knows all of that"
 
 

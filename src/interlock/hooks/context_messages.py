@@ -1,9 +1,11 @@
 """The messages of hooks to the model: the state of the session, and changes by the user."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from interlock.agents.hosts.claude_code_hooks import HookPayload
+from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
 from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.context import App, open_app
@@ -33,9 +35,23 @@ def begin_session(
             *policy_remarks(home, root, at_ms=app.clock.now_ms()),
             *publish_outdated_sessions(app, root),
         )
-        return tell_conversation(app, started.state, remarks, conversation), remarks
+        shell = _describe_shell(app.environment, home)
+        return tell_conversation(app, started.state, (shell, *remarks), conversation), remarks
     finally:
         app.close()
+
+
+def _describe_shell(environment: Mapping[str, str], home: Path) -> str:
+    """Tell what becomes of shell commands before coding, which depends on client and machine."""
+    if is_confined(environment, CONFINED_TOOL, str(home)):
+        return (
+            "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and"
+            " reach no network."
+        )
+    return (
+        "Shell commands are not confined in this client on this machine: before coding, the user is"
+        " asked about each that does not surely read."
+    )
 
 
 def change_typed_mode(
