@@ -255,7 +255,7 @@ def test_what_is_typed_into_a_client_counts_if_a_person_types_it(
     assert modes_of(app, session) == {"analysis"} or not prompt.evidence
     gated_sessions.change_mode(app, session, "disabled", by="user")
     assert "set the mode to planning" in type_into_client("/mode planning"), "that tightens"
-    assert type_into_client("/mode").startswith("The mode is planning (nothing is edited;")
+    assert type_into_client("/mode").startswith("The mode is planning (nothing is edited,")
 
 
 @pytest.fixture
