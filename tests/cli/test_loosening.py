@@ -246,7 +246,10 @@ def test_what_is_typed_into_a_client_counts_if_a_person_types_it(
             environment=dict(variable.split("=") for variable in prompt.variables),
             has_terminal=prompt.has_terminal,
         )
-        return json.loads(ran.stdout)["hookSpecificOutput"]["additionalContext"]
+        answer = json.loads(ran.stdout)
+        told = answer["hookSpecificOutput"]["additionalContext"]
+        assert answer["systemMessage"] == f"Interlock: {told}", "the user sees it too"
+        return told
 
     for mode in ("coding", "disabled"):
         told = type_into_client(f"/mode {mode}")

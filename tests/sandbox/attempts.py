@@ -108,7 +108,13 @@ PROCESSES = {
     "take a descriptor": "call('pidfd_getfd', os.pidfd_open(victim), 0, 0)",
     "limits": "call('prlimit64', victim, 7, struct.pack('QQ', 10, 10), None)",
     "priority": "os.setpriority(os.PRIO_PROCESS, victim, 19)",
+    "priority of a user's": "os.setpriority(os.PRIO_USER, 0, 19)",
+    "priority of a group": "os.setpriority(os.PRIO_PGRP, os.getpgid(victim), 19)",
+    "priority of its files": "call('ioprio_set', 3, 0, 3 << 13)",
     "processor": "os.sched_setaffinity(victim, {0})",
+    "schedule": "call('sched_setattr', victim, struct.pack('IIQiI', 24, 3, 0, 0, 0), 0)",
+    "advice on memory": "call('process_madvise', os.pidfd_open(victim), None, 0, 21, 0)",
+    "pages of memory": "call('move_pages', victim, 0, None, None, None, 0)",
     "be killed last": "open('/proc/%d/oom_score_adj' % victim, 'w').write('1000')",
     "a name": "open('/proc/%d/comm' % victim, 'w').write('x')",
     "a namespace of another": "call('setns', os.open('/proc/%d/ns/mnt' % victim, 0), 0)",
@@ -122,6 +128,8 @@ KERNEL = {
     "a copy of the tree": "call('open_tree', -100, b'/', 1)",
     "mount attributes": "call('mount_setattr', -100, b'/', 0, b'\\0' * 32, 32)",
     "another root": "os.chroot(outside)",
+    "the events of others": "call('perf_event_open', b'\\0' * 112, victim, -1, -1, 0)",
+    "faults of memory": "call('userfaultfd', 0)",
     "io_uring": "call('io_uring_setup', 1, b'\\0' * 120)",
     "a key": "call('add_key', b'user', b'x', b'y', 1, -3)",
     "a key ring": "call('keyctl', 0, -3, 0)",
@@ -149,8 +157,11 @@ NETWORK = {
     "audit": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9)",
     "a socket by name": "connect(socket.AF_UNIX, address['unix'])",
     "a socket without a file": "connect(socket.AF_UNIX, address['abstract'])",
-    "a pair that is aimed": "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); "
-    "a.sendto(b'x', address['unix'])",
+    **{
+        f"a {kind} pair that is aimed": f"a, b = socket.socketpair(socket.AF_UNIX, socket.{kind}); "
+        "a.sendto(b'x', address['unix'])"
+        for kind in ("SOCK_DGRAM", "SOCK_RAW")
+    },
     "listening": "socket.create_server(('127.0.0.1', 0))",
 }
 GROUPS = {

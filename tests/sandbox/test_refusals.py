@@ -25,8 +25,13 @@ from tests.sandbox.attempts import ATTEMPTS, PRELUDE
 from tests.sandbox.sandboxed import Place
 
 PYTHON = "/usr/bin/python3"  # one that an ordinary user can read
+IS_X86 = os.uname().machine == "x86_64"
 MORE_NUMBERS = {
-    "renameat2": 316 if os.uname().machine == "x86_64" else 276,
+    "renameat2": 316 if IS_X86 else 276,
+    "mount": 165 if IS_X86 else 40,
+    "clock_settime": 227 if IS_X86 else 112,
+    "sethostname": 170 if IS_X86 else 161,
+    **{"open_tree": 428, "fsopen": 430, "mount_setattr": 442},
     "the future": 1000,
     "x32": 0x40000001,
 }
@@ -222,7 +227,8 @@ def test_a_static_program_gets_no_further(world: World, tmp_path: Path) -> None:
 def test_a_descriptor_that_was_open_before_is_closed(world: World) -> None:
     before = world.look()
     with (world.outside / "witness").open("r+") as file:
-        done = world.run("/bin/sh", "-c", f"echo x >&{file.fileno()}", pass_fds=[file.fileno()])
+        text = f"echo x >&{file.fileno()}"  # not for every `sh`: some know only 0 to 9
+        done = world.run("/bin/bash", "-c", text, pass_fds=[file.fileno()])
 
     assert done.returncode != 0
     assert world.look() == before
@@ -251,15 +257,14 @@ def test_the_scratch_directory_is_like_any_other(world: World) -> None:
     script = """
         set -e
         cd "$TMPDIR"
-        touch a; touch -d 2001-01-01 a; chmod 640 a; cp -p a b; mkdir c; mv b c; ln a d; ln -s a e
+        touch a; touch -d 2001-01-01T00:00:00Z a; chmod 640 a; cp -p a b; mkdir c; mv b c; ln a d; ln -s a e
         tar cf x.tar a c; mkdir t; tar xpf x.tar -C t; rm -r c; chown "$(id -u)" a
         stat -c '%a %Y %n' a t/a t/c/b
     """
     done = world.run("/bin/sh", "-c", script)
 
     assert done.stderr == ""
-    (stamp,) = {line.split()[1] for line in done.stdout.splitlines()}
-    assert done.stdout.splitlines() == [f"640 {stamp} {name}" for name in ("a", "t/a", "t/c/b")]
+    assert done.stdout.splitlines() == [f"640 978307200 {name}" for name in ("a", "t/a", "t/c/b")]
     assert world.run("/bin/chmod", "4755", f"{world.scratch}/tmp/a").returncode == 0
     mode = (world.scratch / "tmp" / "a").stat().st_mode
     assert mode & 0o7777 == 0o755, "never a file that runs as its owner"

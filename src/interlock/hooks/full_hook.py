@@ -116,7 +116,7 @@ def _dispatch(
 
             text = context_messages.change_typed_mode(home, host, payload, *mode_and_task)
             return HookResult(
-                0, claude_code_hooks.encode_context("UserPromptSubmit", text, f"Interlock: {text}")
+                0, claude_code_hooks.encode_context("UserPromptSubmit", text, (text,))
             )
         case "stop":
             if payload.stop_hook_active:

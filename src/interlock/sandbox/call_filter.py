@@ -18,7 +18,7 @@ LOAD, RETURN, AND, SHIFT_RIGHT = 0x20, 0x06, 0x54, 0x74
 IF_EQUAL, IF_GREATER, IF_ANY_BIT = 0x15, 0x25, 0x45
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
-SOCK_TYPE_MASK, SOCK_DGRAM = 0xF, 2
+SOCK_TYPE_MASK, SOCK_STREAM, SOCK_SEQPACKET = 0xF, 1, 5
 NEW_NAMESPACES = 0x7E020000
 TERMINAL_WRITES = (0x5412, 0x541C, 0x541D, 0x5423)
 """TIOCSTI types on a terminal, TIOCLINUX and TIOCCONS redirect it, TIOCSETD gives it a driver."""
@@ -76,11 +76,15 @@ def build_filter(brokered: dict[int, str], *, allows_network: bool) -> bytes:
         program.answer_if(IF_EQUAL, number, ERRNO | EOPNOTSUPP)
     for number in system_calls.HIDDEN:
         program.answer_if(IF_EQUAL, number, ERRNO | ENOSYS)
-    for position, numbers in enumerate((system_calls.FOR_ONESELF, system_calls.FOR_ONESELF_SECOND)):
-        for number in numbers:
-            start = program.begin_call(number)
-            _refuse_other_process(program, position, may_read=number == NUMBERS["prlimit64"])
-            program.end_call(start)
+    for number in (*system_calls.FOR_ONESELF, *system_calls.FOR_ONESELF_BY_KIND):
+        start = program.begin_call(number)
+        if (kind := system_calls.FOR_ONESELF_BY_KIND.get(number)) is not None:
+            program.load_argument(0)
+            program.instructions.append((IF_EQUAL, 1, 0, kind))
+            program.answer(ERRNO | EPERM)
+        position = 0 if kind is None else 1
+        _refuse_other_process(program, position, may_read=number == NUMBERS["prlimit64"])
+        program.end_call(start)
     for name, add_rules in (
         ("clone", _refuse_namespaces),
         ("ioctl", _refuse_ioctls),
@@ -143,11 +147,12 @@ def _refuse_sockets(program: _Program) -> None:
 
 
 def _refuse_datagram_pairs(program: _Program) -> None:
-    """One end of a datagram pair can be aimed at any named socket; of a stream it cannot."""
+    """One end of a datagram pair (to which a raw one is equal) can be aimed at any named socket."""
     program.load_argument(0)
     program.instructions.append((IF_EQUAL, 1, 0, AF_UNIX))
     program.answer(ERRNO | EAFNOSUPPORT)
     program.load_argument(1)
     program.compute(AND, SOCK_TYPE_MASK)
-    program.answer_if(IF_EQUAL, SOCK_DGRAM, ERRNO | EACCES)
-    program.answer(ALLOW)
+    for kind in (SOCK_STREAM, SOCK_SEQPACKET):
+        program.answer_if(IF_EQUAL, kind, ALLOW)
+    program.answer(ERRNO | EACCES)

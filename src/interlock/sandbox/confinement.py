@@ -111,7 +111,9 @@ def _drop_capabilities() -> None:
             _library.prctl(_PR_DROP_BOUNDING, capability, 0, 0, 0)
     _library.prctl(_PR_SECURE_BITS, _ROOT_IS_NOBODY_SPECIAL, 0, 0, 0)
     bits = sum(1 << capability for capability in kept)
-    _call("capset", pack("II", _CAPABILITY_VERSION, 0), pack("IIIIII", bits, bits, bits, 0, 0, 0))
+    sets = pack("IIIIII", bits, bits, bits, 0, 0, 0)
+    if _call("capset", pack("II", _CAPABILITY_VERSION, 0), sets) < 0:
+        raise ConfinementFailed("capabilities could not be given up")
     for capability in kept:
         _library.prctl(_PR_AMBIENT, _AMBIENT_RAISE, capability, 0, 0)
 
