@@ -14,17 +14,20 @@ from tests.unprivileged import NOBODY
 _WRAPPER = """
 import json, os, sys
 from pathlib import Path
-from interlock.sandbox import command, confinement, workspace
+from interlock.sandbox import call_filter, command, confinement, worktree
 given = json.loads(sys.argv[1])
 if given["user"] is not None:
     os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
 abi = given["abi"] if given["abi"] is not None else confinement.landlock_abi()
-made = command.SandboxedCommand(given["words"], level="read-only", scratch=given["scratch"],
-    hidden=given["hidden"], files=tuple(given["files"]), closing_line=given["line"])
+level, families = "read-only", call_filter.EVERY_FAMILY if given["network"] else ()
+boundary = confinement.Boundary(given["scratch"], given["hidden"], files=tuple(given["files"]),
+    socket_families=families)
 if given["worktree"]:
-    made = workspace.workspace_command(given["words"], Path(given["worktree"]),
-        scratch=given["scratch"], hidden=given["hidden"])
-command.exit_as(command.run_command(made, abi))
+    level = "workspace"
+    boundary = worktree.worktree_boundary(Path(given["worktree"]), scratch=given["scratch"],
+        hidden=given["hidden"])
+command.exit_as(
+    command.run_command(given["words"], boundary, level, abi, closing_line=given["line"]))
 """
 
 
@@ -55,15 +58,23 @@ class Place:
     def run(
         self,
         *words: str,
-        abi: int | None = None,
-        worktree: Path | None = None,
-        files: tuple[str, ...] = (),
-        line: str = "",
+        capture_output: bool = True,
+        cwd: Path | str = "/",
+        stdin: Any = None,
+        stdout: Any = None,
+        pass_fds: Any = (),
         **more: Any,
     ) -> subprocess.CompletedProcess[str]:
-        command = self.command(*words, abi=abi, worktree=worktree, files=files, line=line)
-        settings: dict[str, Any] = {"capture_output": True, "cwd": "/", **more}
-        return subprocess.run(command, text=True, check=False, **settings)
+        return subprocess.run(
+            self.command(*words, **more),
+            capture_output=capture_output,
+            cwd=cwd,
+            stdin=stdin,
+            stdout=stdout,
+            pass_fds=pass_fds,
+            text=True,
+            check=False,
+        )
 
     def command(
         self,
@@ -72,6 +83,7 @@ class Place:
         worktree: Path | None = None,
         files: tuple[str, ...] = (),
         line: str = "",
+        network: bool = False,
     ) -> list[str]:
         given = {
             "words": words,
@@ -82,5 +94,6 @@ class Place:
             "worktree": str(worktree) if worktree else "",
             "files": files,
             "line": line,
+            "network": network,
         }
         return [sys.executable, "-c", _WRAPPER, json.dumps(given)]

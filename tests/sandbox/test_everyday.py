@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from interlock.core.gate.shell import analyse
-from interlock.hooks.agent_shell import OUTSIDE_WORDS
+from interlock.hooks.agent_shell import REACHING_WORDS
 from interlock.sandbox.command import _CACHES, _SETTINGS  # pyright: ignore[reportPrivateUsage]
 from tests.sandbox.project import EverydayProject
 
@@ -223,4 +223,4 @@ def test_what_runs_outside_is_not_overlooked() -> None:
     """The shell of an agent asks the reader of shell text only where one of these words stands."""
     for command in REMOTE:
         if analyse(command).reads_outside:
-            assert any(word in command for word in OUTSIDE_WORDS), command
+            assert any(word in command for word in REACHING_WORDS), command

@@ -31,7 +31,9 @@ MORE_NUMBERS = {
     "mount": 165 if IS_X86 else 40,
     "clock_settime": 227 if IS_X86 else 112,
     "sethostname": 170 if IS_X86 else 161,
-    **{"open_tree": 428, "fsopen": 430, "mount_setattr": 442},
+    "open_tree": 428,
+    "fsopen": 430,
+    "mount_setattr": 442,
     "the future": 1000,
     "x32": 0x40000001,
 }
@@ -77,6 +79,7 @@ class World(Place):
         for path in (self.outside / "sub", self.scratch / "tmp"):
             self.give(path)
         self.heard: list[str] = []
+        self.connections: list[socket.socket] = []
         self.victim = subprocess.Popen(["sleep", "600"], user=self.user, group=self.user)
         self.servers = {
             "tcp": socket.create_server(("127.0.0.1", 0)),
@@ -97,7 +100,7 @@ class World(Place):
     def _listen(self, name: str, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
-                server.accept()
+                self.connections.append(server.accept()[0])
                 self.heard.append(name)
 
     @property
@@ -129,8 +132,8 @@ class World(Place):
         return set(attempts) - refused
 
     def close(self) -> None:
-        for server in self.servers.values():
-            server.close()
+        for one in (*self.servers.values(), *self.connections):
+            one.close()
         self.victim.kill()
         self.victim.wait()
 
@@ -257,7 +260,8 @@ def test_the_scratch_directory_is_like_any_other(world: World) -> None:
     script = """
         set -e
         cd "$TMPDIR"
-        touch a; touch -d 2001-01-01T00:00:00Z a; chmod 640 a; cp -p a b; mkdir c; mv b c; ln a d; ln -s a e
+        touch a; touch -d 2001-01-01T00:00:00Z a; chmod 640 a; cp -p a b; mkdir c; mv b c
+        ln a d; ln -s a e
         tar cf x.tar a c; mkdir t; tar xpf x.tar -C t; rm -r c; chown "$(id -u)" a
         stat -c '%a %Y %n' a t/a t/c/b
     """
@@ -293,31 +297,42 @@ def test_code_signals_and_the_closing_line_pass(tmp_path: Path) -> None:
     process.stdout.close()
 
 
-def test_the_level_workspace_writes_the_worktree_and_reads_little_of_the_home(
-    tmp_path: Path, home: Path
-) -> None:
-    place = Place(tmp_path)
-    user = home.parent
-    for name in (".ssh", "project"):
-        (user / name).mkdir()
-    (user / ".ssh" / "id").write_text("secret")
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
-        subprocess.run([*git, *words], cwd=user / "project", check=True)
-    subprocess.run([*git, "worktree", "add", "-q", "../linked"], cwd=user / "project", check=True)
+def test_with_a_network_files_and_the_data_home_stay_out_of_reach(world: World) -> None:
+    """As for what surely reads a remote or a daemon."""
+    before = world.look()
+    local = {name: code for name, code in ATTEMPTS.items() if not name.startswith("network: ")}
 
-    for worktree in (user / "project", user / "linked"):
-        text = (
-            "echo x > new && chmod 700 new && git add new"
-            " && git -c user.name=a -c user.email=a@b commit -qm two"
-            f"; cat {user}/.ssh/id; echo x > {place.outside}/new; chmod 777 {place.outside}"
-        )
-        done = place.run("/bin/sh", "-c", text, worktree=worktree, cwd=worktree)
-        log = subprocess.check_output([*git, "log", "--oneline"], cwd=worktree)
-        assert b"two" in log, done.stderr
-        assert "secret" not in done.stdout
-        assert list(place.outside.iterdir()) == []
-        assert place.outside.stat().st_mode & 0o777 != 0o777
+    assert world.attempt(local, network=True) == set()
+    assert world.run("/bin/cat", f"{world.hidden}/key", network=True).returncode == 1
+    assert world.look() == before
+    reached = {f"network: {name}" for name in ("TCP", "UDP", "a socket by name", "listening")}
+    network = {name: code for name, code in ATTEMPTS.items() if name.startswith("network: ")}
+    assert world.attempt(network, network=True) >= reached
+
+
+def test_what_a_shell_does_not_wait_for_may_still_print(tmp_path: Path) -> None:
+    done = Place(tmp_path).run(
+        "/bin/bash", "-c", "echo a > >(sleep 0.05; cat); (sleep 0.05; echo b) &"
+    )
+
+    assert sorted(done.stdout.split()) == ["a", "b"]
+
+
+def test_a_killed_wrapper_takes_its_command_with_it(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        Place(tmp_path).command("/bin/sh", "-c", "echo on; exec sleep 67"), stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"on\n"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+    for _ in range(100):
+        if not _running("sleep 67"):
+            return
+        time.sleep(0.05)
+    raise AssertionError("it goes on without its wrapper")
 
 
 def test_check_proves_what_holds() -> None:

@@ -1,5 +1,6 @@
 """`interlock sandbox`: run a command where it cannot change anything, and prove that."""
 
+import os
 import sys
 from pathlib import Path
 from tempfile import mkdtemp
@@ -7,7 +8,7 @@ from tempfile import mkdtemp
 import click
 
 from interlock.app.data_home import data_home
-from interlock.app.gate.confined_commands import runs_outside
+from interlock.app.gate.confined_commands import reach_of
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -17,10 +18,10 @@ from interlock.cli.terminal import (
     print_table,
 )
 from interlock.sandbox import confinement, scratch
-from interlock.sandbox.command import LEVELS, SandboxedCommand, exit_as, run_command
-from interlock.sandbox.confinement import ABI_MIN
+from interlock.sandbox.command import LEVELS, exit_as, run_command
+from interlock.sandbox.confinement import ABI_MIN, Boundary
 from interlock.sandbox.self_check import try_promises
-from interlock.sandbox.workspace import workspace_command
+from interlock.sandbox.worktree import WorktreeUnsafe, worktree_boundary
 
 
 @click.group()
@@ -43,7 +44,8 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
 
     read-only: nothing is written but a scratch directory ($TMPDIR), and there is no network.
     workspace: the worktree and what git needs are written too, and of your home directory only the
-    tools on PATH are read. At neither level is Interlock's own directory read.
+    tools on PATH and git's settings are read. At neither level are files of Interlock's own
+    directory read.
     """
     abi = confinement.landlock_abi()
     if abi < ABI_MIN:
@@ -52,16 +54,20 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
             "`interlock sandbox check` says what is missing.",
         )
         raise Stop(EXIT_REFUSED)
-    hidden, own = str(data_home().resolve()), mkdtemp(prefix="interlock-")
-    if level == "workspace":
-        command = workspace_command(
-            list(words), worktree, scratch=own, hidden=hidden, has_network=network
-        )
-    else:
-        command = SandboxedCommand(list(words), level=level, scratch=own, hidden=hidden)
-    command.closing_line = f"interlock: this ran at the level {level}"
+    if network and level != "workspace":
+        raise click.UsageError("--network goes with --level workspace")
+    hidden, own = str(data_home().resolve()), os.path.realpath(mkdtemp(prefix="interlock-"))
     try:
-        code = run_command(command, abi)
+        boundary = (
+            worktree_boundary(worktree, scratch=own, hidden=hidden, has_network=network)
+            if level == "workspace"
+            else Boundary(own, hidden)
+        )
+        line = f"interlock: this ran at the level {level}"
+        code = run_command(list(words), boundary, level, abi, closing_line=line)
+    except WorktreeUnsafe as unsafe:
+        print_error(str(unsafe), "Name another directory with --worktree.")
+        raise Stop(EXIT_REFUSED) from None
     finally:
         scratch.remove(own)
     exit_as(code)
@@ -85,8 +91,7 @@ def check(*, as_json: bool) -> None:
         raise Stop(EXIT_REFUSED)
 
 
-@sandbox.command("reads-outside", hidden=True)
-def reads_outside() -> None:
-    """Say by the exit code 0 that the shell text on stdin needs no sandbox"""
-    if not runs_outside(sys.stdin.read()):
-        raise Stop(EXIT_REFUSED)
+@sandbox.command(hidden=True)
+def reach() -> None:
+    """Say how far the client's shell text on stdin may reach"""
+    print_lines(reach_of(sys.stdin.read()))

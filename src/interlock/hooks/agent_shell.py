@@ -3,9 +3,9 @@
 Claude Code starts it through the launcher in the data home, for each command of the model. The mode
 is looked up at that moment. In coding, or where no gate is, the shell takes the place of this
 process. In every other mode the text runs in the sandbox, and what cannot be told counts as such a
-mode. A command that surely reads a remote or a daemon, and one simple `interlock` command, are run
-outside of it; whether a command is one of those is told by the reader of shell text, which is asked
-only where a word in the text makes it likely, because it takes long to start.
+mode. A command that surely reads a remote or a daemon is given a network there, and one simple
+`interlock` command is run outside; whether a command is one of those is told by the reader of shell
+text, which is asked only where a word in the text makes it likely, because it takes long to start.
 """
 
 import os
@@ -15,12 +15,14 @@ from interlock.agents.hosts import claude_code_shell
 from interlock.hooks import gate_state
 
 HOST = "claude-code"
-OUTSIDE_WORDS = (
+REACHING_WORDS = (
     *("interlock", "ls-remote", "git remote", "gh ", "kubectl", "docker", "npm ", "pip ", "pip3 "),
     *("curl", "wget", "dig ", "host ", "getent", "ping ", "systemctl", "journalctl", "psql"),
     *("pg_isready", "redis-cli", "aws ", "cargo search", "go list"),
 )
-"""Parts of which one is in every command that may run outside."""
+"""Parts of which one is in every command that may reach further than the sandbox lets it."""
+OUTSIDE, NETWORK = "outside", "network"
+"""What the reader of shell text may answer; everything else is confined without a network."""
 EXIT_NOT_RUN = 126
 
 
@@ -28,9 +30,10 @@ def main(home: str, flags: str, *words: str) -> int:
     """Run a shell with a text. `flags` are those with which this interpreter finds Interlock."""
     text = words[-1]
     mode = _mode_to_confine(home)
-    if not mode or _runs_outside(text, flags.split()):
+    reach = _reach_of(text, flags.split()) if mode else OUTSIDE
+    if reach == OUTSIDE:
         os.execvp(words[0], words)
-    return _run_confined(list(words), home, mode, text)
+    return _run_confined(list(words), home, mode, text, wants_network=reach == NETWORK)
 
 
 def _mode_to_confine(home: str) -> str:
@@ -47,23 +50,25 @@ def _mode_to_confine(home: str) -> str:
     return "" if state.mode in ("coding", "disabled") else state.mode
 
 
-def _runs_outside(text: str, flags: list[str]) -> bool:
-    if not any(word in text for word in OUTSIDE_WORDS):
-        return False
-    file = os.memfd_create("text")
-    os.write(file, text.encode(errors="surrogateescape"))
-    os.lseek(file, 0, 0)
-    words = [sys.executable, *flags, "-m", "interlock", "sandbox", "reads-outside"]
+def _reach_of(text: str, flags: list[str]) -> str:
+    if not any(word in text for word in REACHING_WORDS):
+        return ""
+    given, answer = os.memfd_create("text"), os.memfd_create("answer")
+    os.write(given, text.encode(errors="surrogateescape"))
+    os.lseek(given, 0, 0)
+    words = [sys.executable, *flags, "-m", "interlock", "sandbox", "reach"]
     actions = [
-        (os.POSIX_SPAWN_DUP2, file, 0),
-        *((os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_WRONLY, 0) for number in (1, 2)),
+        (os.POSIX_SPAWN_DUP2, given, 0),
+        (os.POSIX_SPAWN_DUP2, answer, 1),
+        (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
     ]
-    reader = os.posix_spawn(words[0], words, os.environ, file_actions=actions)
-    return os.waitpid(reader, 0)[1] == 0
+    os.waitpid(os.posix_spawn(words[0], words, os.environ, file_actions=actions), 0)
+    os.lseek(answer, 0, 0)
+    return os.read(answer, 64).decode().strip()
 
 
-def _run_confined(words: list[str], home: str, mode: str, text: str) -> int:
-    from interlock.sandbox import command, confinement, scratch  # noqa: PLC0415 (5 ms)
+def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_network: bool) -> int:
+    from interlock.sandbox import call_filter, command, confinement, scratch  # noqa: PLC0415 (5 ms)
 
     abi = confinement.landlock_abi()
     if abi < confinement.ABI_MIN:
@@ -75,28 +80,36 @@ def _run_confined(words: list[str], home: str, mode: str, text: str) -> int:
     conversation = os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
     directory_file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
     is_made = bool(directory_file) and _make_file(directory_file)
-    code = command.run_command(
-        command.SandboxedCommand(
-            words,
-            level="read-only",
-            scratch=scratch.scratch_directory(conversation),
-            hidden=os.path.realpath(home),
-            files=(directory_file,) if is_made else (),
-            closing_line=_closing_line(mode),
-        ),
-        abi,
+    directory = scratch.scratch_directory(conversation)
+    has_network = wants_network and not _is_near_scratch(text, directory)
+    boundary = confinement.Boundary(
+        directory,
+        os.path.realpath(home),
+        files=(directory_file,) if is_made else (),
+        socket_families=call_filter.EVERY_FAMILY if has_network else (),
     )
+    closing_line = _closing_line(mode, has_network=has_network)
+    code = command.run_command(words, boundary, "read-only", abi, closing_line=closing_line)
     if is_made and os.stat(directory_file).st_size == 0:
         os.unlink(directory_file)  # as if the text had not come so far
     command.exit_as(code)
     return code
 
 
-def _closing_line(mode: str) -> str:
+def _is_near_scratch(text: str, directory: str) -> bool:
+    """Whether it works where other commands may have written: settings there could run anything."""
+    base = directory.rpartition("/")[0]
+    names = ("TMPDIR", base.rpartition("/")[2], "/dev/shm")
+    places = (f"{base}/", "/dev/shm/")
+    return any(name in text for name in names) or f"{os.getcwd()}/".startswith(places)
+
+
+def _closing_line(mode: str, *, has_network: bool) -> str:
     reason = f"the mode is {mode}" if mode != "unknown" else "what the session may do is not known"
+    network = "" if has_network else ", and there was no network"
     return (
-        f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written, and there"
-        " was no network. If it failed for that, ask the user for coding (`/mode coding`)."
+        f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
+        " If it failed for that, ask the user for coding (`/mode coding`)."
     )
 
 

@@ -18,6 +18,8 @@ LOAD, RETURN, AND, SHIFT_RIGHT = 0x20, 0x06, 0x54, 0x74
 IF_EQUAL, IF_GREATER, IF_ANY_BIT = 0x15, 0x25, 0x45
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
+EVERY_FAMILY = (AF_UNIX, AF_INET, AF_INET6)
+"""The families of daemons and networks; there are others, which ordinary programs do without."""
 SOCK_TYPE_MASK, SOCK_STREAM, SOCK_SEQPACKET = 0xF, 1, 5
 NEW_NAMESPACES = 0x7E020000
 TERMINAL_WRITES = (0x5412, 0x541C, 0x541D, 0x5423)
@@ -57,10 +59,11 @@ class _Program:
         self.instructions[start - 1] = (test, 0, len(self.instructions) - start, number)
 
 
-def build_filter(brokered: dict[int, str], *, allows_network: bool) -> bytes:
+def build_filter(brokered: dict[int, str], socket_families: tuple[int, ...]) -> bytes:
     """The filter for this machine, in the form that the kernel takes.
 
-    The calls in `brokered` are put to the broker; without one, no metadata is changed.
+    The calls in `brokered` are put to the broker; without one, no metadata is changed. Sockets are
+    of the given families.
     """
     program = _Program()
     program.load(ARCHITECTURE_AT)
@@ -88,12 +91,14 @@ def build_filter(brokered: dict[int, str], *, allows_network: bool) -> bytes:
     for name, add_rules in (
         ("clone", _refuse_namespaces),
         ("ioctl", _refuse_ioctls),
-        ("socket", _allow_any_socket if allows_network else _refuse_sockets),
         ("socketpair", _refuse_datagram_pairs),
     ):
         start = program.begin_call(NUMBERS[name])
         add_rules(program)
         program.end_call(start)
+    start = program.begin_call(NUMBERS["socket"])
+    _refuse_sockets(program, socket_families)
+    program.end_call(start)
     program.answer(ALLOW)
     return b"".join(pack("HBBI", *instruction) for instruction in program.instructions)
 
@@ -130,16 +135,11 @@ def _refuse_ioctls(program: _Program) -> None:
     program.answer(ALLOW)
 
 
-def _allow_any_socket(program: _Program) -> None:
+def _refuse_sockets(program: _Program, families: tuple[int, ...]) -> None:
+    """But for the given families, only the kernel's tables of routes and interfaces are asked."""
     program.load_argument(0)
-    for family in (AF_INET, AF_INET6):
+    for family in families:
         program.answer_if(IF_EQUAL, family, ALLOW)
-    _refuse_sockets(program)
-
-
-def _refuse_sockets(program: _Program) -> None:
-    """Only the kernel's tables of routes and interfaces can be asked."""
-    program.load_argument(0)
     program.instructions.append((IF_EQUAL, 0, 3, AF_NETLINK))
     program.load_argument(2)
     program.answer_if(IF_EQUAL, NETLINK_ROUTE, ALLOW)

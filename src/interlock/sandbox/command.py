@@ -25,11 +25,6 @@ EXIT_CANNOT_START, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE = 126, 127, 128
 _FORWARDED = (signals.SIGHUP, signals.SIGTERM, signals.SIGUSR1, signals.SIGUSR2)
 _FROM_TERMINAL = (signals.SIGINT, signals.SIGQUIT)
 _GRACE_STEPS, _GRACE_STEP_SECONDS = 20, 0.01
-_SYSTEM_DIRECTORIES = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"),
-    *("/proc", "/sys", "/dev", "/run", "/var", "/snap"),
-)
-
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "HISTFILE": "/dev/null",
@@ -61,54 +56,31 @@ _CACHES = {
 """Variables by which tools find the scratch directory instead of their usual caches."""
 
 
-class SandboxedCommand:
-    """A command, and where it runs. `scratch` exists, is private, and survives."""
+def run_command(
+    words: list[str], boundary: Boundary, level: str, abi: int, *, closing_line: str
+) -> int:
+    """Run it to its end; the exit code, or the negative number of the signal that ended it.
 
-    def __init__(
-        self,
-        words: list[str],
-        *,
-        level: str,
-        scratch: str,
-        hidden: str,
-        worktree: tuple[str, ...] = (),
-        readable: tuple[str, ...] = (),
-        files: tuple[str, ...] = (),
-        has_network: bool = False,
-        closing_line: str = "",
-    ) -> None:
-        self.words = words
-        self.level = level
-        self.scratch = scratch
-        self.hidden = hidden
-        self.worktree = worktree
-        """The directories that the level `workspace` may write: the checkout, and git's own."""
-        self.readable = readable
-        self.files = files
-        """Single files that it may write."""
-        self.has_network = has_network
-        self.closing_line = closing_line
-
-
-def run_command(command: SandboxedCommand, abi: int) -> int:
-    """Run it to its end; the exit code, or the negative number of the signal that ended it."""
+    The closing line is for a command that failed.
+    """
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
-        _ensure_folder(f"{command.scratch}/{_CACHES[name]}")
+        _ensure_folder(f"{boundary.scratch}/{_CACHES[name]}")
+    environment = {**_environment(level, boundary.scratch, " ".join(words)), VARIABLE: level}
     confinement.adopt_orphans()
     wrapper = os.getpid()
-    boundary = _boundary(command)
     own_end, other_end = metadata_broker.make_channel()
     child = os.fork()
     if child == 0:
-        _become(command, abi, boundary, other_end, wrapper)
+        confinement.die_with_parent(wrapper)
+        _start_confined(words, environment, boundary, abi, other_end)
     other_end.close()
     _hand_on_signals(child)
     metadata_broker.serve(own_end, boundary.writable)
     code = _wait(child)
     _end_descendants()
-    if code and command.closing_line:
+    if code and closing_line:
         sys.stderr.flush()
-        os.write(2, f"{command.closing_line}\n".encode())
+        os.write(2, f"{closing_line}\n".encode())
     return code
 
 
@@ -133,60 +105,50 @@ def exit_as(code: int) -> None:
     os._exit(code if code >= 0 else EXIT_SIGNAL_BASE - code)
 
 
-def _become(
-    command: SandboxedCommand, abi: int, boundary: Boundary, channel: Channel, wrapper: int
+def _start_confined(
+    words: list[str],
+    environment: dict[str, str],
+    boundary: Boundary,
+    abi: int,
+    channel: Channel,
 ) -> None:
     """In the child: confine it and start the command. Never returns."""
     code = EXIT_CANNOT_START
     try:
-        confinement.die_with_parent(wrapper)
         for number in (signals.SIGPIPE, signals.SIGXFSZ):
             signals.signal(number, signals.SIG_DFL)  # Python ignores them
-        environment = _environment(command)
         listener = confinement.confine(boundary, abi, metadata_broker.BROKERED)
         metadata_broker.send_listener(channel, listener)
         confinement.close_descriptors(3)
-        code = _execute(command.words, environment)
+        os.execvpe(words[0], words, environment)
     except ConfinementFailed as error:
-        os.write(2, f"interlock: this was not run, because the sandbox failed: {error}\n".encode())
+        _say(f"this was not run, because the sandbox failed: {error}")
+    except OSError as error:
+        _say(f"{words[0]}: {error.strerror}")
+        code = EXIT_NOT_FOUND if isinstance(error, FileNotFoundError) else EXIT_CANNOT_START
     except BaseException as error:  # noqa: BLE001 (a child that went on would be a second wrapper)
-        os.write(2, f"interlock: this was not run: {type(error).__name__}: {error}\n".encode())
+        _say(f"this was not run: {type(error).__name__}: {error}")
     finally:
         os._exit(code)
 
 
-def _execute(words: list[str], environment: dict[str, str]) -> int:
-    """Start the program, looked for as a shell does; the exit code if it cannot be started."""
-    name = words[0]
-    folders = [""] if "/" in name else environment.get("PATH", "/usr/bin:/bin").split(":")
-    code, reason = EXIT_NOT_FOUND, "not found"
-    for folder in folders:
-        try:
-            os.execve(f"{folder}/{name}" if folder else name, words, environment)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            code, reason = EXIT_CANNOT_START, error.strerror
-    os.write(2, f"interlock: {name}: {reason}\n".encode())
-    return code
+def _say(text: str) -> None:
+    os.write(2, f"interlock: {ascii(text)[1:-1]}\n".encode())  # nothing that controls a terminal
 
 
-def _environment(command: SandboxedCommand) -> dict[str, str]:
-    scratch = command.scratch
-    if command.level == "workspace":
+def _environment(level: str, scratch: str, text: str) -> dict[str, str]:
+    if level == "workspace":
         return {
             **os.environ,
-            **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), scratch),
+            **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), f"{scratch}/tmp"),
             "GIT_CONFIG_COUNT": "1",  # a hook that was written inside must not run outside
             "GIT_CONFIG_KEY_0": "core.hooksPath",
             "GIT_CONFIG_VALUE_0": "/dev/null",
-            VARIABLE: command.level,
         }
     caches = {name: f"{scratch}/{folder}" for name, folder in _CACHES.items()}
     # It reads its cache in the project, and warns that it cannot write there.
     quiet = "-W ignore::pytest.PytestCacheWarning"
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} {quiet}".strip()
-    text = " ".join(command.words)
     if "py_compile" in text or "compileall" in text:
         # Not otherwise: Python would then not find what is compiled already.
         caches["PYTHONPYCACHEPREFIX"] = f"{scratch}/pycache"
@@ -195,7 +157,7 @@ def _environment(command: SandboxedCommand) -> dict[str, str]:
         _ensure_folder(f"{scratch}/objects")
         caches["GIT_OBJECT_DIRECTORY"] = f"{scratch}/objects"
         caches["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
-    return {**os.environ, **_SETTINGS, **caches, "PYTEST_ADDOPTS": options, VARIABLE: command.level}
+    return {**os.environ, **_SETTINGS, **caches, "PYTEST_ADDOPTS": options}
 
 
 def _object_directory() -> str:
@@ -206,24 +168,6 @@ def _object_directory() -> str:
             return ""
         folder = folder.rpartition("/")[0] or "/"
     return f"{folder}/.git/objects"
-
-
-def _boundary(command: SandboxedCommand) -> Boundary:
-    if command.level == "read-only":
-        return Boundary(
-            [command.scratch, "/dev/shm"],
-            [*command.files, "/proc/self/fd/1", "/proc/self/fd/2"],
-            None,
-            command.hidden,
-            has_network=False,
-        )
-    return Boundary(
-        [command.scratch, "/dev/shm", *command.worktree],
-        [*command.files, "/proc/self/fd/1", "/proc/self/fd/2"],
-        [*_SYSTEM_DIRECTORIES, *command.readable],
-        command.hidden,
-        has_network=command.has_network,
-    )
 
 
 def _hand_on_signals(child: int) -> None:

@@ -44,19 +44,24 @@ class Boundary:
 
     def __init__(
         self,
-        writable: list[str],
-        writable_files: list[str],
-        readable: list[str] | None,
+        scratch: str,
         hidden: str,
         *,
-        has_network: bool,
+        writable: tuple[str, ...] = (),
+        readable: tuple[str, ...] | None = None,
+        files: tuple[str, ...] = (),
+        socket_families: tuple[int, ...] = (),
     ) -> None:
-        self.writable = writable
-        self.writable_files = writable_files
+        self.scratch = scratch
+        """A private directory that exists, and lasts."""
+        self.hidden = hidden
+        """A directory beneath which no file is read."""
+        self.writable = (scratch, "/dev/shm", *writable)
         self.readable = readable
         """None: everything but `hidden`."""
-        self.hidden = hidden
-        self.has_network = has_network
+        self.files = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
+        """Single files that it may write."""
+        self.socket_families = socket_families
 
 
 def landlock_abi() -> int:
@@ -121,9 +126,10 @@ def _drop_capabilities() -> None:
 def _restrict_paths(boundary: Boundary, abi: int) -> None:
     writing = _WRITING
     writing |= _DEVICE_IOCTL if abi >= ABI_DEVICE_IOCTLS else 0
-    writing |= _UNIX_SOCKET if abi >= ABI_UNIX_SOCKETS else 0
+    has_daemons = call_filter.AF_UNIX in boundary.socket_families
+    writing |= _UNIX_SOCKET if abi >= ABI_UNIX_SOCKETS and not has_daemons else 0
     handled = writing | READ_FILE | (READ_DIRECTORY if boundary.readable is not None else 0)
-    tcp = _TCP_BIND_AND_CONNECT if abi >= ABI_TCP and not boundary.has_network else 0
+    tcp = _TCP_BIND_AND_CONNECT if abi >= ABI_TCP and not boundary.socket_families else 0
     scopes = _SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_SCOPES else 0
     size = 24 if abi >= ABI_SCOPES else 16 if abi >= ABI_TCP else 8
     rules = _call("landlock_create_ruleset", pack("QQQ", handled, tcp, scopes)[:size], size, 0)
@@ -131,12 +137,12 @@ def _restrict_paths(boundary: Boundary, abi: int) -> None:
         raise ConfinementFailed(f"Landlock took no rules: {os.strerror(-rules)}")
     for path in boundary.writable:
         _grant(rules, path, handled)
-    for path in (*_DEVICES, *boundary.writable_files):
+    for path in (*_DEVICES, *boundary.files):
         _grant(rules, path, handled & (_FILE_WRITING | READ_FILE | _DEVICE_IOCTL))
-    if boundary.readable is None:
-        _grant_around(rules, boundary.hidden)
-    else:
-        for path in boundary.readable:
+    for path in ("",) if boundary.readable is None else boundary.readable:
+        if f"{boundary.hidden}/".startswith(f"{path}/"):
+            _grant_around(rules, path, boundary.hidden, handled & (READ_FILE | READ_DIRECTORY))
+        else:
             _grant(rules, path, READ_FILE | READ_DIRECTORY)
     failure = _call("landlock_restrict_self", rules, 0)
     os.close(rules)
@@ -159,22 +165,21 @@ def _grant(rules: int, path: str, rights: int, *, follows_links: bool = True) ->
     os.close(file)
 
 
-def _grant_around(rules: int, hidden: str) -> None:
-    """Let every file be read but those beneath `hidden`: grant what lies beside the way to it."""
-    directory = ""
-    for part in hidden.split("/")[1:]:
+def _grant_around(rules: int, directory: str, hidden: str, rights: int) -> None:
+    """Let all in a directory be read but what is beneath `hidden`: grant what is beside the way."""
+    for part in hidden.removeprefix(f"{directory}/").split("/"):
         try:
             names = os.listdir(directory or "/")
         except OSError:
             names = []  # nobody can look there, so there is nothing to grant
         for name in names:
             if name != part:  # a link could lead to it; where it leads elsewhere is granted there
-                _grant(rules, f"{directory}/{name}", READ_FILE, follows_links=False)
+                _grant(rules, f"{directory}/{name}", rights, follows_links=False)
         directory = f"{directory}/{part}"
 
 
 def _filter_calls(boundary: Boundary, brokered: dict[int, str]) -> int:
-    code = call_filter.build_filter(brokered, allows_network=boundary.has_network)
+    code = call_filter.build_filter(brokered, boundary.socket_families)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
     listener = _call("seccomp", _SECCOMP_SET_FILTER, _SECCOMP_NEW_LISTENER, program)

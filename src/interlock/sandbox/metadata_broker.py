@@ -14,10 +14,10 @@ from _struct import pack, unpack
 
 from interlock.sandbox.system_calls import NUMBERS
 
-EPERM, EINTR, ENOENT = 1, 4, 2
+EPERM, ENOENT, ESRCH, EINTR = 1, 2, 3, 4
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _REQUEST_BYTES, _TIMES_BYTES, _PATH_BYTES_MAX, _PAGE_BYTES = 80, 32, 4096, 4096
-_CURRENT_DIRECTORY, _NO_FOLLOW = 0xFFFFFF9C, 0x100
+_CURRENT_DIRECTORY, _NO_FOLLOW, _MAY_BE_EMPTY = 0xFFFFFF9C, 0x100, 0x1000
 _PLAIN_MODE_BITS = 0o1777  # never a file that would run as its owner
 _UNCHANGED = 0xFFFFFFFF
 
@@ -33,6 +33,11 @@ _POSITIONS: dict[str, tuple[int | None, int | None, int | None, int]] = {
     "fchownat": (0, 1, 4, 2),
     "utimensat": (0, 1, 3, 2),
 }
+_OWN_PATHS = (
+    *((b"/proc/self/", b""), (b"/proc/thread-self/", b""), (b"/dev/fd/", b"fd/")),
+    *((b"/dev/stdin", b"fd/0"), (b"/dev/stdout", b"fd/1"), (b"/dev/stderr", b"fd/2")),
+)
+"""Paths that mean something else in each process, and what they mean below `/proc/PID`."""
 BROKERED = {NUMBERS[name]: name for name in _POSITIONS if name in NUMBERS}
 
 _library = ctypes.CDLL(None, use_errno=True)
@@ -50,7 +55,7 @@ def send_listener(channel: Channel, listener: int) -> None:
     channel.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("i", listener))])
 
 
-def serve(channel: Channel, roots: list[str]) -> None:
+def serve(channel: Channel, roots: tuple[str, ...]) -> None:
     """Answer in a thread, for as long as this process lives, once the child has sent a listener."""
     _, received, _, _ = channel.recvmsg(1, _socket.CMSG_SPACE(4))
     for _, _, content in received:
@@ -58,7 +63,7 @@ def serve(channel: Channel, roots: list[str]) -> None:
         _thread.start_new_thread(_answer_all, (listener, roots))
 
 
-def _answer_all(listener: int, roots: list[str]) -> None:
+def _answer_all(listener: int, roots: tuple[str, ...]) -> None:
     while True:
         request = ctypes.create_string_buffer(_REQUEST_BYTES)
         if _ioctl(listener, _RECEIVE, request):
@@ -80,7 +85,13 @@ def _ioctl(file: int, code: int, content: object) -> int:
 
 
 def _perform(
-    listener: int, identity: int, process: int, name: str, arguments: list[int], *, roots: list[str]
+    listener: int,
+    identity: int,
+    process: int,
+    name: str,
+    arguments: list[int],
+    *,
+    roots: tuple[str, ...],
 ) -> int:
     """Make the change. Returns the number of the error, or 0.
 
@@ -88,10 +99,13 @@ def _perform(
         OSError: the file cannot be opened.
     """
     directory, path, flags, value = _POSITIONS[name]
-    follows = name != "lchown" and not (flags is not None and arguments[flags] & _NO_FOLLOW)
+    given_flags = 0 if flags is None else arguments[flags]
+    follows = name != "lchown" and not given_flags & _NO_FOLLOW
     base = _CURRENT_DIRECTORY if directory is None else arguments[directory] & 0xFFFFFFFF
     address = 0 if path is None else arguments[path]
     written = _path_in_memory(process, address) if address else b""
+    if address and not written and not given_flags & _MAY_BE_EMPTY:
+        return ENOENT
     has_times = name == "utimensat" and arguments[value]
     times = _memory(process, arguments[value], _TIMES_BYTES) if has_times else None
     file = _open_target(process, base, written, follows=follows)
@@ -118,7 +132,10 @@ def _path_in_memory(process: int, address: int) -> bytes:
     text = b""
     while b"\0" not in text and len(text) < _PATH_BYTES_MAX:
         at = address + len(text)
-        text += _memory(process, at, _PAGE_BYTES - at % _PAGE_BYTES)
+        page = _memory(process, at, _PAGE_BYTES - at % _PAGE_BYTES)
+        if not page:
+            raise OSError(ESRCH, "the process is gone")
+        text += page
     return text.partition(b"\0")[0]
 
 
@@ -135,9 +152,10 @@ def _open_target(process: int, directory: int, path: bytes, *, follows: bool) ->
     base = os.open(f"/proc/{process}/{start}", os.O_PATH)
     if not path:
         return base
-    for alias in (b"/proc/self/", b"/proc/thread-self/"):  # to us they would be our own
+    for alias, meant in _OWN_PATHS:
         if path.startswith(alias):
-            path = b"/proc/%d/%s" % (process, path.removeprefix(alias))
+            path = b"/proc/%d/%s%s" % (process, meant, path.removeprefix(alias))
+            break
     try:
         return os.open(path, os.O_PATH | (0 if follows else os.O_NOFOLLOW), dir_fd=base)
     finally:

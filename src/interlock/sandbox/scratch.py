@@ -6,9 +6,9 @@ do; those that nobody has used for a week are removed when a new one is made.
 """
 
 import os
+from _stat import S_ISDIR
 
 SECONDS_KEPT = 7 * 86_400
-_PRIVATE_DIRECTORY = 0o40700
 
 
 class ScratchUnsafe(Exception):
@@ -22,8 +22,7 @@ def scratch_directory(session: str) -> str:
         ScratchUnsafe: its place belongs to somebody else.
         OSError: it cannot be made.
     """
-    temporary = os.environ.get("TMPDIR") or "/tmp"
-    base = f"{temporary.rstrip('/')}/interlock-{os.getuid()}"
+    base = f"{os.path.realpath(os.environ.get('TMPDIR') or '/tmp')}/interlock-{os.getuid()}"
     name = "".join(letter for letter in session if letter.isalnum() or letter in "-_")[:80]
     path = f"{base}/{name or 'unnamed'}"
     _ensure_private(base)
@@ -42,8 +41,9 @@ def _ensure_private(path: str) -> bool:
     except FileExistsError:
         is_new = False
     status = os.lstat(path)
-    if (status.st_mode, status.st_uid) != (_PRIVATE_DIRECTORY, os.getuid()):
-        raise ScratchUnsafe(f"`{path}` is not a private directory of yours")
+    if not S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise ScratchUnsafe(f"`{path}` is not a directory of yours")
+    os.chmod(path, 0o700)  # what runs inside may have changed it
     return is_new
 
 

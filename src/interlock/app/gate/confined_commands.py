@@ -1,22 +1,27 @@
-"""Commands of an agent that need no sandbox, although the mode confines them."""
+"""How far a command of an agent may reach, although the mode confines it."""
 
-import shlex
+import re
+from typing import Literal
 
 from interlock.core.gate.own_calls import needs_no_sandbox
-from interlock.core.gate.shell import analyse
+from interlock.core.gate.shell import analyse, first_literal_word
+
+Reach = Literal["outside", "network", "inside"]
+_EVALUATED = re.compile(r"(?<!\S)eval ")
 
 
-def runs_outside(text: str) -> bool:
-    """Whether the command in a client's shell text is safe outside: it is one simple command of
-    ours, which itself asks who runs it, or it surely reads, and reaches a remote or a daemon.
+def reach_of(text: str) -> Reach:
+    """Return how far the command in a client's shell text may reach.
+
+    One simple command of ours runs outside, because it asks itself who runs it. One that surely
+    reads, and asks a remote or a daemon for some of it, gets a network.
     """
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        return False
-    if "eval" not in words[:-1]:
-        return False
-    analysis = analyse(words[words.index("eval") + 1])
+    evaluated = _EVALUATED.search(text)
+    command_text = first_literal_word(text[evaluated.end() :]) if evaluated else None
+    if command_text is None:
+        return "inside"
+    analysis = analyse(command_text)
     command = analysis.commands[0] if analysis.is_simple else None
-    is_own = command is not None and command.program == "interlock" and needs_no_sandbox(command)
-    return is_own or analysis.reads_outside
+    if command and command.program == "interlock" and needs_no_sandbox(command):
+        return "outside"
+    return "network" if analysis.reads_outside else "inside"

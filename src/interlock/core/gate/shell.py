@@ -75,6 +75,15 @@ def _is_bare_command(text: str, command: Command) -> bool:
     return is_whole and is_same and not is_foreign(words[0])
 
 
+def first_literal_word(text: str) -> str | None:
+    """The first word of a text, unquoted as a shell does it; None if it is not literal."""
+    try:
+        word = ShellParser(text, [], 0, is_posix=False).word()
+    except UnreadableShellText:
+        return None
+    return word.text if word and word.is_exact else None
+
+
 def analyse_foreign_text(text: str) -> Analysis:
     """Analyse a text that neither bash nor zsh reads: each of its words may be a file it writes."""
     words = tuple(dict.fromkeys(_WORD_BREAKS.split(text[:BYTES_MAX])))

@@ -1,0 +1,167 @@
+"""The places of the sandbox: worktrees, scratch directories, the data home; servers beside it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+from interlock.sandbox.scratch import ScratchUnsafe, scratch_directory
+from tests.postgres import Cluster
+from tests.sandbox.sandboxed import Place
+from tests.unprivileged import NOBODY
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        landlock_abi() < ABI_MIN,
+        reason="NOT TESTED: this machine has no Landlock, so the sandbox is not tried",
+    ),
+]
+
+
+def test_the_level_workspace_writes_the_worktree_and_reads_little_of_the_home(
+    tmp_path: Path, home: Path
+) -> None:
+    place = Place(tmp_path)
+    user = home.parent
+    for name in (".ssh", "project"):
+        (user / name).mkdir()
+    (user / ".ssh" / "id").write_text("secret")
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run([*GIT, *words], cwd=user / "project", check=True)
+    subprocess.run([*GIT, "worktree", "add", "-q", "../linked"], cwd=user / "project", check=True)
+
+    for worktree in (user / "project", user / "linked"):
+        text = (
+            "echo x > new && chmod 700 new && git add new"
+            " && git -c user.name=a -c user.email=a@b commit -qm two"
+            f"; cat {user}/.ssh/id; echo x > {place.outside}/new; chmod 777 {place.outside}"
+        )
+        done = place.run("/bin/sh", "-c", text, worktree=worktree, cwd=worktree)
+        log = subprocess.check_output([*GIT, "log", "--oneline"], cwd=worktree)
+        assert b"two" in log, done.stderr
+        assert "secret" not in done.stdout
+        assert list(place.outside.iterdir()) == []
+        assert place.outside.stat().st_mode & 0o777 != 0o777
+
+
+def test_servers_on_this_machine_stay_unchanged(tmp_path: Path) -> None:
+    """A repository behind a git daemon, and the same one beside us in the file system."""
+    place = Place(tmp_path)
+    for words in (["init", "-q", "--bare", "served.git"], ["clone", "-q", "served.git", "mine"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        [*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=tmp_path / "mine", check=True
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listening = ["--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={tmp_path}"]
+    words = ["git", "daemon", "--export-all", "--enable=receive-pack", *listening]
+    daemon = subprocess.Popen(words, start_new_session=True)
+    url = f"git://127.0.0.1:{port}/served.git"
+    try:
+        for _ in range(100):
+            if (
+                subprocess.run(
+                    ["git", "ls-remote", url], capture_output=True, check=False
+                ).returncode
+                == 0
+            ):
+                break
+            time.sleep(0.05)
+        for target in (url, str(tmp_path / "served.git")):
+            pushed = place.run("git", "push", target, "HEAD:refs/heads/main", cwd=tmp_path / "mine")
+            assert pushed.returncode != 0
+            assert subprocess.check_output(["git", "ls-remote", url]) == b""
+        read = place.run("git", "ls-remote", url, cwd=tmp_path / "mine", network=True)
+        assert (read.returncode, read.stderr) == (0, "")
+    finally:
+        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+
+
+def test_a_worktree_names_its_repository_and_nothing_else(tmp_path: Path) -> None:
+    """What is written inside is not believed outside."""
+    place = Place(tmp_path)
+    project, linked = tmp_path / "project", tmp_path / "linked"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=project, check=True)
+    subprocess.run([*GIT, "worktree", "add", "-q", str(linked)], cwd=project, check=True)
+
+    files = f"{project}/.git/hooks/post-checkout {project}/.git/config"
+    text = f"for f in {files}; do echo x >> $f; done; git log --oneline"
+    done = place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked)
+    assert "one" in done.stdout
+    assert done.stderr.count("Permission denied") == 2
+    forged = (
+        "rm .git; mkdir -p fake/worktrees/n; echo / > fake/worktrees/n/commondir;"
+        " echo $PWD/.git > fake/worktrees/n/gitdir; echo 'gitdir: {}' > .git"
+    )
+    for link in ("fake/worktrees/n", "fake", "/", str(place.outside)):
+        place.run("/bin/sh", "-c", forged.format(link), worktree=linked, cwd=linked)
+        place.run("/bin/sh", "-c", f"echo x > {place.outside}/new", worktree=linked, cwd=linked)
+        assert list(place.outside.iterdir()) == [], link
+
+
+def test_no_level_reads_the_data_home_wherever_it_is(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    inside = place.run("/bin/true", worktree=tmp_path, cwd=tmp_path)
+    assert "Interlock's own directory" in inside.stderr
+    place.hidden = Path("/var/tmp") / f"interlock-hidden-{os.getpid()}"
+    place.hidden.mkdir()
+    try:
+        (place.hidden / "key").write_text("secret")
+        done = place.run("/bin/cat", f"{place.hidden}/key", "/etc/passwd", worktree=place.outside)
+        assert "root" in done.stdout
+        assert "secret" not in done.stdout
+    finally:
+        shutil.rmtree(place.hidden)
+
+
+def test_a_scratch_directory_works_through_a_link_and_after_its_mode_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "link"))
+    place = Place(tmp_path)
+    for _ in range(2):
+        place.scratch = Path(scratch_directory("session"))
+        done = place.run("/bin/sh", "-c", "touch -d 2001-01-01 $TMPDIR/a && chmod 755 $TMPDIR/..")
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_scratch_directory_of_somebody_else_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    base = tmp_path / f"interlock-{os.getuid()}"
+    base.symlink_to("/")
+    with pytest.raises(ScratchUnsafe):
+        scratch_directory("session")
+    base.unlink()
+    base.mkdir()
+    os.chown(base, NOBODY, NOBODY)
+    with pytest.raises(ScratchUnsafe):
+        scratch_directory("session")
+
+
+def test_a_database_is_asked_only_where_a_network_was_given(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    url = cluster.empty()
+    psql = ["psql", "-X", "-At", url, "-c"]
+    subprocess.run([*psql, "create table kept (x int)"], check=True, capture_output=True)
+    place = Place(tmp_path)
+
+    assert place.run(*psql, "drop table kept").returncode == 2
+    read = place.run(*psql, "select count(*) from kept", network=True)
+    assert (read.returncode, read.stdout) == (0, "0\n")
