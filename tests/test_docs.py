@@ -63,5 +63,5 @@ def test_every_command_can_print_json() -> None:
         "interlock session get-state",
         "interlock hook",
         "interlock sandbox run",
-        "interlock sandbox reads-outside",
+        "interlock sandbox reach",
     }

@@ -141,7 +141,7 @@ CONDITIONS: dict[str, Callable[[Scene], object]] = {
         (s.home / "gate.db").unlink(),
         (s.home / "gate.db").mkdir(),
     ),
-    "gate.db is of another time": lambda s: s.sql("ALTER TABLE gate DROP COLUMN config"),
+    "gate.db is of another time": lambda s: s.sql("ALTER TABLE gate DROP COLUMN watched"),
     "no row": lambda s: s.sql("DELETE FROM gate"),
     "a row of another host": lambda s: s.sql("UPDATE gate SET host = 'codex'"),
     "a mode that is not known": lambda s: s.sql("UPDATE gate SET mode = 'yolo'"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts.claude_code_shell import shell_script
+from interlock.agents.hosts.launcher import Program
 from interlock.app.clock import SystemClock
 from interlock.app.context import App
+from interlock.app.gate import trust
 from interlock.app.gate.trust import trust_checkout
+from interlock.app.hosts.install import InstallReport, install
+from interlock.app.hosts.repair import repair
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
 from interlock.hooks.full_hook import run_hook
@@ -160,7 +165,7 @@ def test_a_config_that_somebody_else_changed_leaves_only_reading(scene: Scene, c
         assert answer(scene, "Write", WRITE) is None
 
 
-def test_a_new_conversation_is_told_that_the_config_is_gone(scene: Scene) -> None:
+def test_a_new_conversation_where_the_config_is_gone_is_told_and_reads_only(scene: Scene) -> None:
     trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
     scene.config.unlink()
 
@@ -169,3 +174,86 @@ def test_a_new_conversation_is_told_that_the_config_is_gone(scene: Scene) -> Non
 
     assert "config.toml` is gone" in told["systemMessage"]
     assert "config.toml` is gone" in told["hookSpecificOutput"]["additionalContext"]
+    assert answer(scene, "Write", WRITE, session_id="host-2") == "deny"
+    trust.revoke(scene.home, scene.project)
+    content = scene.payload("", session_id="host-3", source="startup")
+    assert run_hook(HOST, "session-start", scene.home, content).out == b"", "it is meant so"
+    assert answer(scene, "Write", WRITE, session_id="host-3") is None
+
+
+class Installation:
+    """The files that an install for the user has written."""
+
+    def __init__(self, home: Path) -> None:
+        self.launcher, self.shell = home / "launch", home / "launch-bash"
+        self.settings = Path.home() / ".claude" / "settings.json"
+
+    def edit(self, change: Callable[[dict[str, Any]], object]) -> None:
+        values = json.loads(self.settings.read_text())
+        change(values)
+        self.settings.write_text(json.dumps(values))
+
+
+def gate_hook(settings: dict[str, Any]) -> dict[str, Any]:
+    return settings["hooks"]["PreToolUse"][0]
+
+
+DAMAGES: dict[str, Callable[[Installation], object]] = {
+    "launcher gone": lambda i: i.launcher.unlink(),
+    "launcher changed": lambda i: i.launcher.write_text("exit 0\n"),
+    "shell gone": lambda i: i.shell.unlink(),
+    "shell changed": lambda i: i.shell.write_text('#!/bin/sh\nexec /bin/bash "$@"\n'),
+    "settings gone": lambda i: i.settings.unlink(),
+    "settings unreadable": lambda i: i.settings.write_text("{"),
+    "settings a directory": lambda i: (i.settings.unlink(), i.settings.mkdir()),
+    "no hooks": lambda i: i.edit(lambda s: s.pop("hooks")),
+    "one hook gone": lambda i: i.edit(lambda s: s["hooks"].pop("SessionStart")),
+    "for one tool only": lambda i: i.edit(lambda s: gate_hook(s).update(matcher="Read")),
+    "not waited for": lambda i: i.edit(lambda s: gate_hook(s)["hooks"][0].update({"async": True})),
+    "no time": lambda i: i.edit(lambda s: gate_hook(s)["hooks"][0].update(timeout=0)),
+    "no shell of ours": lambda i: i.edit(lambda s: s.pop("env")),
+}
+
+
+@pytest.fixture
+def installation(home: Path) -> Installation:
+    program = Program(sys.executable, ("-I",), str(home), shell="/bin/bash")
+    assert isinstance(install(home, "user", Path.home(), program, at_ms=1), InstallReport)
+    return Installation(home)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_makes_the_gate_work_was_changed_by_somebody_else(
+    installation: Installation, scene: Scene, damage: str
+) -> None:
+    scene.goes_to("coding")
+    content = scene.payload("Write", WRITE)
+    assert scene.is_fast(content)
+
+    DAMAGES[damage](installation)
+
+    assert not scene.is_fast(content)
+    denied = run_hook(HOST, "pre-tool", scene.home, content).out.decode()
+    assert "interlock doctor claude-code` shows what is different" in denied
+    scene.goes_to("coding")
+    assert not scene.is_fast(content), "also if the session is told of it anew"
+    if damage == "settings a directory":
+        installation.settings.rmdir()
+    program = Program(sys.executable, ("-I",), str(scene.home), shell="/bin/bash")
+    if damage == "settings unreadable":
+        installation.settings.unlink()
+    assert repair(scene.home, scene.project, program, at_ms=2)
+    assert answer(scene, "Write", WRITE) is None
+    assert scene.is_fast(content), "the files were looked at"
+
+
+def test_what_others_change_in_the_clients_settings_costs_one_slow_call(
+    installation: Installation, scene: Scene
+) -> None:
+    scene.goes_to("coding")
+    installation.edit(lambda s: s.update(permissions={"allow": ["Bash(ls:*)"]}))
+    content = scene.payload("Write", WRITE)
+
+    assert not scene.is_fast(content)
+    assert answer(scene, "Write", WRITE) is None
+    assert scene.is_fast(content)

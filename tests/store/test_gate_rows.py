@@ -23,13 +23,15 @@ def place(home: Path) -> Path:
 
 
 def published(name: str, *, version: int = 1, session: str = "ses_1") -> PublishedRow:
-    row = GateRow(session, "coding", is_started=True, task="T", version=version, root="/p")
-    return PublishedRow("claude-code", name, row, is_simple=True, config="1 2 3 4 5")
+    row = GateRow(
+        session, "coding", is_started=True, task="T", version=version, root="/p", watched="1 2"
+    )
+    return PublishedRow("claude-code", name, row, is_simple=True)
 
 
 def columns(place: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(place / gate_rows.FILE) as db:
-        found = db.execute("SELECT host_session, version, is_simple, config FROM gate").fetchall()
+        found = db.execute("SELECT host_session, version, is_simple, watched FROM gate").fetchall()
     db.close()
     return found
 
@@ -38,7 +40,7 @@ def test_what_was_published_is_read_until_it_is_withdrawn(place: Path) -> None:
     gate_rows.publish_rows(place, [published("a"), published("b", session="ses_2")])
 
     assert gate_rows.read_state(place, "claude-code", "a") == published("a").row
-    assert columns(place) == [("a", 1, 1, "1 2 3 4 5"), ("b", 1, 1, "1 2 3 4 5")]
+    assert columns(place) == [("a", 1, 1, "1 2"), ("b", 1, 1, "1 2")]
     gate_rows.withdraw_session(place, "ses_1")
     assert isinstance(gate_rows.read_state(place, "claude-code", "a"), UnknownState)
     assert gate_rows.read_state(place, "claude-code", "b") == published("b", session="ses_2").row
@@ -48,9 +50,9 @@ def test_an_older_version_does_not_replace_a_newer_one(place: Path) -> None:
     gate_rows.publish_rows(place, [published("a", version=2)])
     gate_rows.publish_rows(place, [published("a", version=1)])
 
-    assert columns(place) == [("a", 2, 1, "1 2 3 4 5")]
+    assert columns(place) == [("a", 2, 1, "1 2")]
     gate_rows.publish_rows(place, [published("a", version=1, session="ses_2")])
-    assert columns(place) == [("a", 1, 1, "1 2 3 4 5")], "of another session"
+    assert columns(place) == [("a", 1, 1, "1 2")], "of another session"
 
 
 def older(path: Path) -> None:

@@ -8,7 +8,7 @@ import click
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import bypasses as use
-from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, print_table, refuse
@@ -35,7 +35,7 @@ def bypass() -> None:
 def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_json: bool) -> None:
     """Let pass what RULE denies; each time is kept in `interlock gate log`"""
     require_person("Opening a rule")
-    root = root_of(project) if project else None
+    root = governed_root(data_home(), project) if project else None
     if project and root is None:
         refuse(ProjectNotOptedIn(str(project.absolute())).explain(), as_json=as_json)
     checked_rule: Rule = next(name for name in RULES if name == rule)

@@ -10,7 +10,7 @@ from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
-from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import (
@@ -77,7 +77,7 @@ def explain(gate_id: str, *, as_json: bool) -> None:
         print_lines(f"let through by: {line.opened}")
     if line.notice:
         print_lines(f"notice: {line.notice}")
-    root = root_of(Path.cwd())
+    root = governed_root(data_home(), Path.cwd())
     for remark in policy_remarks(data_home(), root, at_ms=SystemClock().now_ms()) if root else ():
         print_lines(f"note: {remark}")
 
@@ -89,7 +89,7 @@ def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
     checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
     payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
-    root = root_of(Path(payload.cwd or "."))
+    root = governed_root(data_home(), Path(payload.cwd or "."))
     if root is None:
         print_lines("allow: the project has not opted in")
         return

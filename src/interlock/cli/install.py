@@ -135,6 +135,7 @@ def doctor(host: str, *, repairs: bool, as_json: bool) -> None:
         for check in checks:
             rows.append(("ok" if check.is_ok else "PROBLEM", check.name, check.what))
             rows += [] if check.is_ok else [("", "", f"-> {check.hint}")]
+            rows += [("", "", f"   {line}") for line in check.diff]
         print_table(rows)
     if not is_ok:
         raise Stop(EXIT_REFUSED)

@@ -13,7 +13,7 @@ from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import StoreFailure
-from interlock.app.gate import opt_in, tool_calls
+from interlock.app.gate import integrity, opt_in, tool_calls
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
@@ -183,7 +183,7 @@ def set_state(
 def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
-    root = opt_in.root_of(Path.cwd())
+    root = integrity.governed_root(data_home(), Path.cwd())
     if root is None:
         refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     outcome = gated_sessions.start(app, root)
@@ -227,6 +227,8 @@ def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> N
         return
     print_lines(f"{state.session_id}  {state.status}, mode {state.current_mode}")
     print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
+    for changed in integrity.differences(data_home(), Path(state.worktree)):
+        print_message(f"note: only reading is allowed, because {integrity.explain(changed)}")
     if override := tool_calls.active_override(data_home()):
         until = _clock_time(override.until_ms)
         print_message(
@@ -245,7 +247,7 @@ def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> Sess
 def _find_session(
     app: App, session_id: str | None
 ) -> SessionId | CallerUnknown | ProjectNotOptedIn:
-    root = opt_in.root_of(Path.cwd())
+    root = integrity.governed_root(data_home(), Path.cwd())
     if root is None:
         return ProjectNotOptedIn(str(Path.cwd()))
     return resolve_caller(app, CallerClues(root, session=session_id))

@@ -7,7 +7,7 @@ import click
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import trust as use
-from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, print_table, refuse
@@ -31,7 +31,7 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         require_user("Looking at the trust in a project" if show else "Ending the trust")
     else:
         require_person("Trusting a project")
-    root = root_of(Path.cwd())
+    root = governed_root(data_home(), Path.cwd())
     if root is None:
         refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     home = data_home()

@@ -91,8 +91,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return True  # nobody asked for a gate here
     if event != "pre-tool":
         return _append_to_spool(host, event, home, session, tool)
-    config = f"{state.root}/.interlock/config.toml" if state else ""
-    if not state or not state.is_settled or gate_state.stamp_of(config) != state.config or not tool:
+    if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
     if state.mode == "disabled" or kind in ("web", "ask", "agent"):
         return True

@@ -10,7 +10,7 @@ import msgspec
 from interlock.agents.hosts import claude_code, claude_code_hooks, claude_code_shell
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.gate import integrity, tool_calls
+from interlock.app.gate import tool_calls
 from interlock.core.gate.own_calls import requested_by_tool
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
@@ -46,9 +46,7 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
         cwd = Path(payload.cwd or os.getcwd())
         root = tool_calls.governing_project(home, host, payload.session_id, cwd)
         if root is None:
-            return (
-                _warn_of_vanished_project(home, cwd) if event == "session-start" else HookResult()
-            )
+            return HookResult()
         return _dispatch(host, event, home, root, payload)
     except (StoreFailure, SettingsBroken) as failure:
         return _failure_result(event, failure)
@@ -62,18 +60,6 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
             " may not. The user can look with `interlock doctor claude-code`, and switch the gate"
             " off for an hour with `interlock mode disabled --force`.",
         )
-
-
-def _warn_of_vanished_project(home: Path, cwd: Path) -> HookResult:
-    """Nothing where nobody asked for a gate; a warning where somebody had."""
-    vanished = integrity.vanished_project(home, cwd)
-    if vanished is None:
-        return HookResult()
-    text = (
-        f"`{vanished}` had opted in, and its `.interlock/config.toml` is gone: no gate holds here."
-        f" {integrity.REPAIR}; `interlock trust --revoke` there says that it is meant so."
-    )
-    return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, (text,)))
 
 
 def _failure_result(event: HookEvent, failure: StoreFailure | SettingsBroken) -> HookResult:

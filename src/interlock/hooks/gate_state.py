@@ -16,13 +16,13 @@ MODES = ("analysis", "planning", "coding", "disabled")
 class GateState:
     """The row of a conversation, as far as it is read here."""
 
-    def __init__(self, root: str, mode: str, *, is_settled: bool, config: str) -> None:
+    def __init__(self, root: str, mode: str, *, is_settled: bool, watched: str) -> None:
         self.root = root
         self.mode = mode
         self.is_settled = is_settled
         """Whether the session has started, and mode and class of a tool decide."""
-        self.config = config
-        """The stamp that the project's config had when the row was written."""
+        self.watched = watched
+        """Lines with stamp and path of the files that make the gate work."""
 
 
 class _Functools:
@@ -48,7 +48,7 @@ def read_state(host: str, home: str, conversation: str) -> GateState | None:
         del sys.modules["functools"]  # others want the real one
     quoted_home = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     db = _sqlite3.connect(f"file:{quoted_home}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
-    sql = "SELECT root, mode, is_started, is_simple, config FROM gate"
+    sql = "SELECT root, mode, is_started, is_simple, watched FROM gate"
     try:
         row = db.execute(f"{sql} WHERE (host, host_session) = (?, ?)", (host, conversation))
         found = row.fetchone()
@@ -56,10 +56,10 @@ def read_state(host: str, home: str, conversation: str) -> GateState | None:
         db.close()
     if not found:
         return None
-    root, mode, is_started, is_simple, config = found
+    root, mode, is_started, is_simple, watched = found
     if mode not in MODES or not isinstance(root, str):
         raise ValueError(f"the mode {mode!r} is not known")
-    return GateState(root, mode, is_settled=(is_started, is_simple) == (1, 1), config=config)
+    return GateState(root, mode, is_settled=(is_started, is_simple) == (1, 1), watched=watched)
 
 
 def config_above(directory: str) -> str:
@@ -77,10 +77,18 @@ def config_above(directory: str) -> str:
     return path
 
 
-def stamp_of(path: str) -> str:
-    """The identity, size and times of a file."""
-    at = posix.stat(path)
-    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
+def is_untouched(watched: str) -> bool:
+    """Whether every watched file still has its stamp: identity, size and times.
+
+    Raises:
+        OSError: one of them is gone.
+    """
+    for line in watched.split("\n"):
+        stamp, _, path = line.partition("\t")
+        at = posix.stat(path)
+        if stamp != f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}":
+            return False
+    return True
 
 
 def is_there(path: str) -> bool:

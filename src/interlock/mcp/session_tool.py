@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
-from interlock.app.gate.opt_in import root_of
+from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
@@ -69,7 +69,7 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
     if session == NO_SESSION:
-        if root_of(workspace) is None:
+        if governed_root(app.home, workspace) is None:
             return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
         return refusal_result(
             NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
@@ -84,7 +84,7 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
     outcome = gated_sessions.state_of(app, session)
     if action == "set" and isinstance(outcome, SessionState):
-        outcome = _change_session(app, outcome, root_of(workspace), arguments)
+        outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
         remarks = _remarks(app, outcome)
         summary = (
@@ -116,7 +116,7 @@ def _change_session(
 def _start_session(
     app: App, workspace: Path, sent_arguments: dict[str, Json], session_id: str | None
 ) -> ToolResult:
-    root = root_of(workspace)
+    root = governed_root(app.home, workspace)
     if root is None:
         return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     outcome = gated_sessions.start(app, root, session_id)

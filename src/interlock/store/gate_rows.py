@@ -20,7 +20,7 @@ from interlock.store.private import create_private_file
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers finish in a millisecond
 
-_VERSION = 3  # of the columns: a file with another version is recreated, its sessions unknown
+_VERSION = 4  # of the columns: a file with another version is recreated, its sessions unknown
 _SCHEMA = f"""
 DROP TABLE IF EXISTS gate;
 CREATE TABLE gate (
@@ -34,7 +34,7 @@ CREATE TABLE gate (
     may_code INTEGER NOT NULL,
     version INTEGER NOT NULL,
     is_simple INTEGER NOT NULL,
-    config TEXT NOT NULL,
+    watched TEXT NOT NULL,
     PRIMARY KEY (host, host_session)
 ) WITHOUT ROWID;
 PRAGMA user_version = {_VERSION};
@@ -49,8 +49,6 @@ class PublishedRow(msgspec.Struct, frozen=True):
     row: GateRow
     is_simple: bool
     """Whether the mode and the class of a tool alone decide, as far as the policy goes."""
-    config: str
-    """The stamp of the config file with that policy."""
 
 
 def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
@@ -68,7 +66,7 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                 " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
                 " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
                 " task = excluded.task, may_code = excluded.may_code, version = excluded.version,"
-                " is_simple = excluded.is_simple, config = excluded.config"
+                " is_simple = excluded.is_simple, watched = excluded.watched"
                 " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
                 (
                     published.host,
@@ -81,11 +79,28 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                     int(row.may_code),
                     row.version,
                     int(published.is_simple),
-                    published.config,
+                    row.watched,
                 ),
             )
 
     _write_transaction(home / FILE, upsert_rows)
+
+
+def renew_stamps(
+    home: Path, host: str, host_session: str, watched: str, *, is_simple: bool
+) -> None:
+    """Note that the watched files were looked at, and are as they were left.
+
+    Raises:
+        StoreUnusable: it cannot be written.
+    """
+    _write_transaction(
+        home / FILE,
+        lambda db: db.execute(
+            "UPDATE gate SET watched = ?, is_simple = ? WHERE (host, host_session) = (?, ?)",
+            (watched, int(is_simple), host, host_session),
+        ),
+    )
 
 
 def withdraw_session(home: Path, session: str) -> None:
@@ -140,9 +155,8 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.set_busy_timeout(BUSY_MS)
-            # With `config`, which only the fast hook reads: a file of another version is unknown.
             row = db.execute(
-                "SELECT session, mode, is_started, task, may_code, version, root, config FROM gate"
+                "SELECT session, mode, is_started, task, may_code, version, root, watched FROM gate"
                 " WHERE host = ? AND host_session = ?",
                 (host, host_session),
             ).fetchone()
@@ -152,7 +166,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         return UnknownState(f"{path} cannot be read: {error}")
     if row is None:
         return UnknownState("this conversation was never bound to a session")
-    session, mode, is_started, task, may_code, version, root, _ = row
+    session, mode, is_started, task, may_code, version, root, watched = row
     if mode not in MODES:
         return UnknownState(f"the mode `{mode}` is not known")
-    return GateRow(session, mode, bool(is_started), task, bool(may_code), version, root)
+    return GateRow(session, mode, bool(is_started), task, bool(may_code), version, root, watched)

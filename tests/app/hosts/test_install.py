@@ -357,7 +357,10 @@ def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: 
 
     put(home, root, program, "project")
     put(home, user, program)
-    assert {install.scope for install in install_manifest.load(home)} == {"project", "user"}
+    assert {install.scope for install in install_manifest.load(home).installs} == {
+        "project",
+        "user",
+    }
     take(home, root, "project")
     assert is_installed(settings_of(user), home)
     assert claude_code.has_server(read(user / ".claude.json"), str(home))

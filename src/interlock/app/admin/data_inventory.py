@@ -231,7 +231,7 @@ def is_private(home: Path) -> bool:
 def client_installs(home: Path) -> list[ClientInstall] | str:
     """The agent clients that Interlock was installed into; or the reason that it is not known."""
     try:
-        installs = install_manifest.load(home)
+        installs = install_manifest.load(home).installs
     except SettingsBroken as broken:
         return str(broken)
     return [

@@ -1,8 +1,10 @@
 """The files that make the gate work: notice that somebody else has changed them, and say so.
 
 In coding a command can change any file of the user's, by accident too (`git clean -fdx`). So what
-the user last looked at is kept: the project's config with the trust in it, and what was installed
-in the client's files. Where the two differ, sessions go back to reading until the user has looked.
+the user last looked at is kept: the project's config with the trust in it, and digests of what was
+installed: our scripts in the data home, and our entries in the client's settings. Where the two
+differ, sessions go back to reading until the user has looked. The fast hook only looks whether a
+file was touched at all, by the stamps that are kept in the session's row.
 """
 
 from contextlib import suppress
@@ -11,11 +13,12 @@ from pathlib import Path
 import msgspec
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code_shell import LAUNCHER
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
+from interlock.workspace.files.regular_file import stamp_of
 from interlock.workspace.machine import grants, install_manifest
+from interlock.workspace.machine.install_manifest import Manifest
 from interlock.workspace.projects import project
 
 REPAIR = "`interlock doctor claude-code` shows what is different, and `--repair` puts it back"
@@ -44,8 +47,12 @@ def differences(home: Path, root: Path | None) -> list[Difference]:
     return found
 
 
-def vanished_project(home: Path, directory: Path) -> Path | None:
-    """The project around a directory that had opted in, and whose config is gone; None if none."""
+def governed_root(home: Path, directory: Path) -> Path | None:
+    """The project around a directory that has opted in, also if its config has vanished since."""
+    return project.root_of(directory) or _vanished_project(home, directory)
+
+
+def _vanished_project(home: Path, directory: Path) -> Path | None:
     try:
         roots = {checkout.root for checkout in grants.load_trusted_checkouts(home)}
     except SettingsBroken:
@@ -59,46 +66,100 @@ def explain(difference: Difference) -> str:
     return f"`{difference.path}` {difference.what}. {REPAIR}"
 
 
-def _config_differences(home: Path, root: Path) -> list[Difference]:
+def diff(difference: Difference) -> tuple[str, ...]:
+    """The lines that tell the file from what can be put back."""
+    import difflib  # noqa: PLC0415 (only whoever shows them needs it)
+
+    if difference.before is None:
+        return ()
+    contents = (_content_of(difference.path), difference.before)
+    now, left = ((content or b"").decode("utf-8", "replace").splitlines() for content in contents)
+    return tuple(difflib.unified_diff(now, left, "now", "as you left it", lineterm=""))
+
+
+def trusted_config(home: Path, root: Path) -> bytes | None:
+    """The config of a project as the user last looked at it; None if nobody did.
+
+    Raises:
+        SettingsBroken: our own notes cannot be used.
+    """
     trusted = [x for x in grants.load_trusted_checkouts(home) if x.root == str(root)]
-    if not trusted or not trusted[-1].content:
+    return trusted[-1].content.encode() if trusted and trusted[-1].content else None
+
+
+def watched_stamps(home: Path, root: Path, config_stamp: str) -> str:
+    """A line for each file that makes the gate work: its stamp, and its path.
+
+    Empty if one of them is not as it was left: then somebody must look at the content each time.
+    """
+    stamps = {root / project.CONFIG: config_stamp}
+    with suppress(SettingsBroken):
+        manifest = install_manifest.load(home)
+        paths = [home / name for name in manifest.scripts]
+        paths += [path for path, _ in _settings_entries(manifest, root)]
+        stamps |= {path: stamp_of(path) for path in paths}
+    if not all(stamps.values()) or differences(home, root):
+        return ""
+    return "\n".join(f"{stamp}\t{path}" for path, stamp in stamps.items())
+
+
+def _config_differences(home: Path, root: Path) -> list[Difference]:
+    before = trusted_config(home, root)
+    if before is None:
         return []
-    path, before = root / project.CONFIG, trusted[-1].content.encode()
+    path = root / project.CONFIG
     try:
         content = file_replacement.content_of(path)
     except OSError:
         return []  # reading its settings says what is wrong
     if content == before:
         return []
-    what = "was changed since the user last looked (`interlock trust` accepts it as it is)"
-    return [Difference(path, "is gone" if content is None else what, before)]
+    if content is None:
+        what = "is gone (`interlock trust --revoke` in the project says that this is meant so)"
+    else:
+        what = "was changed since the user last looked (`interlock trust` accepts it as it is)"
+    return [Difference(path, what, before)]
 
 
 def _client_differences(home: Path, root: Path | None) -> list[Difference]:
     changed: list[Difference] = []
-    for install in install_manifest.load(home):
-        if install.scope == "project" and install.root != str(root):
-            continue
-        places = claude_code.client_files(_scope_of(install.scope), Path(install.root))
-        if not _has_hooks(places.settings, home):
-            changed.append(Difference(places.settings, "has not all of Interlock's hooks any more"))
-        if not (home / LAUNCHER).exists():
-            changed.append(Difference(home / LAUNCHER, "is gone"))
+    manifest = install_manifest.load(home)
+    for name, digest in manifest.scripts.items():
+        content = _content_of(home / name)
+        if content is None:
+            changed.append(Difference(home / name, "is gone"))
+        elif install_manifest.digest(content) != digest:
+            changed.append(Difference(home / name, "was changed since it was installed"))
+    for path, entries in _settings_entries(manifest, root):
+        if _digest_of_entries(_content_of(path) or b"") != entries:
+            what = "does not hold Interlock's hooks as they were installed"
+            changed.append(Difference(path, what))
     return changed
 
 
-def _scope_of(name: str) -> claude_code.Scope:
-    return "project" if name == "project" else "user"
+def _settings_entries(manifest: Manifest, root: Path | None) -> list[tuple[Path, str]]:
+    """The client's settings that count here, with the digests of our entries in them."""
+    found: list[tuple[Path, str]] = []
+    for install in manifest.installs:
+        scope: claude_code.Scope = "project" if install.scope == "project" else "user"
+        path = claude_code.client_files(scope, Path(install.root)).settings
+        entry = install.entry(path)
+        if entry and (scope == "user" or install.root == str(root)):
+            found.append((path, entry.entries))
+    return found
 
 
-def _has_hooks(path: Path, home: Path) -> bool:
+def _content_of(path: Path) -> bytes | None:
     try:
-        content = file_replacement.content_of(path)
+        return file_replacement.content_of(path)
     except OSError:
-        return True  # `doctor` says what is wrong
-    text = json_patch.decode(content or b"")
+        return None
+
+
+def _digest_of_entries(content: bytes) -> str:
+    """The digest of our entries in settings; empty if they cannot be read."""
+    text = json_patch.decode(content)
     values = text if isinstance(text, UnusableJson) else json_patch.read(text)
     if isinstance(values, UnusableJson | str):
-        return True
-    hooks = [hook for hook in claude_code.installed_hooks(values) if hook.home == str(home)]
-    return {hook.event for hook in hooks} == {hook.event for hook in claude_code.HOOKS}
+        return ""
+    return install_manifest.digest_entries(values, claude_code.settings_in(values))

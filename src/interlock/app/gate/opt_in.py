@@ -7,8 +7,6 @@ import msgspec
 from interlock.core.gate.state import PROFILES, Profile
 from interlock.workspace.projects import logbooks, project
 
-root_of = project.root_of
-
 
 class OptedInProject(msgspec.Struct, frozen=True):
     root: Path

@@ -37,7 +37,7 @@ def load_effective_policy(home: Path, root: Path, *, at_ms: int) -> EffectivePol
     Raises:
         SettingsBroken: the project's config cannot be used.
     """
-    project_policy = project.policy_in(root)
+    project_policy = _policy_of_project(home, root)
     faults: list[str] = []
     try:
         user_policy = settings.user_policy_in(home / "config.toml")
@@ -65,6 +65,17 @@ def load_effective_policy(home: Path, root: Path, *, at_ms: int) -> EffectivePol
         faults=tuple(faults),
         stamp=project_policy.stamp,
     )
+
+
+def _policy_of_project(home: Path, root: Path) -> ProjectPolicy:
+    """The policy in the project's config; where that is gone, in the one that the user trusted."""
+    try:
+        return project.policy_in(root)
+    except SettingsBroken:
+        content = integrity.trusted_config(home, root)
+        if content is None or (root / project.CONFIG).exists():
+            raise
+        return project.parse_policy(root / project.CONFIG, content)
 
 
 def is_policy_trusted(home: Path, root: Path, project_policy: ProjectPolicy) -> bool:

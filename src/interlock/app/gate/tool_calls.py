@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -51,7 +52,9 @@ def governing_project(home: Path, host: Host, host_session: str, cwd: Path) -> P
     Who comes before where: a bound conversation stays in its project wherever it goes.
     """
     state = gate_rows.read_state(home, host, host_session)
-    return Path(state.root) if isinstance(state, GateRow) else project.root_of(cwd)
+    if isinstance(state, GateRow):
+        return Path(state.root)
+    return integrity.governed_root(home, cwd)
 
 
 def judge(
@@ -73,12 +76,24 @@ def judge(
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = _judge_in_project(home, root, call, state, mode_request)
+    if isinstance(verdict.state, GateRow):
+        _renew_stamps(home, call.host, host_session, verdict)
     for other in _other_projects(root, call):
         if verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled":
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = _judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
     return msgspec.structs.replace(verdict, id=f"gate_{digest}")
+
+
+def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict) -> None:
+    """Let the fast hook decide again, if files were touched and are still as they were left."""
+    effective, state = verdict.effective_policy, verdict.state
+    watched = integrity.watched_stamps(home, verdict.root, effective.stamp)
+    if isinstance(state, GateRow) and watched not in ("", state.watched) and state.session:
+        with suppress(StoreUnusable):  # then it stays slow
+            is_simple = effective.policy.is_simple
+            gate_rows.renew_stamps(home, host, host_session, watched, is_simple=is_simple)
 
 
 def _other_projects(root: Path, call: ToolCall) -> list[Path]:

@@ -1,6 +1,5 @@
 """Check that the installation in Claude Code works, and prove it by a call that must fail."""
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from interlock.app.clock import Clock
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import integrity, policy, tool_calls
-from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import HOST
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
 from interlock.app.hosts.tool_listing import LISTING, tools_in
@@ -43,6 +41,8 @@ class Check(msgspec.Struct, frozen=True):
     """The fact that was found."""
     hint: str = ""
     """The next step; empty if all is well."""
+    diff: tuple[str, ...] = ()
+    """The lines that tell a file from what it should be."""
 
     @property
     def is_ok(self) -> bool:
@@ -58,11 +58,11 @@ def examine(
     home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
 ) -> list[Check]:
     """Every check for the project around `directory`, and for the user. Repairs nothing."""
-    root = root_of(directory)
+    root = integrity.governed_root(home, directory)
     around = root or Path(os.path.realpath(directory))
     now_ms = clock.now_ms()
     checks = [_project(root, around), *_check_policy(home, root, now_ms)]
-    checks += _check_integrity(home, root, around)
+    checks += _check_integrity(home, root)
     files: list[_Settings] = []
     for path in _settings_files(around):
         settings = _read(path)
@@ -113,24 +113,13 @@ def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
     return checks
 
 
-def _check_integrity(home: Path, root: Path | None, around: Path) -> list[Check]:
-    """Files that were changed by somebody else. What the client's files lack, other checks say."""
-    governed = root or integrity.vanished_project(home, around)
-    changed = [found for found in integrity.differences(home, governed) if found.before]
+def _check_integrity(home: Path, root: Path | None) -> list[Check]:
+    """Checks for the files that somebody else has changed."""
+    hint = f"`interlock doctor {HOST} --repair` puts it back."
     return [
-        Check(
-            "integrity",
-            f"`{difference.path}` {difference.what}",
-            f"`interlock doctor {HOST} --repair` puts back what was there:\n{_diff(difference)}",
-        )
-        for difference in changed
+        Check("integrity", f"`{changed.path}` {changed.what}", hint, integrity.diff(changed))
+        for changed in integrity.differences(home, root)
     ]
-
-
-def _diff(difference: integrity.Difference) -> str:
-    contents = (file_replacement.content_of(difference.path), difference.before)
-    now, left = ((content or b"").decode("utf-8", "replace").splitlines() for content in contents)
-    return "\n".join(difflib.unified_diff(now, left, "now", "as you left it", lineterm=""))
 
 
 def _settings_files(around: Path) -> tuple[Path, ...]:
@@ -147,7 +136,11 @@ def _read(path: Path) -> dict[str, Json] | Check | None:
     try:
         content = file_replacement.content_of(path)
     except OSError as error:
-        return Check("settings", f"`{path}` cannot be read: {error.strerror}", "Mend that.")
+        return Check(
+            "settings",
+            f"`{path}` cannot be read: {error.strerror}",
+            "Make it a file that can be read.",
+        )
     if content is None:
         return None
     text = json_patch.decode(content)
@@ -364,9 +357,9 @@ def _check_hooks_heard(
     """Whether the client's hooks have run while there was work."""
     since = now_ms - DAY_MS
     try:
-        installs = install_manifest.load(home)
+        known_installs = install_manifest.load(home)
         for scope, place in (("project", root), ("user", Path.home())):
-            if known := install_manifest.find_install(installs, HOST, scope, place):
+            if known := install_manifest.find_install(known_installs, HOST, scope, place):
                 since = max(since, known.at_ms)
         if any(
             line.host == HOST

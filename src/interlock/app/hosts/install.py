@@ -40,7 +40,7 @@ from interlock.store.lock import WriteLock
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import install_manifest
-from interlock.workspace.machine.install_manifest import Install, InstalledFile
+from interlock.workspace.machine.install_manifest import Install, InstalledFile, Manifest
 from interlock.workspace.projects import project
 
 HOST = claude_code.HOST
@@ -129,9 +129,11 @@ def install(
         known = install_manifest.load(home)
         old = install_manifest.find_install(known, HOST, scope, root)
         new = Install(HOST, scope, str(root), at_ms, files)
-        if report.changes or old is None:
+        scripts = {**known.scripts, **_script_digests(program, scope)}
+        if report.changes or old is None or scripts != known.scripts:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
-            _remember(home, (*(x for x in known if x != old), new))
+            others = (x for x in known.installs if x != old)
+            _remember(home, Manifest(1, (*others, new), scripts))
         _carry_out(report.changes)
     return _compile_standalone(report, program)
 
@@ -156,7 +158,8 @@ def uninstall(
         old = install_manifest.find_install(known, HOST, scope, root)
         if old is not None:
             _remove_directories(old)
-            _remember(home, tuple(x for x in known if x != old))
+            others = tuple(x for x in known.installs if x != old)
+            _remember(home, Manifest(1, others, known.scripts))
     return report
 
 
@@ -172,7 +175,7 @@ def write_plugin(
         directory / name: text
         for name, text in claude_code.plugin(program.home, interlock.__version__).items()
     }
-    steps: list[FilePlan | InstallRefusal] = [_plan_launcher(program)]
+    steps = _plan_scripts(program, "project")  # the shell is a setting that no plugin has
     try:
         about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
         is_ours = about is not None and _name_in(about) == claude_code.NAME
@@ -191,22 +194,32 @@ def write_plugin(
         )
     report = _build_report(directory, steps)
     if isinstance(report, InstallReport) and not is_dry:
-        _make_home(Path(program.home))
+        home = Path(program.home)
+        _make_home(home)
+        known = install_manifest.load(home)
+        scripts = {**known.scripts, **_script_digests(program, "project")}
+        _remember(home, Manifest(1, known.installs, scripts))
         _carry_out(report.changes)
         return _compile_standalone(report, program)
     return report
 
 
-def _plan_launcher(program: Program) -> FilePlan | InstallRefusal:
-    what = "the launcher, by which clients start us"
-    return put_script(Path(program.home) / LAUNCHER, launcher_text(program), what)
+def _scripts(program: Program, scope: Scope) -> dict[Path, tuple[str, str]]:
+    """The scripts in the data home that a scope needs: the text of each, and what it is."""
+    launcher = (launcher_text(program), "the launcher, by which clients start us")
+    scripts: dict[Path, tuple[str, str]] = {Path(program.home) / LAUNCHER: launcher}
+    if scope == "user" and program.shell and (path := shell_script(program.home, program.shell)):
+        scripts[Path(path)] = (shell_script_text(program), "the shell for an agent's commands")
+    return scripts
 
 
-def _plan_shell_script(program: Program) -> FilePlan | InstallRefusal:
-    path = shell_script(program.home, program.shell) if program.shell else ""
-    if not path:
-        return FilePlan()
-    return put_script(Path(path), shell_script_text(program), "the shell for an agent's commands")
+def _plan_scripts(program: Program, scope: Scope) -> list[FilePlan | InstallRefusal]:
+    return [put_script(path, *script) for path, script in _scripts(program, scope).items()]
+
+
+def _script_digests(program: Program, scope: Scope) -> dict[str, str]:
+    scripts = _scripts(program, scope).items()
+    return {path.name: install_manifest.digest(text.encode()) for path, (text, _) in scripts}
 
 
 def _compile_standalone(report: InstallReport, program: Program) -> InstallReport:
@@ -230,8 +243,7 @@ def _plan_install(
     places = claude_code.client_files(scope, root)
     old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
     steps = [
-        _plan_launcher(program),  # first, so that the files never name one that is not there
-        _plan_shell_script(program) if scope == "user" else FilePlan(),
+        *_plan_scripts(program, scope),  # first, so that the files name none that is not there
         put_settings(Job(places.settings, claude_code.settings_in), program, scope, old),
         put_server(Job(places.servers, claude_code.servers_in), program.home, old),
         *(
@@ -258,7 +270,7 @@ def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | Ins
             take_text(places.commands / name, text, old)
             for name, text in claude_code.COMMANDS.items()
         ),
-        *((take_script(home / name) for name in SCRIPTS) if known == (old,) else ()),
+        *((take_script(home / name) for name in SCRIPTS) if known.installs == (old,) else ()),
     ]
     return _build_report(root, steps)
 
@@ -298,9 +310,9 @@ def _carry_out(changes: Sequence[FileChange]) -> None:
             ) from error
 
 
-def _remember(home: Path, installs: tuple[Install, ...]) -> None:
+def _remember(home: Path, manifest: Manifest) -> None:
     try:
-        install_manifest.save(home, installs)
+        install_manifest.save(home, manifest)
     except (OSError, FileChangedMeanwhile) as error:
         hint = "Put that right, and repeat the command."
         raise InstallFailed(

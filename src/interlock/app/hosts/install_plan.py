@@ -77,7 +77,7 @@ def put_settings(
         note = f"{reason}: {UNCONFINED}" if reason else ""
     addition = claude_code.settings(program.home, scope, script)
     if claude_code.has_settings(file.values, addition):
-        return FilePlan(entry=_known_entry(job.path, file, old), note=note)
+        return FilePlan(entry=_known_entry(job, file, old), note=note)
     what = f"{len(claude_code.HOOKS)} hooks{', the shell for commands' if script else ''}"
     plan = _plan_insertion(job, file, addition, old, what)
     return plan if isinstance(plan, InstallRefusal) else plan._replace(note=note)
@@ -88,7 +88,7 @@ def put_server(job: Job, home: str, old: Install | None) -> FilePlan | InstallRe
     if isinstance(file, InstallRefusal):
         return file
     if claude_code.has_server(file.values, home):
-        return FilePlan(entry=_known_entry(job.path, file, old))
+        return FilePlan(entry=_known_entry(job, file, old))
     if claude_code.server_in(file.values) is not None and not job.ours(file.values):
         return FilePlan(
             note=f"`{job.path}` has a server `{claude_code.NAME}` that Interlock did not put there;"
@@ -109,6 +109,8 @@ def _plan_insertion(
         return _refuse_unusable(job.path, edit)
     existed = file.content is not None and (known is None or known.existed)
     after = edit.text.encode()
+    values = json_patch.read(edit.text)
+    assert not isinstance(values, UnusableJson), "what was written can be read"
     made = [str(directory) for directory in file_replacement.missing_directories(job.path)]
     return FilePlan(
         FileChange(job.path, file.content, after, what),
@@ -120,6 +122,7 @@ def _plan_insertion(
             splices=edit.splices,
             made=edit.created_paths,
             directories=(*(known.directories if known else ()), *made),
+            entries=install_manifest.digest_entries(values, job.ours(values)),
         ),
     )
 
@@ -238,7 +241,10 @@ def _refuse_unusable(path: Path, fault: UnusableJson) -> InstallRefusal:
     return InstallRefusal(f"`{path}` {fault.what}", REPAIR_HINT)
 
 
-def _known_entry(path: Path, file: _File, old: Install | None) -> InstalledFile:
+def _known_entry(job: Job, file: _File, old: Install | None) -> InstalledFile:
     """The entry for a file in which everything is as it should be."""
-    known = old.entry(path) if old else None
-    return known or InstalledFile(str(path), True, "", install_manifest.digest(file.content or b""))  # noqa: FBT003
+    known = old.entry(job.path) if old else None
+    after = install_manifest.digest(file.content or b"")
+    entry = known or InstalledFile(str(job.path), existed=True, before="", after=after)
+    entries = install_manifest.digest_entries(file.values, job.ours(file.values))
+    return msgspec.structs.replace(entry, entries=entries)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from interlock.agents.hosts.launcher import Program
 from interlock.app.gate import integrity
-from interlock.app.gate.opt_in import root_of
 from interlock.app.hosts.install import InstallFailed, InstallReport, install
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
@@ -18,14 +17,14 @@ def repair(home: Path, directory: Path, program: Program, *, at_ms: int) -> list
         InstallFailed: a file cannot be written.
         SettingsBroken: our own notes cannot be used.
     """
-    root = root_of(directory) or integrity.vanished_project(home, directory)
+    root = integrity.governed_root(home, directory)
     changed = integrity.differences(home, root)
     for difference in changed:
         if difference.before is not None:
             _write_back(difference.path, difference.before)
     written = [difference.path for difference in changed if difference.before is not None]
     if len(written) < len(changed):
-        for known in install_manifest.load(home):
+        for known in install_manifest.load(home).installs:
             if known.scope == "user" or known.root == str(root):
                 scope = "user" if known.scope == "user" else "project"
                 report = install(home, scope, Path(known.root), program, at_ms=at_ms)

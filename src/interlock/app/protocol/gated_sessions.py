@@ -29,8 +29,8 @@ from interlock.app.callers.caller import (
     resolve_caller,
 )
 from interlock.app.context import App
+from interlock.app.gate import integrity, tool_calls
 from interlock.app.gate import policy as policies
-from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
 from interlock.app.runs.workspace_snapshot import observe_workspace
@@ -252,9 +252,10 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
         attended.may_code,
         stream.version,
         stream.head.workspace,
+        integrity.watched_stamps(app.home, Path(stream.head.workspace), effective.stamp),
     )
     rows = [
-        gate_rows.PublishedRow(host, name, row, effective.policy.is_simple, effective.stamp)
+        gate_rows.PublishedRow(host, name, row, effective.policy.is_simple)
         for host, name in attended.hosts
         # A conversation that has moved to another session is governed by that one.
         if app.reader.session_of_conversation(host, name) == session

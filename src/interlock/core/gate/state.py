@@ -30,6 +30,8 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     """The version of the session's stream, to tell an older row from a newer one."""
     root: str = ""
     """The project of the session, whose policy holds wherever the conversation goes."""
+    watched: str = ""
+    """The stamps of the files that make the gate work, when they were last looked at."""
 
 
 class UnknownState(msgspec.Struct, frozen=True):

@@ -37,6 +37,18 @@ def open_regular_file(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def stamp_of(path: Path) -> str:
+    """The stamp of a file, as in `hooks/gate_state.py`: every write to the file changes it.
+
+    Empty if there is none.
+    """
+    try:
+        at = os.stat(path)
+    except OSError:
+        return ""
+    return f"{at.st_dev} {at.st_ino} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns}"
+
+
 def _require_regular(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is not a file")

@@ -1,8 +1,9 @@
 """The record of what was installed where, in the data home, so that it can be removed exactly."""
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -29,6 +30,8 @@ class InstalledFile(msgspec.Struct, frozen=True, rename="camel"):
     """The values that were not there before, by their paths; None if it is not recorded."""
     directories: tuple[str, ...] = ()
     """The directories that had to be created for it, outermost first."""
+    entries: str = ""
+    """The digest of our entries in it; empty if the whole file is ours."""
 
 
 class Install(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,13 +45,15 @@ class Install(msgspec.Struct, frozen=True, rename="camel"):
         return next((entry for entry in self.files if entry.path == str(path)), None)
 
 
-class _StoredInstalls(msgspec.Struct, frozen=True):
+class Manifest(msgspec.Struct, frozen=True):
     v: Literal[1]
     installs: tuple[Install, ...]
+    scripts: dict[str, str] = {}
+    """The scripts in the data home that all installs need, by their names, with their digests."""
 
 
-def load(home: Path) -> tuple[Install, ...]:
-    """Return every install that is recorded.
+def load(home: Path) -> Manifest:
+    """Return what is recorded.
 
     Raises:
         SettingsBroken: the file is there but is not what Interlock wrote.
@@ -56,21 +61,18 @@ def load(home: Path) -> tuple[Install, ...]:
     path = home / FILE
     try:
         content = file_replacement.content_of(path)
-        return (
-            () if content is None else msgspec.json.decode(content, type=_StoredInstalls).installs
-        )
+        return Manifest(1, ()) if content is None else msgspec.json.decode(content, type=Manifest)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
 
 
-def find_install(
-    installs: tuple[Install, ...], host: str, scope: str, root: Path
-) -> Install | None:
+def find_install(manifest: Manifest, host: str, scope: str, root: Path) -> Install | None:
     key = (host, scope, str(root))
-    return next((item for item in installs if (item.host, item.scope, item.root) == key), None)
+    found = (item for item in manifest.installs if (item.host, item.scope, item.root) == key)
+    return next(found, None)
 
 
-def save(home: Path, installs: tuple[Install, ...]) -> None:
+def save(home: Path, manifest: Manifest) -> None:
     """Record these installs and no others; without any, no file is left.
 
     Raises:
@@ -78,13 +80,22 @@ def save(home: Path, installs: tuple[Install, ...]) -> None:
     """
     path = home / FILE
     before = file_replacement.content_of(path)
-    if installs:
-        after = (
-            msgspec.json.format(msgspec.json.encode(_StoredInstalls(1, installs)), indent=2) + b"\n"
-        )
+    if manifest.installs:
+        after = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
         file_replacement.replace(path, before, after, mode=private_file.MODE)
     elif before is not None:
         file_replacement.delete(path, before)
+
+
+def digest_entries(values: Mapping[str, Any], paths: Iterable[tuple[str | int, ...]]) -> str:
+    """The digest of the values at these paths, whatever is around them."""
+    entries: list[bytes] = []
+    for path in paths:
+        value: Any = values
+        for part in path:
+            value = value[part]
+        entries.append(msgspec.json.encode(value, order="deterministic"))
+    return digest(b"\n".join(sorted(entries)))
 
 
 def digest(content: bytes) -> str:

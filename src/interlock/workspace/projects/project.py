@@ -11,7 +11,7 @@ from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.state import Profile
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.files.regular_file import read_regular_file
+from interlock.workspace.files.regular_file import read_regular_file, stamp_of
 from interlock.workspace.projects.settings import CONFIG_BYTES_MAX
 
 CONFIG = Path(".interlock") / "config.toml"
@@ -50,15 +50,27 @@ def policy_in(root: Path) -> ProjectPolicy:
     """
     path = root / CONFIG
     # The stamp first: a change in between must not pass for the content that was read.
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
+    try:
+        content = read_regular_file(path, CONFIG_BYTES_MAX)
+    except OSError as error:
+        raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
+    return parse_policy(path, content, stamp)
+
+
+def parse_policy(path: Path, content: bytes, stamp: str = "") -> ProjectPolicy:
+    """Return the policy in the content of a config.
+
+    Raises:
+        SettingsBroken: it cannot be used.
+    """
     try:
         import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
 
-        content = read_regular_file(path, CONFIG_BYTES_MAX)
         tables: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
         project = msgspec.convert(tables.get("project", {}), _ProjectSection)
         gate = msgspec.convert(tables.get("gate", {}), _ProjectGateSection)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
     if wrong_rules := wrongly_advisory_rules(gate.rules):
         raise SettingsBroken(
@@ -73,15 +85,6 @@ def policy_in(root: Path) -> ProjectPolicy:
         hashlib.sha256(content).hexdigest(),
         stamp,
     )
-
-
-def _stamp(path: Path) -> str:
-    """Return the stamp of a file, as in `hooks/fast.py`: every write to the file changes it."""
-    try:
-        info = os.stat(path)
-    except OSError:
-        return ""
-    return f"{info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}"
 
 
 def opt_in(root: Path, profile: Profile) -> Path | None:
