@@ -146,7 +146,7 @@ def test_a_denial_names_the_way_out_and_is_kept(hook: Hook, home: Path, project:
     outcome = hook(tool("Write", project, file_path="a"))
 
     reason = json.loads(outcome.out)["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "interlock session start" in reason
+    assert "`/mode analysis`" in reason
     assert "interlock mode disabled --force" in reason
     (line,) = tool_calls.journal_lines(home)
     assert line.id in reason

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +102,18 @@ def test_the_clients_own_plan_is_no_edit(scene: Scene, monkeypatch: pytest.Monke
 CONFINED = {"AI_AGENT": "claude-code_2-1-325_harness"}
 
 
+def confine(scene: Scene, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
+    """The hooks are run by a client that gives its commands to our shell."""
+    script = Path(shell_script(str(scene.home), "bash"))
+    if not script.exists():
+        script.touch()
+    os.utime(script, (0, 0))  # before the client began
+    own = {"CLAUDE_CODE_SHELL": str(script), "CLAUDE_PID": str(os.getpid())}
+    for name, value in {**CONFINED, **own, **more}.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(fast.posix.environ, name.encode(), os.fsencode(value))
+
+
 @pytest.mark.parametrize(
     ("mode", "tool", "more", "expected"),
     [
@@ -122,14 +136,7 @@ def test_a_command_that_will_be_confined_passes_at_once(
     expected: Answer,
 ) -> None:
     scene.goes_to(mode)
-    script = Path(shell_script(str(scene.home), "bash"))
-    script.touch()
-    os.utime(script, (0, 0))  # before the client began
-    own = {"CLAUDE_CODE_SHELL": str(script), "CLAUDE_PID": str(os.getpid())}
-    variables = {**CONFINED, **own, **more}
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-        monkeypatch.setitem(fast.posix.environ, name.encode(), os.fsencode(value))
+    confine(scene, monkeypatch, **more)
     given = {"command": "make install && echo x > a.txt"}
 
     assert answer(scene, tool, given) == expected
@@ -138,6 +145,60 @@ def test_a_command_that_will_be_confined_passes_at_once(
         assert answer(scene, tool, {"command": "interlock trust"}) == "deny"
         scene.asks('[project]\nprofile = "strict"\n')
         assert answer(scene, tool, given) == ("deny" if mode == "analysis" else None)
+
+
+MAKE = {"command": "make install"}
+
+
+def test_a_command_passes_only_if_the_shell_will_really_confine_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell goes by the row of the conversation; the hook may know more, and be stricter."""
+    confine(scene, monkeypatch)
+
+    assert answer(scene, "Bash", MAKE, session_id="unbound") is None
+    assert answer(scene, "Bash", MAKE, permission_mode="plan") is None
+    scene.goes_to("coding")
+    assert answer(scene, "Bash", MAKE, permission_mode="plan") == "ask"
+    trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
+    scene.config.write_text("[project]\n")
+    assert answer(scene, "Bash", MAKE) == "deny", "the shell would take it for coding"
+    scene.goes_to("analysis")
+    assert answer(scene, "Bash", MAKE) is None
+    scene.config.unlink()
+    assert answer(scene, "Bash", MAKE) is None
+    assert answer(scene, "Bash", MAKE, session_id="unbound") == "deny", "the shell sees no project"
+
+
+def test_a_shell_that_was_changed_confines_nothing(
+    installation: "Installation", scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confine(scene, monkeypatch)
+    assert answer(scene, "Bash", MAKE) is None
+
+    installation.shell.write_text('#!/bin/sh\nexec /bin/bash "$@"\n')
+    os.utime(installation.shell, (0, 0))
+
+    assert answer(scene, "Bash", MAKE) == "deny"
+
+
+def test_an_older_client_is_found_above_the_shells_that_run_the_hook(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confine(scene, monkeypatch, CLAUDE_PID="")
+    code = "import os; from interlock.agents.hosts.claude_code_shell import is_confined as i; "
+    code += f"print(i(os.environ, 'Bash', {str(scene.home)!r}))"
+    hook = shlex.join(["sh", "-c", shlex.join([sys.executable, "-c", code]) + "; true"])
+    script = Path(shell_script(str(scene.home), "bash"))
+
+    def is_confined() -> str:
+        client = [sys.executable, "-c", f"import os; os.system({hook!r})"]
+        return subprocess.run(client, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert is_confined() == "True"
+    later = SystemClock().now_ms() / 1000 + 60
+    os.utime(script, (later, later))
+    assert is_confined() == "False"
 
 
 CHANGES: dict[str, Callable[[Scene], object]] = {

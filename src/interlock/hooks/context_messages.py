@@ -55,12 +55,14 @@ def _describe_shell(environment: Mapping[str, str], home: Path) -> str:
 
 
 def change_typed_mode(
-    home: Path, host: Host, payload: HookPayload, mode_name: str, task: str | None
+    home: Path, root: Path, host: Host, payload: HookPayload, typed: tuple[str, str | None]
 ) -> str:
     """Change the mode because `/mode …` was typed; without a name only tell it.
 
-    Returns the message for the model and the user.
+    A conversation that came into the project from elsewhere gets its session here. Returns the
+    message for the model and the user.
     """
+    mode_name, task = typed
     mode = mode_named(mode_name)
     if mode_name and mode is None:
         return f"`{mode_name}` is not a mode. There are: {', '.join(MODES)}."
@@ -68,7 +70,9 @@ def change_typed_mode(
     try:
         session = _caller_session(app, host, payload)
         if session is None:
-            return "No session is bound to this conversation; `interlock session start` begins one."
+            begin_session(home, root, host, payload)
+            session = _caller_session(app, host, payload)
+            assert session is not None, "it has just begun"
         if mode is None:
             return _describe_mode(app, session)
         # Whoever sends the prompt may make the gate stricter; more wants a person who types it.

@@ -88,7 +88,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     # Who before where: a session that is bound keeps its gate wherever it goes.
     state = gate_state.read_state(host, home, session)
     if state is None and not gate_state.config_above(cwd):
-        return True  # nobody asked for a gate here
+        return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
         return _append_to_spool(host, event, home, session, tool)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
@@ -145,9 +145,7 @@ def is_really_in(tool_input: dict[str, object], root: str) -> bool:
 
 def _has_no_link(path: str, root: str) -> bool:
     folder = path.rpartition("/")[0]
-    file = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY)
-    real_folder = posix.readlink(f"/proc/self/fd/{file}")
-    posix.close(file)
+    real_folder = gate_state.real_directory(folder)
     try:
         posix.readlink(path)
     except FileNotFoundError:

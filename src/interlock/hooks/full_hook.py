@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.agents.hosts import claude_code, claude_code_hooks, claude_code_shell
 from interlock.agents.hosts.claude_code_hooks import HookPayload
+from interlock.app.callers import agent_detection
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.core.gate.own_calls import requested_by_tool
@@ -95,12 +96,12 @@ def _dispatch(
             text, remarks = context_messages.begin_session(home, root, host, payload)
             return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, remarks))
         case "prompt-submit":
-            mode_and_task = _parse_mode_command(payload.prompt)
-            if mode_and_task is None:
+            typed = _parse_mode_command(payload.prompt)
+            if typed is None:
                 return HookResult()
             from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
 
-            text = context_messages.change_typed_mode(home, host, payload, *mode_and_task)
+            text = context_messages.change_typed_mode(home, root, host, payload, typed)
             return HookResult(
                 0, claude_code_hooks.encode_context("UserPromptSubmit", text, (text,))
             )
@@ -125,12 +126,15 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
         raise ValueError("the payload names no tool")
     call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
     is_planning = payload.permission_mode == PLAN_MODE
-    is_confined = claude_code_shell.is_confined(os.environ, call.tool, str(home))
-    call = msgspec.structs.replace(call, is_confined=is_confined and not is_planning)
+    call = msgspec.structs.replace(
+        call,
+        is_confined=claude_code_shell.is_confined(os.environ, call.tool, str(home)),
+        can_ask=agent_detection.can_ask(os.environ, os.getpid()),
+    )
     if _is_own_file_of_client(call):
         return HookResult()
     mode_request = None
-    if call.kind == "own" and claude_code_hooks.can_ask(os.environ):
+    if call.kind == "own" and call.can_ask:
         mode_request = requested_by_tool(call.tool, payload.tool_input)
     verdict = tool_calls.judge(
         home,

@@ -77,6 +77,40 @@ def config_above(directory: str) -> str:
     return path
 
 
+def may_have_vanished(directory: str, home: str) -> bool:
+    """Whether a project around a directory may have opted in before, so that its config is missed.
+
+    Raises:
+        OSError: it cannot be told.
+    """
+    if not is_there(path := f"{home}/trusted.json"):
+        return False
+    file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
+    content = b"".join(iter(lambda: posix.read(file, 1 << 16), b"")).decode()
+    posix.close(file)
+    folder = real_directory(directory)
+    if not folder.isprintable() or "\\" in folder or '"' in folder:
+        return True  # it may be written otherwise there
+    while folder:
+        if f'"{folder}"' in content:
+            return True
+        folder = folder.rpartition("/")[0]
+    return False
+
+
+def real_directory(path: str) -> str:
+    """The path of a directory without links.
+
+    Raises:
+        OSError: there is none, or this system does not tell.
+    """
+    file = posix.open(path, posix.O_PATH | posix.O_DIRECTORY)
+    try:
+        return posix.readlink(f"/proc/self/fd/{file}")
+    finally:
+        posix.close(file)
+
+
 def is_untouched(watched: str) -> bool:
     """Whether every watched file still has its stamp: identity, size and times.
 

@@ -306,7 +306,7 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
 
     told = run_hook("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
 
-    assert b"No session is bound" in told.out
+    assert b"The user has set the mode to coding" in told.out, "in a session of its own"
     state = gated_sessions.state_of(app, session)
     assert not isinstance(state, SessionNotAttended)
     assert state.current_mode == "analysis"

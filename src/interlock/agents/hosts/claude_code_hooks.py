@@ -1,10 +1,9 @@
 """The payload that Claude Code sends to hooks, and the answers that it takes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
-from interlock.agents.hosts.recognition import is_agents_shell
 from interlock.core.canonical import Json
 from interlock.core.gate.decide import ADVISORY, GateDecision
 from interlock.core.visible_text import make_visible_line
@@ -23,12 +22,6 @@ class HookPayload(msgspec.Struct, frozen=True):
     prompt: str = ""
     stop_hook_active: bool = False
     permission_mode: str = ""
-
-
-def can_ask(environment: Mapping[str, str]) -> bool:
-    """Whether the answer `ask` to a tool call is a question to somebody. If not, it denies."""
-    is_attended = environment.get("CLAUDE_CODE_SESSION_ATTENDED") != "0"
-    return is_attended and not is_agents_shell(environment)
 
 
 def encode_decision(decision: GateDecision, gate_id: str, notice: str = "") -> bytes:

@@ -21,7 +21,7 @@ SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 CALLER_VARIABLE = "AI_AGENT"
 """It says who runs a text: the model's tools (`…_agent`) or the client itself (`…_harness`)."""
 CLIENT_VARIABLE = "CLAUDE_PID"
-"""The process of the client."""
+"""The process of the client. Older ones do not tell it."""
 CALLER_START = "claude-code_"
 CONFINED_TOOL = "Bash"
 """The tool whose texts our shell is given."""
@@ -30,6 +30,7 @@ LAUNCHER = "launch"
 SHELLS = ("bash", "zsh")
 """The shells that the client can use. It tells them apart by their paths."""
 TICKS_PER_SECOND = 100
+_HOOK_SHELLS, _SHELLS_BETWEEN_MAX = (b"sh", b"dash", b"bash", b"zsh", b"busybox"), 4
 _DIRECTORY_MARK, _DIRECTORY_FILE_START, _DIRECTORY_FILE_END = " && pwd -P >| ", "/claude-", "-cwd"
 
 
@@ -56,19 +57,34 @@ def is_confined(environment: "Mapping[str, str]", tool: str, home: str) -> bool:
     is_ours = bool(shell) and shell in [shell_script(home, name) for name in SHELLS]
     if not is_ours or tool != CONFINED_TOOL or not caller.startswith(CALLER_START):
         return False
-    return _began_after(environment.get(CLIENT_VARIABLE, ""), shell or "")
+    try:
+        return _began_after(environment.get(CLIENT_VARIABLE) or _client_above(), shell or "")
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _client_above() -> str:
+    """The process that runs this hook, above the shells by which it does."""
+    process = str(posix.getppid())
+    for _ in range(_SHELLS_BETWEEN_MAX):
+        name, fields = _status_of(process)
+        if name not in _HOOK_SHELLS:
+            break
+        process = fields[1].decode()
+    return process
+
+
+def _status_of(process: str) -> tuple[bytes, list[bytes]]:
+    with open(f"/proc/{process}/stat", "rb") as file:
+        head, _, fields = file.read().rpartition(b")")
+    return head.partition(b"(")[2], fields.split()
 
 
 def _began_after(process: str, path: str) -> bool:
-    """Whether a process has begun after a file was written.
+    """Whether a process has begun after a file was last changed.
 
     A client that runs already takes up new settings, but keeps the shell that it has used before.
     """
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            began_ticks = int(file.read().rpartition(b")")[2].split()[19])
-        written = posix.stat(path).st_mtime
-    except (OSError, ValueError, IndexError):
-        return False
+    _, fields = _status_of(process)
     booted = time.clock_gettime(time.CLOCK_REALTIME) - time.clock_gettime(time.CLOCK_BOOTTIME)
-    return booted + began_ticks / TICKS_PER_SECOND > written
+    return booted + int(fields[19]) / TICKS_PER_SECOND > posix.stat(path).st_mtime

@@ -26,6 +26,7 @@ AGENT_VARIABLES = (
     "INTERLOCK_SANDBOX",
 )
 """Variables that agent clients, and our own sandbox, set for the commands that they run."""
+ATTENDED_VARIABLE = "CLAUDE_CODE_SESSION_ATTENDED"
 _PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
 _PACKAGES = (
     "@anthropic-ai/claude-code",
@@ -70,6 +71,6 @@ def is_attended(
     It tells its hooks. For an older one: it has a terminal, and was not started to answer one
     prompt.
     """
-    if answer := environment.get("CLAUDE_CODE_SESSION_ATTENDED"):
+    if answer := environment.get(ATTENDED_VARIABLE):
         return answer == "1"
     return has_terminal and not set(_HEADLESS_OPTIONS) & set(client_words)

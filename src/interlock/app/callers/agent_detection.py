@@ -43,10 +43,20 @@ def evidence_against_typing(home: Path, environment: Mapping[str, str], process:
     client = client_among(lineage)
     if other := _other_client(home, lineage, client):
         return f"the client was started by {other}"
+    return "" if _is_attended(environment, client) else "nobody attends this client"
+
+
+def can_ask(environment: Mapping[str, str], process: int) -> bool:
+    """In a hook: whether the client puts a question to somebody. If not, a question denies."""
+    if recognition.is_agents_shell(environment):
+        return False
+    is_told = recognition.ATTENDED_VARIABLE in environment
+    return _is_attended(environment, None if is_told else client_among(ancestors(process)))
+
+
+def _is_attended(environment: Mapping[str, str], client: Process | None) -> bool:
     has_terminal, words = processes.terminal_and_words(client) if client else (False, ())
-    if not recognition.is_attended(environment, words, has_terminal=has_terminal):
-        return "nobody attends this client"
-    return ""
+    return recognition.is_attended(environment, words, has_terminal=has_terminal)
 
 
 def client_among(lineage: Sequence[Process]) -> Process | None:

@@ -73,6 +73,8 @@ def judge(
     the call asks for, if the host can ask the user.
     """
     state = gate_rows.read_state(home, call.host, host_session)
+    if call.is_confined and not _will_be_confined(state, root):
+        call = msgspec.structs.replace(call, is_confined=False)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = _judge_in_project(home, root, call, state, mode_request)
@@ -84,6 +86,13 @@ def judge(
             verdict = _judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
     return msgspec.structs.replace(verdict, id=f"gate_{digest}")
+
+
+def _will_be_confined(state: GateState, root: Path) -> bool:
+    """Whether the agent's shell, which knows no more than this, will confine a command."""
+    if isinstance(state, GateRow):
+        return state.mode in ("analysis", "planning")
+    return (root / project.CONFIG).exists()
 
 
 def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict) -> None:
@@ -109,9 +118,13 @@ def _judge_in_project(
     try:
         effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:
-        effective, state = EffectivePolicy(Policy()), UnknownState(str(broken))
+        remedy = "The user can correct the file."
+        effective, state = EffectivePolicy(Policy()), UnknownState(str(broken), remedy)
     if changed := integrity.differences(home, root):
-        state = UnknownState(integrity.explain(changed[0]))
+        first = changed[0]
+        state = UnknownState(f"`{first.path}` {first.what}", f"{integrity.REPAIR}.")
+        if any(difference.path != root / project.CONFIG for difference in changed):
+            call = msgspec.structs.replace(call, is_confined=False)  # the shell may not be ours
     if active_override(home):
         state = GateRow("", "disabled", is_started=True)
     decide_by = partial(

@@ -4,7 +4,8 @@ Everything here is computed from the arguments: no file is read and no clock is 
 tried in a fixed order, and the first that applies decides:
 
 1. A disabled gate allows everything. Interlock's own tools are always allowed, but before one goes
-   on to coding, the user is asked.
+   on to coding, the user is asked. A command that will be confined is allowed (in strict not in
+   analysis), unless it is one of ours: the kernel keeps it from writing and from what is secret.
 2. Protected paths and secret files are denied to all other calls, in every mode and state.
 3. Tools that read or search are allowed, even if the state of the session is unknown.
 4. An `interlock` command in a shell is allowed, denied as the user's, or judged like any other.
@@ -19,7 +20,7 @@ before whatever could allow the call, and must not be openable. `shell.analyse` 
 command reading that may write, and the fast hook allows nothing that is not allowed here.
 """
 
-from typing import Literal, TypeGuard
+from typing import Literal
 
 import msgspec
 
@@ -52,6 +53,10 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
 
 
+_UNKNOWN_REMEDY = (
+    "The user can type `/mode analysis` into this conversation, which begins a session for it, or"
+    " look with `interlock doctor claude-code`."
+)
 _READING_CLASSES = ("read", "search", "web")
 _MODE_RULES: dict[Mode, Rule] = {
     "analysis": "mode.analysis",
@@ -129,10 +134,8 @@ def _decide_by_rules(
     if call.kind == "shell":
         analysis = (analyse if call.is_bash else analyse_foreign_text)(call.command)
     if analysis and _is_confined(state, policy, call):
-        # The kernel keeps it from writing, and from reading what is secret.
-        return _decide_own_command(analysis, state, policy) or GateDecision(
-            "allow", _MODE_RULES[state.mode]
-        )
+        rule = _MODE_RULES[state.mode] if isinstance(state, GateRow) else "state.unknown"
+        return _decide_own_command(analysis, state, policy, call) or GateDecision("allow", rule)
     if secret := secret_files.secret_named_by(call, analysis, home):
         return GateDecision(
             "deny",
@@ -153,7 +156,7 @@ def _decide_by_rules(
         )
     if call.kind in ("read", "search"):
         return GateDecision("allow", "tool.reads")
-    if analysis and (decision := _decide_own_command(analysis, state, policy)):
+    if analysis and (decision := _decide_own_command(analysis, state, policy, call)):
         return decision
     if isinstance(state, UnknownState):
         return _decide_in_unknown_state(state, call)
@@ -170,11 +173,12 @@ def _decide_by_rules(
     return _decide_by_mode(state, policy, call, analysis)
 
 
-def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> TypeGuard[GateRow]:
-    """Whether the command will run where it cannot write. In strict, analysis runs none at all."""
-    if not call.is_confined or isinstance(state, UnknownState) or not state.is_started:
+def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> bool:
+    """Whether the command may run where it cannot write. In strict, analysis runs none at all."""
+    if isinstance(state, GateRow) and not state.is_started:
         return False
-    return state.mode == "planning" or (state.mode == "analysis" and policy.profile != "strict")
+    is_planning = isinstance(state, GateRow) and state.mode == "planning"
+    return call.is_confined and (is_planning or policy.profile != "strict")
 
 
 def _is_unlisted(call: ToolCall, policy: Policy) -> bool:
@@ -189,7 +193,7 @@ def _decide_by_mode(
         if state.mode == "coding" or not _is_unlisted(call, policy):
             return GateDecision("allow", "tool.unlisted")
         reason = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
-        return GateDecision("ask", "tool.unlisted", reason, _coding_hint(policy))
+        return GateDecision("ask", "tool.unlisted", reason, _coding_hint(policy, call))
     if state.mode == "coding":
         if policy.coding_needs_task and not state.task:
             reason = "This project wants a task before anything is changed"
@@ -200,7 +204,7 @@ def _decide_by_mode(
         return GateDecision("allow", "mode.coding")
     if call.kind == "edit":
         reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
-        return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy))
+        return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy, call))
     assert analysis is not None, "only shell calls are left"
     if state.mode == "analysis" and policy.profile == "strict":
         reason = "The mode is analysis, in which this project lets no command be run"
@@ -209,12 +213,12 @@ def _decide_by_mode(
     if analysis.effect == "reads":
         return GateDecision("allow", _MODE_RULES[state.mode])
     reason = f"The mode is {state.mode}, and this command may do more than read: {analysis.reason}"
-    return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy))
+    return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy, call))
 
 
-def _coding_hint(policy: Policy) -> str:
+def _coding_hint(policy: Policy, call: ToolCall) -> str:
     by_user = "The user can type `/mode coding`, or run `interlock mode coding` in a terminal."
-    if not policy.agent_may_code:
+    if not policy.agent_may_code or not (call.can_ask or policy.profile == "light"):
         return by_user
     task = " and a task" if policy.coding_needs_task else ""
     asked = "" if policy.profile == "light" else ": the user is asked"
@@ -228,13 +232,13 @@ def _decide_in_unknown_state(state: UnknownState, call: ToolCall) -> GateDecisio
         "deny",
         "state.unknown",
         f"What this session may do is not known ({state.why}), so only reading is allowed",
-        "The user can start it with `interlock session start`, or look with `interlock doctor"
-        " claude-code`; `interlock mode disabled --force` switches the gate off for an hour.",
+        f"{state.remedy or _UNKNOWN_REMEDY} `interlock mode disabled --force` switches the gate off"
+        " for an hour.",
     )
 
 
 def _decide_own_command(
-    analysis: Analysis, state: GateState, policy: Policy
+    analysis: Analysis, state: GateState, policy: Policy, call: ToolCall
 ) -> GateDecision | None:
     """The decision on our own commands, in every mode but disabled; None leaves it to the mode.
 
@@ -250,7 +254,7 @@ def _decide_own_command(
     if is_alone and analysis.is_simple:
         if verbs == ["reads"]:
             return GateDecision("allow", "own.command")
-        return _decide_mode_command(own[0], state, policy) if verbs == ["mode"] else None
+        return _decide_mode_command(own[0], state, policy, call) if verbs == ["mode"] else None
     if {"mode", "unknown"} & set(verbs):
         reason = "A command of ours is not plain, so it is not known what it would do"
         hint = (
@@ -263,11 +267,11 @@ def _decide_own_command(
 
 
 def _decide_mode_command(
-    command: own_calls.Command, state: GateState, policy: Policy
+    command: own_calls.Command, state: GateState, policy: Policy, call: ToolCall
 ) -> GateDecision:
     if isinstance(state, UnknownState):
         reason = "A mode cannot be changed while the state of the session is not known"
-        return GateDecision("deny", "user.only", reason, "Ask the user: `interlock session start`.")
+        return GateDecision("deny", "user.only", reason, state.remedy or _UNKNOWN_REMEDY)
     request = own_calls.requested_by_command(command)
     objection = request and mode_change_objection(
         state.mode,
@@ -278,6 +282,6 @@ def _decide_mode_command(
     )
     if request is None or objection is None:
         return GateDecision("allow", "own.command")
-    hint = _coding_hint(policy) if objection.is_askable else objection.remedy
+    hint = _coding_hint(policy, call) if objection.is_askable else objection.remedy
     reason = f"`interlock mode {request.mode}`: {objection.reason}"
     return GateDecision("deny", "user.only", reason, hint)

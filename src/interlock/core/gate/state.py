@@ -38,6 +38,8 @@ class UnknownState(msgspec.Struct, frozen=True):
     """The state could not be read, or makes no sense."""
 
     why: str
+    remedy: str = ""
+    """The way out that this cause has; without one, the usual ones are told."""
 
 
 GateState: TypeAlias = GateRow | UnknownState

@@ -28,7 +28,9 @@ class ToolCall(msgspec.Struct, frozen=True):
     input_texts: tuple[str, ...] = ()
     """Every text in the input of any other tool that may read files: each may name one."""
     is_confined: bool = False
-    """Whether the host will run it in the sandbox, as long as the mode is not coding."""
+    """Whether the host will run it in the sandbox, whatever is decided here."""
+    can_ask: bool = True
+    """Whether the host can put a question to the user."""
     is_bash: bool = True
     """Whether the command is for bash or zsh. Otherwise it is every text of the input."""
 
