@@ -47,7 +47,7 @@ DENIED = (
     # What a shell fills in.
     *("cp x .interloc?/config.toml", "echo a > .i*/config.toml", "cp x .g[i]t/hooks/pre-commit"),
     *("sed -i s/a/b/ .clau*/settings.json", "cp x '.interl'oc?/config.toml", "rm {a,.mcp.json}"),
-    *("inter?ock trust", "/usr/bin/inter*k mode disabled", "rm .claude/{a,settings}.json"),
+    "rm .claude/{a,settings}.json",
     *("cd ~/.local/share; cp x inter*/trusted.json", "cp x /home/me/.local/share/in*/trusted.json"),
     *('> "$PWD/.claude/settings.json"', "> $x/.mcp.json", "touch .claude/$x"),
     *("rm $HOME/.claude/settings.json", 'rm -r "$INTERLOCK_HOME"', "rm ${INTERLOCK_HOME}/gate.db"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from interlock.core.gate.command.ast import Word
 from interlock.core.gate.command.options import parse
+from interlock.core.gate.command.programs import READERS
 
 _NOT_LITERAL = "its program is not literal"
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*+")|".*+', re.DOTALL)
@@ -46,8 +47,10 @@ _SQL_READS = re.compile(
 
 def sql(words: Sequence[Word]) -> str:
     """Of `psql`: why a query that is given in its words may do more than read."""
-    options = parse(words, "-c= --command= -h= -p= -U= -d= --host= --port= --username= --dbname=")
-    queries = [value for name, value in options.options if name in {"-c", "--command"}]
+    parsed = parse(words, READERS["psql"][0].only or "")
+    if parsed.strange:
+        return f"it is given `{parsed.strange.raw}`"
+    queries = [value for name, value in parsed.options if name in {"-c", "--command"}]
     is_plain = all(q and q.is_exact and _SQL_READS.fullmatch(q.text) for q in queries)
     return "" if is_plain else "its query may do more than read"
 

@@ -22,7 +22,6 @@ from interlock.core.gate.command.options import parse
 from interlock.core.gate.command.plain_programs import objection_to, tells_about_itself
 from interlock.core.gate.command.unwrap import WRAPPERS, WrappedCommand, look_through_find, unwrap
 from interlock.core.gate.command.written_paths import WrittenPaths, find_written_paths
-from interlock.core.gate.paths import could_match
 
 Effect = Literal["reads", "unknown"]
 
@@ -116,9 +115,7 @@ def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -
         program = words[0]
         if not program.is_exact or not program.text:
             why = f"the program is not literal: `{program.raw}`"
-            pattern = program.raw.rpartition("/")[2]
-            name = "interlock" if could_match("interlock", pattern) else ""
-            commands = [Command(name, _texts(words), "unknown", why)]
+            commands = [Command("", _texts(words), "unknown", why)]
             break
         name = program.text.rpartition("/")[2]
         if is_foreign(program):

@@ -8,6 +8,9 @@ from interlock.core.gate.command.builtins import BUILTINS
 from interlock.core.gate.command.options import ParsedOptions, parse
 from interlock.core.gate.command.programs import ProgramRule
 
+_GUESSED_SCHEMES = ("dict.", "ftp.", "imap.", "ldap.", "pop3.", "smtp.", "gopher.")
+"""Beginnings of host names by which curl guesses the scheme."""
+
 
 def objection_to(name: str, words: Sequence[Word]) -> str:
     """The reason why a program may do more than read; empty if it surely reads."""
@@ -69,13 +72,30 @@ def _objection_by_rule(rule: ProgramRule, words: Sequence[Word]) -> str:
             return f"`{name}` may do more than it says"
     if parsed.strange:
         return f"it is given `{parsed.strange.raw}`"
+    if rule.schemes and (objection := _objection_to_address(rule, words, parsed.operands)):
+        return objection
     if rule.needs and early.names.isdisjoint(rule.needs.split()):
         return f"it has none of `{rule.needs}`"
     return _objection_to_operands(rule, early)
 
 
 def _is_without(value: Word, parts: Sequence[str]) -> bool:
-    return value.is_exact and not any(part in value.text for part in parts)
+    return value.is_exact and not any(part in value.text.casefold() for part in parts)
+
+
+def _objection_to_address(
+    rule: ProgramRule, words: Sequence[Word], operands: Sequence[Word]
+) -> str:
+    """Other schemes send what is in the address; a line break begins another request."""
+    if any("\n" in word.text or "\r" in word.text for word in words):
+        return "it is given a line break"
+    for word in operands:
+        address = word.start.casefold()
+        scheme, has_scheme, _ = address.partition(":/")
+        is_other = has_scheme and "/" not in scheme and scheme not in rule.schemes.split()
+        if is_other or address.startswith(_GUESSED_SCHEMES):
+            return f"it is given the address `{word.raw}`"
+    return ""
 
 
 def _objection_to_operands(rule: ProgramRule, parsed: ParsedOptions) -> str:
@@ -96,7 +116,8 @@ def _objection_to_verb(name: str, words: Sequence[Word]) -> str:
     """For a program whose first words say what it does."""
     parsed = parse(words, programs.BEFORE_VERB.get(name, ""), is_first=True)
     if parsed.strange or not parsed.operands:
-        return f"`{name}` is given an option of its own" if words else ""
+        is_plain = not words and name not in programs.READ_STDIN
+        return "" if is_plain else f"`{name}` is not told what to do in its words"
     for option, value in parsed.options:
         setting = value.text.lower() if value and value.is_exact and "\n" not in value.text else ""
         is_pager = "pager" in setting and setting != "core.pager=cat"

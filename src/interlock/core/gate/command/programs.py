@@ -34,6 +34,8 @@ class ProgramRule(msgspec.Struct, frozen=True, kw_only=True):
     starts_not: str = ""
     values_not: str = ""
     """No value of an option contains any of these."""
+    schemes: str = ""
+    """The schemes that an address may have; and no word of it may hold a line break."""
     is_unclustered: bool = False
     """Letters cannot be put together after one dash."""
     is_early: bool = False
@@ -108,7 +110,8 @@ ss netstat: only -t -u -l -n -p -a -e -o -4 -6 -s -m -i -r; operands_max 0
 ping: only -c= -W= -w= -i= -n -q -4 -6; needs -c; operands_max 1
 pg_isready: only -h= -p= -U= -d= -t= -q --host= --port= --username= --dbname= --timeout= --quiet
 wget: only -q -S -nv --quiet --server-response --no-verbose --timeout= --tries= --header=;
-  devices -O= --output-document= -o= --output-file=; needs -O --output-document
+  devices -O= --output-document= -o= --output-file=; needs -O --output-document;
+  values_not override; schemes http https
 psql: only -h= -p= -U= -d= -w -W -l -A -t -x -X -q -c= --host= --port= --username= --dbname= --list
   --command= --csv --no-password --tuples-only --no-align --expanded --no-psqlrc --quiet;
   operands_max 2; needs -l --list -c --command
@@ -121,8 +124,9 @@ tar: only -t -f= -v -z -j -J -a --list --file= --verbose --gzip --bzip2 --xz --z
 curl: only -s -S -f -L -i -I -v -k -g -N -# -4 -6 --silent --show-error --fail --location --include
   --head --verbose --insecure --compressed --globoff --no-buffer --progress-bar --fail-with-body
   -H= --header= -A= --user-agent= -e= --referer= -u= --user= -m= --max-time= --connect-timeout=
-  --retry= --retry-delay= -b= --cookie= --url= -r= --range= -w= --write-out=;
-  devices -o= --output= -D= --dump-header= --stderr=; values_not @ %output
+  --retry= --retry-delay= -b= --cookie= -r= --range= -w= --write-out=;
+  devices -o= --output= -D= --dump-header= --stderr=; values_not @ %output override;
+  schemes http https
 journalctl: only -u= -n -n= -f -e -x -b -k -r -p= -o= -S= -U= -t= -g= -q -a -l --unit= --lines=
   --follow --since= --until= --no-pager --user --system --priority= --output= --boot --dmesg --utc
   --reverse --grep= --list-boots --disk-usage --identifier= --no-hostname
@@ -236,6 +240,8 @@ BEFORE_VERB = {
     "systemctl": _SYSTEMCTL,
 }
 """The options that may stand before the verb."""
+READ_STDIN = names("redis-cli")
+"""Those that take their verbs from the input where they are given none."""
 GIT_SETTINGS = ("color.", "advice.", "column.", "core.quotepath=", "core.abbrev=", "core.pager=cat")
 _TELLS_VERSION = names(
     "bash zsh gcc g++ clang make cmake ninja ruby python node php perl java uv ruff rustc rustup"
