@@ -19,7 +19,7 @@ from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY
 from tests.bundled.driver import Answer, Driver, Params, asked_context, offered
-from tests.mcp.agent import Agent
+from tests.mcp.agent import Agent, prefer
 
 IDS = sorted(path.stem for path in BUNDLED_DIRECTORY.glob("*.json"))
 WORDS_MAX = 200
@@ -193,7 +193,8 @@ def test_a_rewind_names_the_other_branch_and_ends_too(
 def test_it_ends_without_anybody_who_could_be_asked(app: App, agent: Agent, name: str) -> None:
     way = ways_of(entry_of(app, name).pinned.workflow)[-1]
     driver = driver_of(app, agent, name, way)
-    driver.finish(driver.start(name, preferences={"autonomy": "full_auto_never_stop"}))
+    prefer({"autonomy": "full_auto_never_stop"})
+    driver.finish(driver.start(name))
 
     assert driver.granted == []
     assert {answer["nextIntent"] for answer in driver.given} == {"perform_pending_then_continue"}

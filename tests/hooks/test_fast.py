@@ -112,6 +112,7 @@ def inputs(kind: str, scene: Scene) -> Iterator[object]:
         ):
             yield {"file_path": str(scene.project / end)}
         yield {"path": "<PROJECT>/a", "notebook_path": "<PROJECT>/.mcp.json"}
+        yield {"file_path": "<PROJECT>/a", "files": ["<PROJECT>/.mcp.json"]}
         yield {"file_path": "<PROJECT>/a", "input": "*** Add File: .mcp.json"}
         yield from (
             "*** Add File: .mcp.json",

@@ -1,6 +1,8 @@
 """An agent that calls the tools and checks of every answer what must hold of every answer."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
@@ -44,6 +46,14 @@ def leaves(value: Any) -> list[str]:
     if isinstance(value, list):
         return [leaf for item in value for leaf in leaves(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return [value] if isinstance(value, str) else []
+
+
+def prefer(preferences: dict[str, str]) -> None:
+    """The user prefers this, for every run that begins from now on."""
+    lines = [f'{name} = "{value}"\n' for name, value in preferences.items()]
+    path = Path(os.environ["INTERLOCK_HOME"], "config.toml")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"[preferences]\n{''.join(lines)}")
 
 
 class Agent:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from interlock.core.preferences import Autonomy, RiskPolicy
-from tests.mcp.agent import Agent
+from tests.mcp.agent import Agent, prefer
 
 OBSERVED = {
     "kind": "capability_observation",
@@ -37,9 +37,15 @@ def write(workspace: Path, *steps: dict[str, Any], **fields: Any) -> None:
 class Run:
     """A run of `tried`, step by step."""
 
-    def __init__(self, agent: Agent, **start: Any) -> None:
+    def __init__(
+        self, agent: Agent, preferences: dict[str, str] | None = None, **start: Any
+    ) -> None:
+        """`preferences` are the user's."""
         self.agent = agent
-        self.answer = agent.ok("start_workflow", workflowId="tried", goal="Try it", **start)
+        if preferences:
+            prefer(preferences)
+        goal = f"Try it {preferences or ''}"
+        self.answer = agent.ok("start_workflow", workflowId="tried", goal=goal, **start)
 
     def hand_in(self, *artifacts: Any, notes: str = "done", **more: Any) -> dict[str, Any]:
         self.answer = self.agent.ok(

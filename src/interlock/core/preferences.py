@@ -31,7 +31,7 @@ def apply_wish(base: Preferences, wish: Wish) -> Preferences:
 
 
 def apply_wish_where_stricter(base: Preferences, wish: Wish) -> Preferences:
-    """Apply `wish` as far as it is stricter: all that an untrusted project may ask for."""
+    """Apply `wish` as far as it is stricter: all that an untrusted project or an agent may ask."""
     wished = apply_wish(base, wish)
     return Preferences(
         AUTONOMIES[min(map(AUTONOMIES.index, (base.autonomy, wished.autonomy)))],

@@ -22,7 +22,7 @@ TOOLS = {
     "claude-code": {
         "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
         " TaskList TaskUpdate ToolSearch Skill SlashCommand ListMcpResourcesTool"
-        " ReadMcpResourceTool",
+        " ReadMcpResourceTool TaskStop ListAgents CronList ReportFindings StructuredOutput",
         "search": "Glob Grep LS LSP",
         "web": "WebFetch WebSearch",
         "edit": "Edit Write MultiEdit NotebookEdit",
@@ -56,7 +56,11 @@ _TEXTS = (
 )
 PLAN_MODE = "plan"
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
-_PATCHES = ("input", "patch", "command")
+_EDITS = (
+    *("content", "old_string", "new_string", "replace_all", "new_source", "cell_id", "cell_type"),
+    "edit_mode",
+)
+"""What else an edit is given, in which no path is looked for."""
 
 
 class FullHookNeeded(Exception):
@@ -133,9 +137,8 @@ def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
 
 def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
     edited_paths = [tool_input[key] for key in _PATHS if key in tool_input]
-    is_patch = any(key in tool_input for key in (*_PATCHES, "edits"))
     is_free = all(isinstance(path, str) and _is_free(path, home) for path in edited_paths)
-    return bool(edited_paths) and is_free and not is_patch
+    return bool(edited_paths) and is_free and set(tool_input) <= {*_PATHS, *_EDITS}
 
 
 def is_really_in(tool_input: dict[str, object], root: str) -> bool:

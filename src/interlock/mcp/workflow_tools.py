@@ -73,7 +73,7 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
     session_id: _SessionId = None
     context: _Context = None
     preferences: Annotated[
-        Wish | None, Meta(description="Only if the user asked for it: autonomy and riskPolicy.")
+        Wish | None, Meta(description="autonomy and riskPolicy, if stricter than the user's.")
     ] = None
     request_id: _RequestId = None
 
@@ -89,6 +89,7 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
             context=arguments.context or {},
             preferences=arguments.preferences or Wish(),
             request_id=arguments.request_id,
+            by="agent",
         ),
     )
     if isinstance(outcome, RenderedAnswer):

@@ -97,6 +97,18 @@ def test_preferences_come_from_the_user_the_project_and_the_call(
     )
 
 
+@pytest.mark.invariant("persons-loosen")
+def test_an_agent_takes_no_more_autonomy_than_the_user_gives(app: App, tmp_path: Path) -> None:
+    wish = Wish("full_auto_never_stop", "aggressive")
+    first = begun(app, tmp_path, preferences=wish, by="agent").answer
+
+    assert first.preferences == Preferences()
+    assert "for the user to allow: `interlock preferences set`" in first.warnings[0]
+    assert (
+        begun(app, tmp_path, goal="2", preferences=Wish("guided"), by="agent").answer.warnings == ()
+    )
+
+
 @pytest.mark.parametrize("text", ["not toml", "[preferences]\nautonomy = 3", "preferences = 1"])
 def test_broken_settings_are_named_and_nothing_is_started(
     app: App, home: Path, tmp_path: Path, text: str

@@ -23,6 +23,7 @@ from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, apply_wish, apply_wish_where_stricter
+from interlock.core.protocol.gated_session import Actor
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream
@@ -46,6 +47,8 @@ class StartRequest(msgspec.Struct, frozen=True):
     context: dict[str, Json] = {}
     preferences: Wish = Wish()
     request_id: str | None = None
+    by: Actor = "user"
+    """An agent may only ask for stricter preferences than the user's."""
 
 
 StartRefusal = (
@@ -125,6 +128,16 @@ def _new_run(
 ) -> NewRun:
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+    default, warnings = default_preferences(app, request.workspace), ()
+    preferences = wished = apply_wish(default, request.preferences)
+    if request.by == "agent":
+        preferences = apply_wish_where_stricter(default, request.preferences)
+    if preferences != wished:
+        warnings = (
+            f"More than {default.autonomy} and {default.risk_policy} is for the user to allow:"
+            f" `interlock preferences set`, or the console. This run is {preferences.autonomy},"
+            f" {preferences.risk_policy}.",
+        )
     return NewRun(
         stream=stream,
         run=ids.run_id(app.entropy(ids.RANDOM_BYTES)),
@@ -132,11 +145,12 @@ def _new_run(
         goal=request.goal.strip(),
         workspace=str(request.workspace),
         context=request.context,
-        preferences=apply_wish(default_preferences(app, request.workspace), request.preferences),
+        preferences=preferences,
         observation=observe_workspace(
             Path(stream.head.workspace) if stream.head else request.workspace
         ),
         references=resolved_references,
+        warnings=warnings,
     )
 
 

@@ -11,7 +11,7 @@ _TOOLS: dict[Host, dict[ToolClass, str]] = {
     "claude-code": {
         "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
         " TaskList TaskUpdate ToolSearch Skill SlashCommand ListMcpResourcesTool"
-        " ReadMcpResourceTool",
+        " ReadMcpResourceTool TaskStop ListAgents CronList ReportFindings StructuredOutput",
         "search": "Glob Grep LS LSP",
         "web": "WebFetch WebSearch",
         "edit": "Edit Write MultiEdit NotebookEdit",

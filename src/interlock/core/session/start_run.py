@@ -42,6 +42,7 @@ class NewRun(msgspec.Struct, frozen=True):
     preferences: Preferences
     observation: ObservationRecorded | None
     references: tuple[ResolvedReference, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def start(
@@ -88,6 +89,7 @@ def start(
         key=key,
         confirms=first_step.confirms,
         warnings=(
+            *new_run.warnings,
             *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
             *first_step.warnings,
             *facts.warnings,
