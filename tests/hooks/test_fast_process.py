@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.agents.hosts.launcher import STANDALONE
+from interlock.agents.hosts.launcher import STANDALONE, Program, launcher_text
+from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
 from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
@@ -235,3 +237,40 @@ def test_lines_that_are_left_at_the_same_time_are_whole(scene: Scene) -> None:
     assert [(line.event, line.tool, line.host_session) for line in lines] == [
         ("post-tool", "Write", "host-1")
     ] * 13
+
+
+SLOW = """
+import sys, time
+from interlock.app.gate import tool_calls
+from interlock.cli import commands, hook
+from interlock.hooks import fast
+fast.BUDGET_SECONDS = hook.BUDGET_SECONDS = 1
+"""
+SLOW_HOOKS = {
+    "fast": "fast.run = lambda *_: time.sleep(60)\nfast.main('claude-code', 'pre-tool', '/none')",
+    "full": "tool_calls.governing_project = lambda *_: time.sleep(60)\n"
+    "sys.exit(commands.run_cli(['hook', '--host=claude-code', '--event=pre-tool']))",
+}
+
+
+@pytest.mark.parametrize("name", SLOW_HOOKS)
+def test_a_hook_that_takes_too_long_denies(name: str, home: Path, tmp_path: Path) -> None:
+    """The budget is less than the client's patience, after which some would let the call pass."""
+    opt_in(tmp_path, "standard")
+    python = tmp_path / "python"
+    code = shlex.quote(SLOW + SLOW_HOOKS[name])
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} -c {code}\n")
+    python.chmod(0o755)
+    launcher = tmp_path / "launch"
+    launcher.write_text(launcher_text(Program(str(python), (), str(home))))
+
+    denied = subprocess.run(
+        ["/bin/sh", launcher, "hook", "claude-code", "pre-tool"],
+        input=b"{}",
+        capture_output=True,
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+    )
+
+    assert denied.returncode == 2

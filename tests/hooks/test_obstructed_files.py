@@ -33,6 +33,8 @@ OBSTRUCTIONS: dict[str, Callable[[Path], None]] = {
 }
 HOME_FILES = {
     "gate-off": "mode",
+    "gate.db": "mode planning",
+    "installed.json": "mode",
     "config.toml": "preferences show",
     "trusted.json": "trust --show",
     "bypasses.json": "gate bypass list",
@@ -90,4 +92,6 @@ def test_a_pipe_in_the_data_home_keeps_nobody_waiting(desk: Desk, name: str) -> 
 
     assert json.loads(denied.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert run(desk, "hook --host claude-code --event post-tool").returncode == 0
+    for event in ("session-start", "prompt-submit"):
+        assert run(desk, f"hook --host claude-code --event {event}").returncode == 0
     assert run(desk, HOME_FILES[name]).returncode in (0, 1)

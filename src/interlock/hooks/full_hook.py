@@ -13,6 +13,7 @@ from interlock.app.callers import agent_detection
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.core.gate.own_calls import requested_by_tool
+from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
 
@@ -154,10 +155,12 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
 def _is_own_file_of_client(call: ToolCall) -> bool:
     """Whether the client writes its own plan or a scratch file, which no mode forbids."""
     directories = claude_code.own_directories(os.environ, os.getuid())
-    real_paths = [Path(os.path.realpath(path)) for path in call.paths]
-    return bool(real_paths) and all(
-        any(path.is_relative_to(directory) for directory in directories) for path in real_paths
-    )
+
+    def is_own(path: str) -> bool:
+        real_path = Path(os.path.realpath(path)) if len(path) <= PATH_MAX else Path(path)
+        return any(real_path.is_relative_to(directory) for directory in directories)
+
+    return bool(call.paths) and all(map(is_own, call.paths))
 
 
 _MODE_COMMAND = re.compile(

@@ -131,6 +131,8 @@ def _write_transaction(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def _write_transaction_once(path: Path, change: Callable[[Any], object]) -> None:
+    if path.exists() and not path.is_file():
+        raise OSError("it is not a file")
     create_private_file(path)
     db: Any = apsw.Connection(str(path))
     try:
@@ -151,6 +153,8 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
     path = home / FILE
     if not path.exists():
         return UnknownState("no session was ever started")
+    if not path.is_file():  # opening a pipe would wait for ever
+        return UnknownState(f"{path} is not a file")
     try:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:

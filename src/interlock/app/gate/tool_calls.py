@@ -14,6 +14,7 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
+from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
 from interlock.core.gate.tools import Host
@@ -80,8 +81,9 @@ def judge(
     verdict = _judge_in_project(home, root, call, state, mode_request)
     if isinstance(verdict.state, GateRow):
         _renew_stamps(home, call.host, host_session, verdict)
-    for other in _other_projects(root, call):
-        if verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled":
+    is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
+    for other in _other_projects(root, call) if is_free else ():
+        if verdict.decision.answer == "allow":
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = _judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
@@ -147,6 +149,8 @@ def _judge_in_project(
 
 def _real_path(path: str) -> str:
     """The path without links; as it is if it cannot be one."""
+    if len(path) > PATH_MAX:
+        return path
     try:
         return os.path.realpath(os.path.expanduser(path))
     except (OSError, ValueError):

@@ -148,6 +148,9 @@ def _decide_by_rules(
     if may_write and (
         written := protected_path_written_by(call, analysis, policy.protected, home, real_path)
     ):
+        if not written.protection:
+            reason = "It names more files than can be looked at"
+            return GateDecision("deny", "path.protected", reason, "Change fewer of them at a time.")
         return GateDecision(
             "deny",
             "path.protected",

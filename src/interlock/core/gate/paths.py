@@ -10,6 +10,7 @@ UNKNOWN = "**"
 """Stands in a path for what a variable or a command gives, of which nothing is known."""
 PATH_MAX = 4096  # no system opens a longer one: it is not looked at, and counts as protected
 CHARACTERS_MAX = 1024 * 1024  # of all paths of a call; with more, one of them counts as protected
+PATHS_MAX = 20_000  # likewise
 _GLOBS = re.compile(r"\[[^\]]*+\]|[*?\[]")  # each is taken for `*`
 PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
 ALWAYS_PROTECTED = (

@@ -11,6 +11,7 @@ from interlock.core.gate.paths import (
     CHARACTERS_MAX,
     GLOB_CHARACTERS,
     PATH_MAX,
+    PATHS_MAX,
     join_path,
     protection_of,
 )
@@ -24,7 +25,7 @@ RealPath = Callable[[str], str]
 class ProtectedPath(msgspec.Struct, frozen=True):
     path: str
     protection: str
-    """The directory or path ending that protects it."""
+    """The directory or path ending that protects it; empty if there are too many to look at."""
 
 
 def as_written(path: str) -> str:
@@ -41,11 +42,11 @@ def protected_path_written_by(
     """The first protected path that a call would write, by its name or where links lead."""
     names = _protected_names((*ALWAYS_PROTECTED, *additional, home))
     characters = 0
-    for folder, path, is_tree in _written_paths(call, analysis, names):
+    for number, (folder, path, is_tree) in enumerate(_written_paths(call, analysis, names)):
         written = join_path(folder, path)
         characters += len(written) + len(call.cwd)
-        if characters > CHARACTERS_MAX:
-            return ProtectedPath(path[:PATH_MAX], "more paths than can be looked at")
+        if characters > CHARACTERS_MAX or number > PATHS_MAX:
+            return ProtectedPath(path[:PATH_MAX], "")
         spellings = [written]
         is_literal = not any(char in written for char in GLOB_CHARACTERS)
         if is_literal and real_path is not as_written and len(written) <= PATH_MAX:
