@@ -134,6 +134,16 @@ def test_the_gate_says_what_is_not_trusted(
     assert ["interlock trust" in remark for remark in remarks] == [True]
 
 
+def test_a_payload_that_no_client_sends_is_misuse(
+    typed: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content in (b"", b"x", b"[]"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        said = typed("gate", "test")
+        assert (said.code, said.out) == (2, "")
+        assert "is not what a client sends" in said.err
+
+
 def test_a_rule_is_opened_seen_used_and_closed(
     typed: Terminal, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,20 @@ def test_a_file_in_a_stricter_project_is_under_its_policy_too(scene: Scene) -> N
     assert answer(scene, "Write", {"file_path": "<PROJECT>/link.py"}) == "deny"
 
 
+@pytest.mark.parametrize("key", ["workspacePath", "workspace", "workspace_path"])
+def test_notes_of_another_project_are_files_like_any(scene: Scene, key: str) -> None:
+    other, tool = scene.base / "other", "mcp__interlock__write_note"
+    other.mkdir()
+    note = {"title": "T", "content": "x"}
+
+    assert answer(scene, tool, note) is None
+    assert answer(scene, tool, {**note, key: "<PROJECT>"}) is None
+    assert answer(scene, tool, {**note, key: str(other)}) == "deny"
+    assert answer(scene, "mcp__interlock__read_note", {**note, key: str(other)}) is None
+    scene.goes_to("coding")
+    assert answer(scene, tool, {**note, key: str(other)}) is None
+
+
 def test_the_clients_own_plan_is_no_edit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its native mode for plans writes a file outside of the project, and must work."""
     config = scene.base / "config"

@@ -14,6 +14,7 @@ from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
 from interlock.cli.bypass import bypass
 from interlock.cli.terminal import (
+    EXIT_MISUSE,
     EXIT_REFUSED,
     Stop,
     print_error,
@@ -88,7 +89,12 @@ def explain(gate_id: str, *, as_json: bool) -> None:
 def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
     checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
-    payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
+    try:
+        payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
+    except msgspec.MsgspecError as error:
+        hint = 'It looks like this: {"tool_name": "Bash", "tool_input": {"command": "make"}}'
+        print_error(f"The payload on stdin is not what a client sends: {error}", hint)
+        raise Stop(EXIT_MISUSE) from None
     root = governed_root(data_home(), Path(payload.cwd or "."))
     if root is None:
         print_lines("allow: the project has not opted in")

@@ -112,7 +112,9 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
 
 def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
     if kind == "own":
-        return not (tool.endswith("session") and "coding" in repr(tool_input).casefold())
+        given = repr(tool_input).casefold()
+        is_elsewhere = tool.endswith("_note") and "workspace" in given
+        return not is_elsewhere and not (tool.endswith("session") and "coding" in given)
     return kind in ("read", "search") and is_free_read(tool_input, cwd, home)
 
 

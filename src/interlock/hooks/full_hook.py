@@ -12,7 +12,7 @@ from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.callers import agent_detection
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import tool_calls
-from interlock.core.gate.own_calls import requested_by_tool
+from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
@@ -134,6 +134,10 @@ def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) 
     )
     if _is_own_file_of_client(call):
         return HookResult()
+    workspace = os.path.realpath(workspace_of_note(call.tool, payload.tool_input) or root)
+    if call.kind == "own" and not Path(workspace).is_relative_to(os.path.realpath(root)):
+        # Notes of this project are written in every mode; those of others are files like any.
+        call = msgspec.structs.replace(call, kind="edit", paths=(f"{workspace}/notes",))
     mode_request = None
     if call.kind == "own" and call.can_ask:
         mode_request = requested_by_tool(call.tool, payload.tool_input)

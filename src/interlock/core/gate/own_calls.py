@@ -14,6 +14,7 @@ from interlock.core.gate.state import MODES, Mode, mode_named
 Verb = Literal["reads", "mode", "user", "unknown"]
 
 _SESSION_TOOL_ENDINGS = ("__session", "interlock_session", "interlock session")
+_NOTE_TOOL_ENDINGS = ("write_note", "edit_note", "move_note", "delete_note")
 _INTERPRETER = re.compile(r"python[0-9.]*")
 
 _READING_COMMANDS = (
@@ -73,12 +74,26 @@ def requested_by_tool(tool: str, tool_input: Any) -> RequestedMode | None:
 
     `tool` is one of ours. Names and values are read as generously as our server reads them.
     """
-    if not tool.endswith(_SESSION_TOOL_ENDINGS) or not isinstance(tool_input, dict):
+    if not tool.endswith(_SESSION_TOOL_ENDINGS):
         return None
-    fields = {_fold(key): value for key, value in cast("dict[str, Any]", tool_input).items()}
+    fields = _folded_fields(tool_input)
     wanted, task = fields.get("mode"), fields.get("task")
     mode = mode_named(_fold(wanted)) if isinstance(wanted, str) else None
     return RequestedMode(mode, task if isinstance(task, str) else "") if mode else None
+
+
+def workspace_of_note(tool: str, tool_input: Any) -> str:
+    """The directory whose notes a call of a tool of ours would change; empty if it names none."""
+    if not tool.endswith(_NOTE_TOOL_ENDINGS):
+        return ""
+    fields = _folded_fields(tool_input)
+    named = fields.get("workspacepath") or fields.get("workspace")
+    return named if isinstance(named, str) else ""
+
+
+def _folded_fields(tool_input: Any) -> dict[str, Any]:
+    fields = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
+    return {_fold(key): value for key, value in fields.items()}
 
 
 def own_commands(analysis: Analysis) -> list[Command]:
