@@ -130,12 +130,13 @@ class Desk:
         *turns: object,
         prompt: str = "go",
         allowed: str = "Write,Bash,Read,mcp__interlock",
+        directory: str = ".",
     ) -> list[dict[str, Any]]:
         """Let the client play `turns`; what it asked the model, request by request."""
         with self.model(*turns) as (address, log):
             done = subprocess.run(
                 [str(CLAUDE), "-p", prompt, "--output-format=json", f"--allowedTools={allowed}"],
-                cwd=self.project,
+                cwd=self.project / directory,
                 env=self.environment(
                     ANTHROPIC_API_KEY="dummy", ANTHROPIC_BASE_URL=address, **OFFLINE
                 ),

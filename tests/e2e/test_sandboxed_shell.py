@@ -11,8 +11,12 @@ from tests.e2e.test_claude import CLAUDE, OFFLINE, Desk, desk, pytestmark
 
 __all__ = ["desk", "pytestmark"]  # a fixture, and what all tests with the client need
 
-PERMISSIONS = {"allow": ["Bash(cat:*)", "Bash(echo:*)"], "deny": ["Bash(curl:*)"]}
-RULED = ("cat seen.txt", "curl -s localhost:1", "python3 -c 'print(1)'", "cat seen.txt && curl x")
+PERMISSIONS = {"allow": ["Bash(cat:*)", "Bash(pytest:*)"], "deny": ["Bash(curl:*)"]}
+OWN_HOOK = {"matcher": "Bash", "hooks": [{"type": "command", "command": "cat > own-hook"}]}
+RULED = (
+    *("cat seen.txt", "pytest --version", "curl -s localhost:1", "python3 -c 'print(1)'"),
+    *("cat seen.txt && curl x", "pytest --version && echo x > new.txt"),
+)
 
 
 def shell(command: str) -> dict[str, Any]:
@@ -56,18 +60,31 @@ def test_a_command_that_writes_runs_and_fails_and_the_model_reads_why(desk: Desk
 def test_the_users_permission_rules_decide_as_without_interlock(desk: Desk) -> None:
     settings = desk.project / ".claude" / "settings.local.json"
     settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps({"permissions": PERMISSIONS}))
+    hooks = {"PreToolUse": [OWN_HOOK]}
+    settings.write_text(json.dumps({"permissions": PERMISSIONS, "hooks": hooks}))
 
     def outcomes() -> list[str]:
         requests = desk.claude(*map(shell, RULED), allowed="Read")
         return [text.partition("interlock:")[0].strip() for text in results(requests)]
 
     with_interlock = outcomes()
+    assert not (desk.project / "new.txt").exists()
+    assert (desk.project / "own-hook").exists(), "a hook of the user's changes nothing"
     desk.interlock("uninstall", "claude-code")
 
     assert with_interlock == outcomes()
     assert with_interlock[0] == "here"
-    assert "denied" in with_interlock[1]
+    assert with_interlock[1].startswith("pytest ")
+    assert "denied" in with_interlock[2]
+
+
+def test_a_conversation_in_a_subdirectory_is_confined_too(desk: Desk) -> None:
+    (desk.project / "sub").mkdir()
+
+    requests = desk.claude(shell("echo x > new.txt"), directory="sub")
+
+    assert not (desk.project / "sub" / "new.txt").exists()
+    assert "the mode is analysis" in results(requests)[0]
 
 
 @pytest.mark.parametrize("place", ["user", "project"])
