@@ -220,6 +220,17 @@ INVARIANTS = (
         "ADR 0006",
     ),
     Invariant(
+        "confined-changes-nothing",
+        "A confined command changes no file, no metadata, no other process and no daemon, and does"
+        " not read the data home.",
+        "ADR 0011",
+    ),
+    Invariant(
+        "guards-are-watched",
+        "When somebody else changes a file that makes the gate work, sessions go back to reading.",
+        "ADR 0011",
+    ),
+    Invariant(
         "fast-allows-less",
         "What the fast hook allows, the gate allows; everything else it leaves to the gate.",
         "ADR 0006",

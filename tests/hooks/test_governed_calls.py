@@ -297,6 +297,7 @@ def installation(home: Path) -> Installation:
     return Installation(home)
 
 
+@pytest.mark.invariant("guards-are-watched")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_makes_the_gate_work_was_changed_by_somebody_else(
     installation: Installation, scene: Scene, damage: str

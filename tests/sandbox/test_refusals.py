@@ -151,6 +151,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     shutil.rmtree(base)
 
 
+@pytest.mark.invariant("confined-changes-nothing")
 def test_nothing_is_changed_from_inside(world: World) -> None:
     before = world.look()
 
@@ -182,6 +183,7 @@ def test_without_landlock_nothing_is_run(world: World) -> None:
         assert f"Landlock has version {abi} here" in done.stderr
 
 
+@pytest.mark.invariant("confined-changes-nothing")
 def test_the_data_home_is_not_read(world: World) -> None:
     (world.base / "link-to-hidden").symlink_to(world.hidden)
 
