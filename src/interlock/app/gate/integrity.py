@@ -9,6 +9,7 @@ file was touched at all, by the stamps that are kept in the session's row.
 
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,6 +33,12 @@ class Difference(msgspec.Struct, frozen=True):
     """The fact, as words after its path."""
     before: bytes | None = None
     """The content that can be put back; None if installing again does that."""
+
+
+class Inspection(NamedTuple):
+    differences: list[Difference]
+    watched: str
+    """A line for each file, with its stamp and path; empty if one is not as it was left."""
 
 
 def differences(home: Path, root: Path | None) -> list[Difference]:
@@ -87,20 +94,19 @@ def trusted_config(home: Path, root: Path) -> bytes | None:
     return trusted[-1].content.encode() if trusted and trusted[-1].content else None
 
 
-def watched_stamps(home: Path, root: Path, config_stamp: str) -> str:
-    """A line for each file that makes the gate work: its stamp, and its path.
-
-    Empty if one of them is not as it was left: then somebody must look at the content each time.
-    """
+def inspect(home: Path, root: Path, config_stamp: str) -> Inspection:
+    """Look at every file that makes the gate work. The config had that stamp when it was read."""
+    # The stamps first: a change in between must not pass for the content that is looked at.
     stamps = {root / project.CONFIG: config_stamp}
     with suppress(SettingsBroken):
         manifest = install_manifest.load(home)
         paths = [home / name for name in manifest.scripts]
         paths += [path for path, _ in _settings_entries(manifest, root)]
         stamps |= {path: stamp_of(path) for path in paths}
-    if not all(stamps.values()) or differences(home, root):
-        return ""
-    return "\n".join(f"{stamp}\t{path}" for path, stamp in stamps.items())
+    changed = differences(home, root)
+    lines = [f"{stamp}\t{path}" for path, stamp in stamps.items()]
+    is_sound = not changed and all(stamps.values())
+    return Inspection(changed, "\n".join(lines) if is_sound else "")
 
 
 def _config_differences(home: Path, root: Path) -> list[Difference]:

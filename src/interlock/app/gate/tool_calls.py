@@ -38,6 +38,8 @@ class GateVerdict(msgspec.Struct, frozen=True):
     state: GateState
     effective_policy: EffectivePolicy
     root: Path
+    watched: str
+    """The stamps of the files that make the gate work, if they are as they were left."""
 
 
 class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,8 +81,7 @@ def judge(
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = _judge_in_project(home, root, call, state, mode_request)
-    if isinstance(verdict.state, GateRow):
-        _renew_stamps(home, call.host, host_session, verdict)
+    _renew_stamps(home, call.host, host_session, verdict)
     is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
     for other in _other_projects(root, call) if is_free else ():
         if verdict.decision.answer == "allow":
@@ -99,11 +100,10 @@ def _will_be_confined(state: GateState, root: Path) -> bool:
 
 def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict) -> None:
     """Let the fast hook decide again, if files were touched and are still as they were left."""
-    effective, state = verdict.effective_policy, verdict.state
-    watched = integrity.watched_stamps(home, verdict.root, effective.stamp)
+    state, watched = verdict.state, verdict.watched
     if isinstance(state, GateRow) and watched not in ("", state.watched) and state.session:
         with suppress(StoreUnusable):  # then it stays slow
-            is_simple = effective.policy.is_simple
+            is_simple = verdict.effective_policy.policy.is_simple
             gate_rows.renew_stamps(home, host, host_session, watched, is_simple=is_simple)
 
 
@@ -122,7 +122,8 @@ def _judge_in_project(
     except SettingsBroken as broken:
         remedy = "The user can correct the file."
         effective, state = EffectivePolicy(Policy()), UnknownState(str(broken), remedy)
-    if changed := integrity.differences(home, root):
+    changed, watched = integrity.inspect(home, root, effective.stamp)
+    if changed:
         first = changed[0]
         state = UnknownState(f"`{first.path}` {first.what}", f"{integrity.REPAIR}.")
         if any(difference.path != root / project.CONFIG for difference in changed):
@@ -144,7 +145,7 @@ def _judge_in_project(
             hint = "The project's config would allow it if the user ran `interlock trust`."
             remedy = f"{decision.remedy} {hint}"
             decision = msgspec.structs.replace(decision, remedy=remedy)
-    return GateVerdict("", decision, state, effective, root)
+    return GateVerdict("", decision, state, effective, root, watched)
 
 
 def _real_path(path: str) -> str:

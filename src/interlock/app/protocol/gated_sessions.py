@@ -252,7 +252,7 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
         attended.may_code,
         stream.version,
         stream.head.workspace,
-        integrity.watched_stamps(app.home, Path(stream.head.workspace), effective.stamp),
+        integrity.inspect(app.home, Path(stream.head.workspace), effective.stamp).watched,
     )
     rows = [
         gate_rows.PublishedRow(host, name, row, effective.policy.is_simple)
