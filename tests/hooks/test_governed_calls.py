@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -254,6 +255,25 @@ def test_a_new_conversation_where_the_config_is_gone_is_told_and_reads_only(scen
     content = scene.payload("", session_id="host-3", source="startup")
     assert run_hook(HOST, "session-start", scene.home, content).out == b"", "it is meant so"
     assert answer(scene, "Write", WRITE, session_id="host-3") is None
+
+
+def test_a_worktree_without_the_config_of_its_project_says_so(scene: Scene) -> None:
+    worktree, git = scene.base / "worktree", ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (
+        ["init", "-q"],
+        ["commit", "-q", "--allow-empty", "-m", "one"],
+        ["worktree", "add", "-q", str(worktree)],
+    ):
+        subprocess.run([*git, *words], cwd=scene.project, check=True)
+
+    def told(directory: Path) -> bytes:
+        content = {"session_id": "host-2", "cwd": str(directory), "source": "startup"}
+        return run_hook(HOST, "session-start", scene.home, json.dumps(content).encode()).out
+
+    assert b"this worktree of it has not" in told(worktree)
+    assert told(scene.base) == b""
+    shutil.copytree(scene.project / ".interlock", worktree / ".interlock")
+    assert b"Mode: analysis" in told(worktree)
 
 
 class Installation:

@@ -11,7 +11,7 @@ from interlock.agents.hosts import claude_code, claude_code_hooks, claude_code_s
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.app.callers import agent_detection
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.gate import tool_calls
+from interlock.app.gate import integrity, tool_calls
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
@@ -48,7 +48,9 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
         cwd = Path(payload.cwd or os.getcwd())
         root = tool_calls.governing_project(home, host, payload.session_id, cwd)
         if root is None:
-            return HookResult()
+            is_start = event == "session-start"
+            text = integrity.ungoverned_worktree_warning(home, cwd) if is_start else ""
+            return HookResult(0, claude_code_hooks.encode_context("SessionStart", text, (text,)))
         return _dispatch(host, event, home, root, payload)
     except (StoreFailure, SettingsBroken) as failure:
         return _failure_result(event, failure)

@@ -18,6 +18,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.files.regular_file import stamp_of
+from interlock.workspace.git import state as git
 from interlock.workspace.machine import grants, install_manifest
 from interlock.workspace.machine.install_manifest import Manifest
 from interlock.workspace.projects import project
@@ -35,7 +36,7 @@ class Difference(msgspec.Struct, frozen=True):
     """The content that can be put back; None if installing again does that."""
 
 
-class Inspection(NamedTuple):
+class FileInspection(NamedTuple):
     differences: list[Difference]
     watched: str
     """A line for each file, with its stamp and path; empty if one is not as it was left."""
@@ -69,6 +70,17 @@ def _vanished_project(home: Path, directory: Path) -> Path | None:
     return next((path for path in gone if not (path / project.CONFIG).exists()), None)
 
 
+def ungoverned_worktree_warning(home: Path, directory: Path) -> str:
+    """The warning for a worktree without a config whose main checkout has one; empty otherwise."""
+    main = git.main_checkout(directory)
+    if main is None or governed_root(home, directory) or project.root_of(main) != main:
+        return ""
+    return (
+        f"`{main}` has opted in, and this worktree of it has not: no gate holds here. The user can"
+        f" opt it in with `interlock init`; a committed `{project.CONFIG}` does so for every one."
+    )
+
+
 def explain(difference: Difference) -> str:
     return f"`{difference.path}` {difference.what}. {REPAIR}"
 
@@ -94,7 +106,7 @@ def trusted_config(home: Path, root: Path) -> bytes | None:
     return trusted[-1].content.encode() if trusted and trusted[-1].content else None
 
 
-def inspect(home: Path, root: Path, config_stamp: str) -> Inspection:
+def inspect(home: Path, root: Path, config_stamp: str) -> FileInspection:
     """Look at every file that makes the gate work. The config had that stamp when it was read."""
     # The stamps first: a change in between must not pass for the content that is looked at.
     stamps = {root / project.CONFIG: config_stamp}
@@ -106,7 +118,7 @@ def inspect(home: Path, root: Path, config_stamp: str) -> Inspection:
     changed = differences(home, root)
     lines = [f"{stamp}\t{path}" for path, stamp in stamps.items()]
     is_sound = not changed and all(stamps.values())
-    return Inspection(changed, "\n".join(lines) if is_sound else "")
+    return FileInspection(changed, "\n".join(lines) if is_sound else "")
 
 
 def _config_differences(home: Path, root: Path) -> list[Difference]:

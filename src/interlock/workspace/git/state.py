@@ -52,6 +52,16 @@ def root_of(directory: Path) -> Path | None:
     return next((candidate for candidate in candidates if os.path.exists(candidate / ".git")), None)
 
 
+def main_checkout(directory: Path) -> Path | None:
+    """Return the checkout to which the linked worktree around a directory belongs; None if none."""
+    try:
+        own = _git_directory(os.path.realpath(directory))
+        link = _read(own, "commondir") if own else None
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Path(os.path.realpath(os.path.join(own, link))).parent if own and link else None
+
+
 def _git_directory(directory: str) -> str | None:
     while True:
         dot_git = os.path.join(directory, ".git")
