@@ -69,7 +69,7 @@ class FullHookNeeded(Exception):
 
 def main(host: str, event: str, home: str, *flags: str) -> int:
     """The exit code. `flags` are those with which this interpreter finds Interlock."""
-    signals.alarm(BUDGET_SECONDS)  # it also ends the full hook, and the launcher denies then
+    signals.alarm(BUDGET_SECONDS)  # the full hook goes on counting; then it or the launcher denies
     content = b"".join(iter(lambda: posix.read(0, 1 << 16), b""))
     try:
         is_done = run(host, event, home, content)

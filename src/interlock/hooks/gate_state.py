@@ -13,7 +13,7 @@ OVERRIDE_MS_MAX = 3_600_000
 MODES = ("analysis", "planning", "coding", "disabled")
 
 
-class GateState:
+class ConversationRow:
     """The row of a conversation, as far as it is read here."""
 
     def __init__(self, root: str, mode: str, *, is_settled: bool, watched: str) -> None:
@@ -33,7 +33,7 @@ class _Functools:
         return lambda connection: connection  # pyright: ignore[reportUnknownLambdaType,reportUnknownVariableType]
 
 
-def read_state(host: str, home: str, conversation: str) -> GateState | None:
+def read_state(host: str, home: str, conversation: str) -> ConversationRow | None:
     """The row of the conversation; None if there is none.
 
     Raises:
@@ -59,7 +59,9 @@ def read_state(host: str, home: str, conversation: str) -> GateState | None:
     root, mode, is_started, is_simple, watched = found
     if mode not in MODES or not isinstance(root, str):
         raise ValueError(f"the mode {mode!r} is not known")
-    return GateState(root, mode, is_settled=(is_started, is_simple) == (1, 1), watched=watched)
+    return ConversationRow(
+        root, mode, is_settled=(is_started, is_simple) == (1, 1), watched=watched
+    )
 
 
 def config_above(directory: str) -> str:

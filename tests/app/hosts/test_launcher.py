@@ -18,7 +18,7 @@ from interlock.agents.hosts.claude_code_shell import (
     SHELL_VARIABLE,
     is_confined,
 )
-from interlock.agents.hosts.launcher import REPAIR, START, Program
+from interlock.agents.hosts.launcher import CANNOT_START, START, Program
 from interlock.app.clock import SystemClock
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallReport
@@ -35,8 +35,8 @@ class Outcome(NamedTuple):
 
 
 SILENT = Outcome(0, "", "")
-DENIED = Outcome(2, "", f"{REPAIR}\n")
-NOT_RUN = Outcome(126, "", f"{REPAIR}\n")
+DENIED = Outcome(2, "", f"{CANNOT_START}\n")
+NOT_RUN = Outcome(126, "", f"{CANNOT_START}\n")
 RUN = Outcome(0, "it's /bin/bash /bin/bash\n", "")
 
 

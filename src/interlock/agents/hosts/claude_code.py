@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE, SHELLS
-from interlock.agents.hosts.launcher import IS_OPTED_IN, REPAIR
+from interlock.agents.hosts.launcher import CANNOT_START, IS_OPTED_IN
 from interlock.core.canonical import Json
 
 HOST = "claude-code"
@@ -106,7 +106,7 @@ def hook_command(home: str, hook: Hook, scope: Scope) -> str:
     start = f"L={shlex.quote(f'{home}/{LAUNCHER}')}{_CALL}{hook.name}; "
     if hook.name != "pre-tool" or scope == "project":
         return f"{start}exit 0"  # a colleague's machine may have no Interlock
-    return f"{start}{IS_OPTED_IN}; echo {shlex.quote(REPAIR)} >&2; exit 2"
+    return f"{start}{IS_OPTED_IN}; echo {shlex.quote(CANNOT_START)} >&2; exit 2"
 
 
 def hooks(home: str, scope: Scope) -> dict[str, Json]:

@@ -38,7 +38,7 @@ class Program(msgspec.Struct, frozen=True):
     """The shell that an agent's commands are for; empty if this machine cannot confine them."""
 
 
-REPAIR = (
+CANNOT_START = (
     "Interlock guards this project and cannot be started, so this was not allowed. The user can"
     " install it again (`interlock install claude-code`), or remove `.interlock/config.toml`."
 )
@@ -75,7 +75,7 @@ hook) # HOST EVENT
     fi
     [ "$3" = pre-tool ] || exit 0
     {IS_OPTED_IN}
-    echo {shlex.quote(REPAIR)} >&2
+    echo {shlex.quote(CANNOT_START)} >&2
     exit 2 ;;
 shell) # SHELL ARGUMENTS, as Claude Code would have started it
     shift
@@ -84,7 +84,7 @@ shell) # SHELL ARGUMENTS, as Claude Code would have started it
         is_there && exec "$python" -I -S "$start" shell "$home" "$flags" "$@"
         (
             {IS_OPTED_IN}
-            echo {shlex.quote(REPAIR)} >&2
+            echo {shlex.quote(CANNOT_START)} >&2
             exit 1
         ) || exit 126 ;;
     esac

@@ -183,17 +183,17 @@ def change_mode_as_asked(
     """
     outcome = change_mode(app, session, mode, by="agent", task=task)
     is_askable = isinstance(outcome, ChangeNotAllowed) and outcome.is_askable
-    if is_askable and _take_question(app, session):
+    if is_askable and _consume_question(app, session):
         return change_mode(app, session, mode, by="agent", task=task, is_agreed=True)
     return outcome
 
 
-def _take_question(app: App, session: SessionId) -> bool:
+def _consume_question(app: App, session: SessionId) -> bool:
     """Whether the user was asked in a conversation of this session just now."""
     attended = _attended_head(app, session)
     now_ms = app.clock.now_ms()
     return any(
-        coding_questions.take(app.home, host, name, now_ms=now_ms)
+        coding_questions.consume(app.home, host, name, now_ms=now_ms)
         for host, name in (attended.hosts if attended else ())
         if app.reader.session_of_conversation(host, name) == session
     )

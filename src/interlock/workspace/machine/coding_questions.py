@@ -29,12 +29,12 @@ def record(home: Path, host: str, conversation: str, *, now_ms: int) -> None:
                 other.unlink()
 
 
-def take(home: Path, host: str, conversation: str, *, now_ms: int) -> bool:
+def consume(home: Path, host: str, conversation: str, *, now_ms: int) -> bool:
     """Whether the user was asked in this conversation recently. The question is used up by it."""
     path = _path(home, host, conversation)
     try:
         asked_ms = int(path.read_text(encoding="utf-8"))
-        path.unlink()  # of two that take it, one fails here
+        path.unlink()  # of two that consume it, one fails here
     except (OSError, ValueError):
         return False
     return 0 <= now_ms - asked_ms <= VALID_MS

@@ -84,7 +84,7 @@ def read(words: Sequence[Word]) -> str:
 
 
 def _is_harmless(value: Word) -> bool:
-    """Whether it may be a variable's name after all: shells differ about the options of `read`."""
+    """Whether it does no harm as a name of a variable either: shells differ about `read`."""
     return value.is_exact and "[" not in value.text and not variables.is_special(value.text)
 
 
