@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import socket
 import subprocess
 from pathlib import Path
 
@@ -118,11 +119,13 @@ def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("command", "reach"),
     [
-        ("interlock session list --json", "outside"),
         ("interlock status", "outside"),
         ("interlock mode planning", "outside"),
         ("interlock note write T --content x", "outside"),
-        ("interlock session end", "outside"),
+        ("interlock session pause", "outside"),
+        ("interlock session end", "inside"),
+        ("interlock session pause --session ses_2", "inside"),
+        ("interlock session list --json", "outside"),
         ("git ls-remote origin", "network"),
         ("git ls-remote origin > a", "inside"),
         ("git ls-remote origin; touch a", "inside"),
@@ -153,3 +156,28 @@ def test_only_what_the_kernel_need_not_hold_reach_of(command: str, *, reach: boo
 @pytest.mark.parametrize("text", ["", "eval", "git ls-remote origin", "eval 'git ls-remote", "'"])
 def test_a_text_that_is_not_the_clients_runs_inside(text: str) -> None:
     assert reach_of(text) == "inside"
+
+
+@needs_sandbox
+def test_what_reads_a_remote_has_a_network_and_sees_nothing_that_commands_have_written(
+    shell: Shell,
+) -> None:
+    """Settings that were written inside (of git, say) could have it run anything."""
+    shell.begin("analysis")
+    (shell.home / "key").write_text("hidden")
+    written = shell.run("echo seen > $TMPDIR/x; echo $TMPDIR").stdout.strip()
+    assert shell.run(f"cat {written}/x").stdout == "seen\n"
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        port = server.getsockname()[1]
+        for command in (f"cat {written}/x", f"cd {written} && cat x", f"cat {shell.home}/key"):
+            refused = shell.run(f"getent passwd root; {command}")
+            assert refused.stdout.startswith("root:")
+            assert "Permission denied" in refused.stderr
+        shell.run(f"curl -s -m 1 http://127.0.0.1:{port}/")
+        server.accept()[0].close()
+        server.settimeout(0.2)
+        shell.run(f"curl -s -m 1 -o $TMPDIR/a http://127.0.0.1:{port}/")
+        with pytest.raises(TimeoutError):
+            server.accept()

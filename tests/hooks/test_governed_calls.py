@@ -306,6 +306,10 @@ DAMAGES: dict[str, Callable[[Installation], object]] = {
     "for one tool only": lambda i: i.edit(lambda s: gate_hook(s).update(matcher="Read")),
     "not waited for": lambda i: i.edit(lambda s: gate_hook(s)["hooks"][0].update({"async": True})),
     "no time": lambda i: i.edit(lambda s: gate_hook(s)["hooks"][0].update(timeout=0)),
+    "for another event": lambda i: i.edit(
+        lambda s: s["hooks"].update(Notification=s["hooks"].pop("PreToolUse"))
+    ),
+    "shell not to be run": lambda i: i.shell.chmod(0o600),
     "no shell of ours": lambda i: i.edit(lambda s: s.pop("env")),
 }
 

@@ -20,7 +20,7 @@ if given["user"] is not None:
     os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
 abi = given["abi"] if given["abi"] is not None else confinement.landlock_abi()
 level, families = "read-only", call_filter.EVERY_FAMILY if given["network"] else ()
-boundary = confinement.Boundary(given["scratch"], given["hidden"], files=tuple(given["files"]),
+boundary = confinement.Boundary(given["scratch"], (given["hidden"],), files=tuple(given["files"]),
     socket_families=families)
 if given["worktree"]:
     level = "workspace"

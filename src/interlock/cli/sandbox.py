@@ -61,7 +61,7 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
         boundary = (
             worktree_boundary(worktree, scratch=own, hidden=hidden, has_network=network)
             if level == "workspace"
-            else Boundary(own, hidden)
+            else Boundary(own, (hidden,))
         )
         line = f"interlock: this ran at the level {level}"
         code = run_command(list(words), boundary, level, abi, closing_line=line)

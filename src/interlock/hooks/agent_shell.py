@@ -14,6 +14,10 @@ import sys
 from interlock.agents.hosts import claude_code_shell
 from interlock.hooks import gate_state
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interlock.sandbox.confinement import Boundary
+
 HOST = "claude-code"
 REACHING_WORDS = (
     *("interlock", "ls-remote", "git remote", "gh ", "kubectl", "docker", "npm ", "pip ", "pip3 "),
@@ -68,7 +72,7 @@ def _reach_of(text: str, flags: list[str]) -> str:
 
 
 def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_network: bool) -> int:
-    from interlock.sandbox import call_filter, command, confinement, scratch  # noqa: PLC0415 (5 ms)
+    from interlock.sandbox import command, confinement  # noqa: PLC0415 (5 ms)
 
     abi = confinement.landlock_abi()
     if abi < confinement.ABI_MIN:
@@ -80,28 +84,38 @@ def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_ne
     conversation = os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
     directory_file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
     is_made = bool(directory_file) and _make_file(directory_file)
-    directory = scratch.scratch_directory(conversation)
-    has_network = wants_network and not _is_near_scratch(text, directory)
-    boundary = confinement.Boundary(
-        directory,
-        os.path.realpath(home),
-        files=(directory_file,) if is_made else (),
-        socket_families=call_filter.EVERY_FAMILY if has_network else (),
+    boundary = _networked_boundary if wants_network else _boundary
+    closing_line = _closing_line(mode, has_network=wants_network)
+    code = command.run_command(
+        words,
+        boundary(os.path.realpath(home), conversation, (directory_file,) if is_made else ()),
+        "read-only",
+        abi,
+        closing_line=closing_line,
     )
-    closing_line = _closing_line(mode, has_network=has_network)
-    code = command.run_command(words, boundary, "read-only", abi, closing_line=closing_line)
     if is_made and os.stat(directory_file).st_size == 0:
         os.unlink(directory_file)  # as if the text had not come so far
     command.exit_as(code)
     return code
 
 
-def _is_near_scratch(text: str, directory: str) -> bool:
-    """Whether it works where other commands may have written: settings there could run anything."""
-    base = directory.rpartition("/")[0]
-    names = ("TMPDIR", base.rpartition("/")[2], "/dev/shm")
-    places = (f"{base}/", "/dev/shm/")
-    return any(name in text for name in names) or f"{os.getcwd()}/".startswith(places)
+def _boundary(home: str, conversation: str, files: tuple[str, ...]) -> "Boundary":
+    from interlock.sandbox import confinement, scratch  # noqa: PLC0415 (as above)
+
+    return confinement.Boundary(scratch.scratch_directory(conversation), (home,), files=files)
+
+
+def _networked_boundary(home: str, conversation: str, files: tuple[str, ...]) -> "Boundary":
+    """With a network, and without sight of what other commands have written.
+
+    Settings among that (of git, say) could have a command that reads run anything.
+    """
+    from interlock.sandbox import call_filter, confinement, scratch  # noqa: PLC0415 (as above)
+
+    own = scratch.scratch_directory(f"{conversation}-network")
+    hidden = (home, own.rpartition("/")[0], "/dev/shm")
+    families = call_filter.EVERY_FAMILY
+    return confinement.Boundary(own, hidden, writable=(), files=files, socket_families=families)
 
 
 def _closing_line(mode: str, *, has_network: bool) -> str:

@@ -45,8 +45,8 @@ def _describe_shell(environment: Mapping[str, str], home: Path) -> str:
     """Tell what becomes of shell commands before coding, which depends on client and machine."""
     if is_confined(environment, CONFINED_TOOL, str(home)):
         return (
-            "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and"
-            " reach no network."
+            "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
+            " those that surely read a remote or a daemon reach a network."
         )
     return (
         "Shell commands are not confined in this client on this machine: before coding, the user is"

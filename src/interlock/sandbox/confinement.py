@@ -45,9 +45,9 @@ class Boundary:
     def __init__(
         self,
         scratch: str,
-        hidden: str,
+        hidden: tuple[str, ...],
         *,
-        writable: tuple[str, ...] = (),
+        writable: tuple[str, ...] = ("/dev/shm",),
         readable: tuple[str, ...] | None = None,
         files: tuple[str, ...] = (),
         socket_families: tuple[int, ...] = (),
@@ -55,8 +55,8 @@ class Boundary:
         self.scratch = scratch
         """A private directory that exists, and lasts."""
         self.hidden = hidden
-        """A directory beneath which no file is read."""
-        self.writable = (scratch, "/dev/shm", *writable)
+        """Directories beneath which no file is read, but in those that are writable."""
+        self.writable = (scratch, *writable)
         self.readable = readable
         """None: everything but `hidden`."""
         self.files = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
@@ -140,10 +140,7 @@ def _restrict_paths(boundary: Boundary, abi: int) -> None:
     for path in (*_DEVICES, *boundary.files):
         _grant(rules, path, handled & (_FILE_WRITING | READ_FILE | _DEVICE_IOCTL))
     for path in ("",) if boundary.readable is None else boundary.readable:
-        if f"{boundary.hidden}/".startswith(f"{path}/"):
-            _grant_around(rules, path, boundary.hidden, handled & (READ_FILE | READ_DIRECTORY))
-        else:
-            _grant(rules, path, READ_FILE | READ_DIRECTORY)
+        _grant_around(rules, path, boundary.hidden, handled & (READ_FILE | READ_DIRECTORY))
     failure = _call("landlock_restrict_self", rules, 0)
     os.close(rules)
     if failure:
@@ -165,17 +162,20 @@ def _grant(rules: int, path: str, rights: int, *, follows_links: bool = True) ->
     os.close(file)
 
 
-def _grant_around(rules: int, directory: str, hidden: str, rights: int) -> None:
-    """Let all in a directory be read but what is beneath `hidden`: grant what is beside the way."""
-    for part in hidden.removeprefix(f"{directory}/").split("/"):
-        try:
-            names = os.listdir(directory or "/")
-        except OSError:
-            names = []  # nobody can look there, so there is nothing to grant
-        for name in names:
-            if name != part:  # a link could lead to it; where it leads elsewhere is granted there
-                _grant(rules, f"{directory}/{name}", rights, follows_links=False)
-        directory = f"{directory}/{part}"
+def _grant_around(rules: int, path: str, hidden: tuple[str, ...], rights: int) -> None:
+    """Let all in a directory be read but what is hidden: grant what is beside the way to that."""
+    if path in hidden:
+        return
+    if not any(place.startswith(f"{path}/") for place in hidden):
+        # A link could lead to what is hidden; where it leads elsewhere is granted there.
+        _grant(rules, path, rights, follows_links=False)
+        return
+    try:
+        names = os.listdir(path or "/")
+    except OSError:
+        return  # nobody can look there, so there is nothing to grant
+    for name in names:
+        _grant_around(rules, f"{path}/{name}", hidden, rights)
 
 
 def _filter_calls(boundary: Boundary, brokered: dict[int, str]) -> int:

@@ -32,8 +32,8 @@ def worktree_boundary(
     tools = toolchains(os.environ.get("PATH", ""), home)
     return Boundary(
         scratch,
-        hidden,
-        writable=(str(root), *written),
+        (hidden,),
+        writable=("/dev/shm", str(root), *written),
         readable=(*_SYSTEM_DIRECTORIES, *read, *settings, *tools),
         socket_families=(AF_INET, AF_INET6) if has_network else (),
     )

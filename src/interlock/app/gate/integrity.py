@@ -7,6 +7,7 @@ differ, sessions go back to reading until the user has looked. The fast hook onl
 file was touched at all, by the stamps that are kept in the session's row.
 """
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -148,6 +149,8 @@ def _client_differences(home: Path, root: Path | None) -> list[Difference]:
             changed.append(Difference(home / name, "is gone"))
         elif install_manifest.digest(content) != digest:
             changed.append(Difference(home / name, "was changed since it was installed"))
+        elif not os.access(home / name, os.X_OK):
+            changed.append(Difference(home / name, "cannot be run any more"))
     for path, entries in _settings_entries(manifest, root):
         if _digest_of_entries(_content_of(path) or b"") != entries:
             what = "does not hold Interlock's hooks as they were installed"

@@ -41,7 +41,7 @@ _READING_COMMANDS = (
 )
 _TWINS_OF_TOOLS = {
     *(("note", verb) for verb in ("write", "edit", "move", "delete")),
-    *(("session", verb) for verb in ("start", "end", "pause", "resume", "publish", "set-state")),
+    *(("session", verb) for verb in ("start", "pause", "resume", "publish", "set-state")),
 }
 """Commands that do what the agent's own tools do in every mode, and refuse what those refuse."""
 _USER_ONLY_COMMANDS = {
@@ -116,8 +116,11 @@ def needs_no_sandbox(command: Command) -> bool:
     """Whether a command of ours does no more than the agent's own tools do in every mode."""
     words = takewhile(lambda word: not word.startswith("-"), command.arguments)
     first, second = (*words, "", "")[:2]
-    return bool(first) and (
-        first == "mode" or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS
+    is_for_another = any(word.startswith("--sess") for word in command.arguments)
+    return (
+        bool(first)
+        and (not is_for_another or (first, second) in _READING_COMMANDS)
+        and (first == "mode" or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS)
     )
 
 

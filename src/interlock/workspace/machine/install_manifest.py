@@ -88,13 +88,14 @@ def save(home: Path, manifest: Manifest) -> None:
 
 
 def digest_entries(values: Mapping[str, Any], paths: Iterable[tuple[str | int, ...]]) -> str:
-    """The digest of the values at these paths, whatever is around them."""
+    """The digest of the values at these paths, whatever is around them and in whatever order."""
     entries: list[bytes] = []
     for path in paths:
         value: Any = values
         for part in path:
             value = value[part]
-        entries.append(msgspec.json.encode(value, order="deterministic"))
+        names = [part for part in path if isinstance(part, str)]
+        entries.append(msgspec.json.encode([names, value], order="deterministic"))
     return digest(b"\n".join(sorted(entries)))
 
 

@@ -52,6 +52,7 @@ def sql(words: Sequence[Word]) -> str:
         return f"it is given `{parsed.strange.raw}`"
     queries = [value for name, value in parsed.options if name in {"-c", "--command"}]
     is_plain = all(q and q.is_exact and _SQL_READS.fullmatch(q.text) for q in queries)
+    is_plain = is_plain and not any("--" in q.text or "/*" in q.text for q in queries if q)
     return "" if is_plain else "its query may do more than read"
 
 

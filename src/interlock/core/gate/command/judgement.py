@@ -93,7 +93,7 @@ def _objections_to_settings(simple: SimpleCommand) -> list[str]:
 def _is_harmless(redirect: Redirect) -> bool:
     target = redirect.target
     if redirect.operator in {"<", "<&", "<<", "<<-", "<<<"}:
-        return True
+        return not target.start.startswith(("/dev/tcp", "/dev/udp"))  # bash connects there
     if not target.is_exact:
         return False
     copied = target.text.removesuffix("-")

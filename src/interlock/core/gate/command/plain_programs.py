@@ -1,5 +1,6 @@
 """Plain programs: why one that runs none of its words may do more than read, by those words."""
 
+import re
 from collections.abc import Sequence
 
 from interlock.core.gate.command import inline, options, programs
@@ -10,6 +11,7 @@ from interlock.core.gate.command.programs import ProgramRule
 
 _GUESSED_SCHEMES = ("dict.", "ftp.", "imap.", "ldap.", "pop3.", "smtp.", "gopher.")
 """Beginnings of host names by which curl guesses the scheme."""
+_HOST = re.compile(r"[\w.-]*(?::[0-9]+)?(?:[?#].*)?")
 
 
 def objection_to(name: str, words: Sequence[Word]) -> str:
@@ -91,9 +93,11 @@ def _objection_to_address(
         return "it is given a line break"
     for word in operands:
         address = word.start.casefold()
-        scheme, has_scheme, _ = address.partition(":/")
-        is_other = has_scheme and "/" not in scheme and scheme not in rule.schemes.split()
-        if is_other or address.startswith(_GUESSED_SCHEMES):
+        scheme, has_scheme, rest = address.partition("://")
+        is_known = bool(has_scheme) and scheme in rule.schemes.split()
+        host = (rest if is_known else address).partition("/")[0]
+        host = host.removesuffix(":") if is_known and not word.is_exact else host
+        if not _HOST.fullmatch(host) or host.startswith(_GUESSED_SCHEMES):
             return f"it is given the address `{word.raw}`"
     return ""
 
