@@ -59,7 +59,8 @@ def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_j
 
     What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
     your own files it works from every directory, in each project that has opted in (`interlock
-    init`); in the project's, for everyone who has Interlock, and the project is opted in too.
+    init`). In the project's it names the launcher of this machine: it holds here, disturbs nobody
+    elsewhere, and the project is opted in too.
     """
     require_user("Installing")
     program, note = use.find_program(data_home())
