@@ -48,12 +48,22 @@ def differences(home: Path, root: Path | None) -> list[Difference]:
 
     Notes of ours that cannot be used tell nothing; whoever needs them reports that.
     """
+    return _differences(home, root, _load_manifest(home))
+
+
+def _differences(home: Path, root: Path | None, manifest: Manifest) -> list[Difference]:
     found: list[Difference] = []
     with suppress(SettingsBroken):
         found += _config_differences(home, root) if root else []
-    with suppress(SettingsBroken):
-        found += _client_differences(home, root)
-    return found
+    return found + _client_differences(home, root, manifest)
+
+
+def _load_manifest(home: Path) -> Manifest:
+    """The record of what was installed; empty if it cannot be used."""
+    try:
+        return install_manifest.load(home)
+    except SettingsBroken:
+        return Manifest(1, ())
 
 
 def governed_root(home: Path, directory: Path) -> Path | None:
@@ -110,13 +120,11 @@ def trusted_config(home: Path, root: Path) -> bytes | None:
 def inspect(home: Path, root: Path, config_stamp: str) -> FileInspection:
     """Look at every file that makes the gate work. The config had that stamp when it was read."""
     # The stamps first: a change in between must not pass for the content that is looked at.
-    stamps = {root / project.CONFIG: config_stamp}
-    with suppress(SettingsBroken):
-        manifest = install_manifest.load(home)
-        paths = [home / name for name in manifest.scripts]
-        paths += [path for path, _ in _settings_entries(manifest, root)]
-        stamps |= {path: stamp_of(path) for path in paths}
-    changed = differences(home, root)
+    manifest = _load_manifest(home)
+    paths = [home / name for name in manifest.scripts]
+    paths += [path for path, _ in _settings_entries(manifest, root)]
+    stamps = {root / project.CONFIG: config_stamp, **{path: stamp_of(path) for path in paths}}
+    changed = _differences(home, root, manifest)
     lines = [f"{stamp}\t{path}" for path, stamp in stamps.items()]
     is_sound = not changed and all(stamps.values())
     return FileInspection(changed, "\n".join(lines) if is_sound else "")
@@ -140,9 +148,8 @@ def _config_differences(home: Path, root: Path) -> list[Difference]:
     return [Difference(path, what, before)]
 
 
-def _client_differences(home: Path, root: Path | None) -> list[Difference]:
+def _client_differences(home: Path, root: Path | None, manifest: Manifest) -> list[Difference]:
     changed: list[Difference] = []
-    manifest = install_manifest.load(home)
     for name, digest in manifest.scripts.items():
         content = _content_of(home / name)
         if content is None:
