@@ -6,36 +6,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
-import msgspec
 
-from interlock.app.notes.results import (
-    NoteChangeResult,
-    NoteContext,
-    NoteSearchResult,
-    NoteText,
-    RecentNotes,
-)
 from interlock.core.explanation import Code
-from interlock.core.session.answer import Answer
+from interlock.mcp.answer_schemas import answer_schema
 from interlock.mcp.protocol import McpProtocol
-from interlock.mcp.schema import answer_schema
 from interlock.mcp.tools import TOOLS
 
-UNLISTED: dict[str, type[msgspec.Struct]] = {
-    "checkpoint_workflow": Answer,
-    "search_notes": NoteSearchResult,
-    "read_note": NoteText,
-    "write_note": NoteChangeResult,
-    "edit_note": NoteChangeResult,
-    "build_context": NoteContext,
-    "recent_activity": RecentNotes,
-    "move_note": NoteChangeResult,
-    "delete_note": NoteChangeResult,
-}
-"""Answers that have a shape too, though agents are not made to pay for its description."""
 VALIDATORS: dict[str, Any] = {
-    tool.name: jsonschema.Draft202012Validator(answer_schema(tool.answer or UNLISTED[tool.name]))
-    for tool in TOOLS
+    tool.name: jsonschema.Draft202012Validator(answer_schema(tool.name)) for tool in TOOLS
 }
 
 

@@ -115,7 +115,6 @@ LIST_WORKFLOWS = Tool(
         " Without filters the answer is short; pass tags or query for descriptions."
     ),
     arguments=ListArguments,
-    answer=WorkflowList,
     cue=(
         "workflows there are {query?, tags?}; for structured work, or a kind of task (review, bug,"
         " feature)"
@@ -212,7 +211,6 @@ INSPECT_WORKFLOW = Tool(
     title="Inspect a workflow",
     purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
     arguments=InspectArguments,
-    answer=Inspection,
     cue="what one workflow asks {workflowId}",
     is_read_only=True,
     is_idempotent=True,

@@ -219,7 +219,6 @@ WRITE_NOTE = Tool(
         " note on the same subject. Never writes over a note unless told to."
     ),
     arguments=WriteArguments,
-    answer=None,
     cue="keep what should last {title, content}",
     is_read_only=False,
     is_idempotent=False,
@@ -245,7 +244,6 @@ READ_NOTE = Tool(
         " links to it."
     ),
     arguments=ReadArguments,
-    answer=None,
     cue="one note {identifier}",
     is_read_only=True,
     is_idempotent=True,
@@ -260,7 +258,6 @@ EDIT_NOTE = Tool(
         " read; if somebody wrote since, you are shown what."
     ),
     arguments=EditArguments,
-    answer=None,
     cue="change a note {identifier, operation?, content?}",
     is_read_only=False,
     is_idempotent=False,
@@ -286,7 +283,6 @@ MOVE_NOTE = Tool(
     title="Move a note",
     purpose="Give a note another name or folder. A permalink in its frontmatter stays.",
     arguments=MoveArguments,
-    answer=None,
     cue="rename one {identifier, to}",
     is_read_only=False,
     is_idempotent=False,
@@ -305,7 +301,6 @@ DELETE_NOTE = Tool(
     title="Delete a note",
     purpose="Remove a note that you have read. It stays only in git, if it was committed.",
     arguments=DeleteArguments,
-    answer=None,
     cue="{identifier, version}",
     is_read_only=False,
     is_idempotent=True,
@@ -322,7 +317,6 @@ SEARCH_NOTES = Tool(
         " before you ask the user or write a note."
     ),
     arguments=SearchArguments,
-    answer=None,
     cue="what the project knows {query}; before you ask or write",
     is_read_only=True,
     is_idempotent=True,
@@ -353,7 +347,6 @@ BUILD_CONTEXT = Tool(
         " its neighbours. `folder/*` takes all notes below it."
     ),
     arguments=ContextArguments,
-    answer=None,
     cue="a note and what is linked {identifier}",
     is_read_only=True,
     is_idempotent=True,
@@ -371,7 +364,6 @@ RECENT_ACTIVITY = Tool(
     title="Recent notes",
     purpose="The notes that were changed last.",
     arguments=RecentArguments,
-    answer=None,
     cue="the newest notes {}",
     is_read_only=True,
     is_idempotent=True,

@@ -154,7 +154,6 @@ RESUME_SESSION = Tool(
         " session."
     ),
     arguments=ResumeArguments,
-    answer=ResumeAnswer,
     cue="find earlier work {query?} and a call that goes on with it; in a new conversation",
     is_read_only=False,  # naming a session moves the conversation
     is_idempotent=True,

@@ -14,11 +14,7 @@ Schema = dict[str, Any]
 
 def arguments_schema(arguments: type[msgspec.Struct]) -> Schema:
     """The schema of a tool's arguments, without the `null` that optional ones accept too."""
-    return cast("Schema", _without_null(_plain_schema(arguments)))
-
-
-def answer_schema(answer: type[msgspec.Struct]) -> Schema:
-    return cast("Schema", _plain_schema(answer))
+    return cast("Schema", _without_null(plain_schema(arguments)))
 
 
 def example_arguments(arguments: Schema) -> dict[str, Json]:
@@ -27,7 +23,8 @@ def example_arguments(arguments: Schema) -> dict[str, Json]:
     return {name: arguments["properties"][name]["examples"][0] for name in required}
 
 
-def _plain_schema(root: type[msgspec.Struct]) -> object:
+def plain_schema(root: type[msgspec.Struct]) -> object:
+    """The schema of a struct without references, titles and defaults."""
     (schema,), definitions = msgspec.json.schema_components((root,), ref_template="#/$defs/{name}")
     return _inline_references(schema, definitions)
 

@@ -158,7 +158,6 @@ SESSION_TOOL = Tool(
         " coding, the user is asked once; switching the gate off is the user's."
     ),
     arguments=SessionArguments,
-    answer=SessionAnswer,
     cue="what you may do here {}, or change it {mode, task}; when a tool call was denied",
     is_read_only=False,
     is_idempotent=False,

@@ -37,8 +37,6 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """The description for the model: what the tool does, and when to call it."""
     arguments: type[Arguments]
     """The struct of the arguments; each field has a description and an example (`msgspec.Meta`)."""
-    answer: type[msgspec.Struct] | None
-    """The struct of the answer. Its schema is listed; None saves agents the bytes of that."""
     cue: str
     """One line on when to call it and with what: all that some clients show of a tool at first."""
     is_read_only: bool
@@ -70,7 +68,8 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             "title": self.title,
             "description": self.purpose,
             "inputSchema": self.input_schema,
-            **({"outputSchema": schema.answer_schema(self.answer)} if self.answer else {}),
+            # No schema of the answer: no model sees one, and some clients check refusals against it
+            # and hand the model an error of their own instead of the refusal.
             # Codex asks the user before every call of a tool, unless the tool is read-only or
             # declares that it destroys nothing and stays on this machine. No tool of ours removes
             # anything that was recorded, and none talks to another machine.

@@ -26,7 +26,7 @@ from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.refusal import Refusal
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import Answer, RenderedAnswer
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
@@ -131,7 +131,6 @@ START_WORKFLOW = Tool(
         " answer, a rewind or a restart loses nothing."
     ),
     arguments=StartArguments,
-    answer=Answer,
     cue="begin one {workflowId, goal}",
     is_read_only=False,
     is_idempotent=False,
@@ -193,7 +192,6 @@ CONTINUE_WORKFLOW = Tool(
         " pending step is shown again and nothing changes. Sending the same call twice is safe."
     ),
     arguments=ContinueArguments,
-    answer=Answer,
     cue=(
         "hand in the step that you did {continueToken, output: {notesMarkdown}}; without output it"
         " only shows the pending step again"
@@ -259,7 +257,6 @@ CHECKPOINT_WORKFLOW = Tool(
         " session that resume_session finds again."
     ),
     arguments=CheckpointArguments,
-    answer=None,  # the same as of the two tools above, which agents have paid for already
     cue="keep notes without handing in {continueToken?, notesMarkdown}",
     is_read_only=False,
     is_idempotent=False,

@@ -1,0 +1,41 @@
+"""The structure of each tool's answer, for the reference. It is not in the listing of the tools."""
+
+from typing import cast
+
+import msgspec
+
+from interlock.app.notes.results import (
+    NoteChangeResult,
+    NoteContext,
+    NoteSearchResult,
+    NoteText,
+    RecentNotes,
+)
+from interlock.core.session.answer import Answer
+from interlock.mcp.catalogue_tools import Inspection, WorkflowList
+from interlock.mcp.resume_tool import ResumeAnswer
+from interlock.mcp.schema import Schema, plain_schema
+from interlock.mcp.session_tool import SessionAnswer
+
+ANSWERS: dict[str, type[msgspec.Struct]] = {
+    "list_workflows": WorkflowList,
+    "inspect_workflow": Inspection,
+    "start_workflow": Answer,
+    "continue_workflow": Answer,
+    "checkpoint_workflow": Answer,
+    "resume_session": ResumeAnswer,
+    "session": SessionAnswer,
+    "search_notes": NoteSearchResult,
+    "read_note": NoteText,
+    "write_note": NoteChangeResult,
+    "edit_note": NoteChangeResult,
+    "build_context": NoteContext,
+    "recent_activity": RecentNotes,
+    "move_note": NoteChangeResult,
+    "delete_note": NoteChangeResult,
+}
+
+
+def answer_schema(tool: str) -> Schema:
+    """The JSON Schema of the structure that a tool answers with, unless it refuses."""
+    return cast("Schema", plain_schema(ANSWERS[tool]))
