@@ -26,6 +26,7 @@ from interlock.app.hosts.install import find_program
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.protocol.gated_session import Conversation
+from tests.sessions import begin_recorded
 
 ROUNDS = 40
 BARE = [sys.executable, "-I", "-S", "-c", "pass"]
@@ -39,7 +40,7 @@ def hooking(base: Path) -> list[Row]:
     app = open_app(home)
     modes: dict[str, Mode] = {"host-1": "coding", "host-2": "planning"}
     for conversation, mode in modes.items():
-        began = gated_sessions.begin(app, project, Conversation(claude_code.HOST, conversation))
+        began = begin_recorded(app, project, Conversation(claude_code.HOST, conversation))
         gated_sessions.change_mode(app, began.session, mode, by="user", task="bench")
     app.close()
     program, _ = find_program(home)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from interlock.app.admin.access import load_secret
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
@@ -23,6 +24,7 @@ from interlock.core.session.state import SessionState
 from interlock.server.api import OPERATIONS
 from tests.person import run_as_person
 from tests.server.server_process import Server
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +102,7 @@ def words_around(around: str, programs: dict[str, str], command: list[str]) -> l
 @pytest.fixture
 def session(app: App, tmp_path: Path) -> SessionId:
     opt_in(tmp_path, "standard")
-    return gated_sessions.begin(app, tmp_path, Conversation("claude-code", "host-1")).session
+    return begin_recorded(app, tmp_path, Conversation("claude-code", "host-1")).session
 
 
 class Way(NamedTuple):
@@ -161,7 +163,7 @@ def test_whoever_may_loosen_can_and_nobody_else(
 
 def modes_of(app: App, session: SessionId) -> set[Mode]:
     """The modes that the session was ever in."""
-    state = gated_sessions.state_of(app, session)
+    state = session_record.state_of(app, session)
     assert isinstance(state, SessionState)
     return {entry.mode for entry in state.mode_history}
 

@@ -10,7 +10,6 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.core.protocol.gated_session import Conversation
@@ -18,6 +17,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, output, started
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.both_stores
 
@@ -100,7 +100,7 @@ def test_where_several_sessions_may_be_meant_each_has_its_command(
 ) -> None:
     opt_in(tmp_path, "standard")
     sessions = [
-        gated_sessions.begin(app, tmp_path, Conversation("claude-code", name)).session
+        begin_recorded(app, tmp_path, Conversation("claude-code", name)).session
         for name in ("one", "two")
     ]
 
@@ -126,7 +126,7 @@ def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_pat
 
     first = json.loads(typed("session", "start", "--json").out)["sessionId"]
     assert json.loads(typed("session", "start", "--json").out)["sessionId"] == first
-    gated_sessions.begin(app, tmp_path, Conversation("claude-code", "one"))
+    begin_recorded(app, tmp_path, Conversation("claude-code", "one"))
     (ourselves,) = processes.running_processes([os.getpid()])
     clients.remember(app.home, ourselves, "claude-code", "one", now_ms=app.clock.now_ms())
     third = json.loads(typed("session", "start", "--json").out)["sessionId"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers import session_record
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
@@ -20,12 +21,13 @@ from interlock.core.views.session_note import CURRENT_SESSION_NOTE, KEEP_MARKER
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
 from tests.scenes import handed_in, output, started
+from tests.sessions import begin_recorded
 from tests.unprivileged import nobody, place_of_nobody
 
 
 def attended(app: App, root: Path, name: str = "one") -> SessionId:
     opt_in(root, "standard")
-    return gated_sessions.begin(app, root, Conversation("claude-code", name)).session
+    return begin_recorded(app, root, Conversation("claude-code", name)).session
 
 
 def note_of(root: Path, session: str) -> Path:
@@ -189,7 +191,7 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         told = Desk(place / "home", project).begin()
         app = open_app(place / "home")
         (session,) = app.reader.attended_sessions_in(str(project))
-        state = gated_sessions.state_of(app, session)
+        state = session_record.state_of(app, session)
         changed = gated_sessions.change_work(app, session, WorkUpdate("Dark mode"))
         written_while_closed = list(folder.rglob("*"))
 

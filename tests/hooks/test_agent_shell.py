@@ -18,6 +18,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.protocol.gated_session import Conversation
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+from tests.sessions import begin_recorded
 
 needs_sandbox = pytest.mark.skipif(
     landlock_abi() < ABI_MIN, reason="NOT TESTED: this machine has no Landlock"
@@ -48,7 +49,7 @@ class Shell:
         opt_in(self.project, "standard")
         app = open_app(self.home)
         conversation = Conversation("claude-code", "host-1")
-        began = gated_sessions.begin(app, self.project, conversation)
+        began = begin_recorded(app, self.project, conversation)
         gated_sessions.change_mode(app, began.session, mode, by="user", task="T")
         app.close()
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app.admin.access import load_secret, publish_agent_bearer
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.opt_in import opt_in
@@ -18,6 +19,7 @@ from interlock.core.gate.state import MODES, Mode
 from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
 from interlock.hooks.full_hook import BLOCKING_EXIT_CODE, HookEvent, HookResult, run_hook
 from tests.effort import scale
+from tests.sessions import begin_recorded
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
 EVENTS: dict[str, HookEvent] = {
@@ -94,7 +96,7 @@ ASKED: dict[str, set[str]] = {
 def test_the_mode_decides_about_every_class_of_tool(
     app: App, hook: Hook, project: Path, mode: Mode, kind: str
 ) -> None:
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "host-1")).session
     gated_sessions.change_mode(app, session, mode, by="user", task="T-1")
     name, given_ = CALLS[kind]
 
@@ -133,7 +135,7 @@ def missing(home: Path) -> None:
 def test_whatever_keeps_the_state_from_being_known_denies_all_but_reading(
     app: App, hook: Hook, home: Path, project: Path, harm: Callable[[Path], None]
 ) -> None:
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "host-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user")
     harm(home)
 
@@ -165,7 +167,7 @@ def test_where_nobody_opted_in_the_hook_is_silent(hook: Hook, tmp_path: Path) ->
 
 
 def test_a_broken_project_config_denies(app: App, hook: Hook, project: Path) -> None:
-    gated_sessions.begin(app, project, Conversation("claude-code", "host-1"))
+    begin_recorded(app, project, Conversation("claude-code", "host-1"))
     (project / ".interlock" / "config.toml").write_text("[project\n")
 
     assert answer(hook(tool("Write", project, file_path="a"))) == "deny"
@@ -194,16 +196,18 @@ def test_a_session_start_tells_where_the_session_stands(hook: Hook, project: Pat
     assert told["hookEventName"] == "SessionStart"
     assert "Mode: analysis" in told["additionalContext"]
     assert "Shell commands are not confined" in told["additionalContext"]
-    assert not hook(recorded("SessionStart-compact", project)).out, "it knows all of that"
+    assert not hook(recorded("SessionStart-resume", project)).out, "it knows all of that"
+    compacted = json.loads(hook(recorded("SessionStart-compact", project)).out)
+    assert compacted["hookSpecificOutput"] == told, "it knows nothing of that any more"
 
 
 def test_what_the_user_types_changes_the_mode(app: App, hook: Hook, project: Path) -> None:
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "host-1")).session
 
     told = hook(recorded("UserPromptSubmit", project, prompt="/mode coding --task T-9"))
 
     assert b"coding" in told.out
-    state = gated_sessions.state_of(app, session)
+    state = session_record.state_of(app, session)
     assert not isinstance(state, SessionNotAttended)
     assert (state.current_mode, state.active_task) == ("coding", "T-9")
     quoted = "Please read this: /mode disabled"
@@ -258,7 +262,7 @@ def test_any_bytes_before_a_tool_call_are_denied(
 def test_an_agent_does_not_change_its_own_rules(
     app: App, hook: Hook, project: Path, command: str
 ) -> None:
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "host-1")).session
     for mode in ("analysis", "planning", "coding"):
         gated_sessions.change_mode(app, session, mode, by="user", task="T")
 
@@ -269,7 +273,7 @@ def test_an_agent_does_not_change_its_own_rules(
 def test_an_agent_reads_no_secret_of_the_server(
     app: App, hook: Hook, home: Path, project: Path, kept_in: str
 ) -> None:
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "host-1")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "host-1")).session
     publish_agent_bearer(home, load_secret(home))
     for mode in ("analysis", "planning", "coding"):
         gated_sessions.change_mode(app, session, mode, by="user", task="T")
@@ -284,7 +288,7 @@ def test_an_agent_reads_no_secret_of_the_server(
 
 
 def test_an_agent_goes_where_the_policy_lets_it(app: App, hook: Hook, project: Path) -> None:
-    gated_sessions.begin(app, project, Conversation("claude-code", "host-1"))
+    begin_recorded(app, project, Conversation("claude-code", "host-1"))
 
     def said(command: str) -> str:
         return answer(hook(tool("Bash", project, command=command)))

@@ -345,12 +345,12 @@ def test_what_a_client_really_sends_is_read(scene: Scene) -> None:
     events: dict[str, HookEvent] = {
         "PreToolUse": "pre-tool",
         "PostToolUse": "post-tool",
-        "PreCompact": "pre-compact",
         "PostCompact": "post-compact",
         "SessionEnd": "session-end",
     }
     scene.goes_to("coding")
-    run_hook(HOST, "post-tool", scene.home, scene.payload("Write"))  # it makes the spool
+    for event in ("post-tool", "session-end"):
+        run_hook(HOST, event, scene.home, scene.payload("Write"))  # it makes the spool
     seen: set[str] = set()
     for path in payloads.glob("claude-*.json"):
         text = path.read_text().replace("<PROJECT>", str(scene.project))

@@ -12,15 +12,18 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
+from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.mcp.unknown_caller import SESSION_PLACEHOLDER
+from interlock.store import gate_rows
 from tests.app.callers.conversations import in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +53,11 @@ class Client:
         """Run the hook of a session start; the session that it leads to."""
         payload = {"session_id": conversation, "source": source}
         told = self._do(hook="session-start", payload=payload)
-        session = self._app.reader.session_of_conversation("claude-code", conversation)
-        assert session
+        row = gate_rows.read_state(self._app.home, "claude-code", conversation)
+        assert isinstance(row, GateRow)
+        session = row.session
         # What a conversation knows already is not told again.
-        assert session in told or (source in ("compact", "resume") and not told)
+        assert session in told or (source == "resume" and not told)
         return session
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
@@ -243,8 +247,8 @@ def test_a_run_says_whose_session_is_meant(agent: Agent, app: App) -> None:
     root = Path.cwd()
     opt_in(root, "standard")
     for name in ("one", "two"):
-        gated_sessions.begin(app, root, Conversation("claude-code", name))
-    wanted = gated_sessions.begin(app, root, Conversation("claude-code", "three")).session
+        begin_recorded(app, root, Conversation("claude-code", name))
+    wanted = begin_recorded(app, root, Conversation("claude-code", "three")).session
     run = agent.ok("start_workflow", workflowId="line", goal="Named", sessionId=wanted)
 
     assert agent.ok("session", token=f"`{run['continueToken']}`")["session"] == wanted

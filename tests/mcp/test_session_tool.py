@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.app.runs import approvals
 from interlock.cli import commands
 from interlock.core.protocol.gated_session import Conversation
@@ -19,6 +19,7 @@ from tests.app.runs.test_approvals import Hands, at_approval
 from tests.mcp.agent import Agent
 from tests.mcp.test_language import STEP, Run, write
 from tests.mcp.test_refusals import mend
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.both_stores
 
@@ -177,14 +178,14 @@ def test_a_session_of_another_project_is_not_changed(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     opt_in(elsewhere, "standard")
-    session = gated_sessions.begin(app, elsewhere, Conversation("claude-code", "another")).session
+    session = begin_recorded(app, elsewhere, Conversation("claude-code", "another")).session
 
     problem = attended.refused(
         "session", {"sessionId": session, "mode": "coding", "task": "hijack", "action": "set"}
     )
 
     assert problem["code"] == "not_allowed"
-    state = gated_sessions.state_of(app, session)
+    state = session_record.state_of(app, session)
     assert isinstance(state, SessionState)
     assert (state.current_mode, state.active_task) == ("analysis", None)
 

@@ -9,11 +9,11 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.gate import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
+from tests.sessions import begin_recorded
 
 HOSTILE = (
     "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"
@@ -169,5 +169,5 @@ def perform(app: App, project: Path) -> dict[str, str]:
     gated = project.with_name("gated")
     gated.mkdir()
     opt_in.opt_in(gated, "standard")
-    seen["attended"] = gated_sessions.begin(app, gated, Conversation("claude-code", "talk")).session
+    seen["attended"] = begin_recorded(app, gated, Conversation("claude-code", "talk")).session
     return seen

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from tests.app.runs.test_approvals import at_approval
 from tests.scenes import advance, handed_in, output, started
+from tests.sessions import begin_recorded
 
 
 class Filled(NamedTuple):
@@ -35,7 +35,7 @@ def filled(home: Path, project: Path) -> Filled:
     gated = project / "gated"
     gated.mkdir()
     opt_in.opt_in(gated, "standard")
-    attended = gated_sessions.begin(app, gated, Conversation("claude-code", "conversation-1"))
+    attended = begin_recorded(app, gated, Conversation("claude-code", "conversation-1"))
     stream = app.reader.stream(first.answer.session)
     assert stream is not None
     assert stream.head is not None

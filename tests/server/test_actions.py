@@ -15,7 +15,6 @@ from interlock.app.admin.access import load_secret
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.notes.results import NoteChangeResult
-from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.publish import publish_session, published_file
 from interlock.app.runs.user_actions import open_gaps
 from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
@@ -30,6 +29,7 @@ from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on
 from tests.server.server_process import Server
 from tests.server.stage import HOSTILE, Stage
+from tests.sessions import begin_recorded
 
 TOKEN = re.compile(r"ct1[a-z0-9]{45}")
 
@@ -194,9 +194,7 @@ def test_a_config_that_cannot_be_read_is_said(
     (tmp_path / ".interlock").mkdir()
     config = tmp_path / ".interlock" / "config.toml"
     config.write_text("[project]\nprofile = 'standard'\n")
-    session = gated_sessions.begin(
-        here.app, tmp_path, Conversation("claude-code", "another")
-    ).session
+    session = begin_recorded(here.app, tmp_path, Conversation("claude-code", "another")).session
     config.write_text("not toml")
 
     page = refused(signed_in, f"/sessions/{session}/mode", 409, mode="coding")

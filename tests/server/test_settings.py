@@ -18,12 +18,12 @@ from interlock.app.context import open_app
 from interlock.app.gate import tool_calls, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
-from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.server.pages.absent import ABSENT_FEATURES, AbsentFeature
 from tests.scenes import started
 from tests.server.forms import SignedIn
 from tests.server.server_process import Server
+from tests.sessions import begin_recorded
 
 PROMISES = re.compile(r"\b(soon|will|shall|coming|planned|roadmap|yet)\b")
 
@@ -133,12 +133,12 @@ def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     served: SignedIn, home: Path, tmp_path: Path
 ) -> None:
     tool_calls.start_override(home)
-    tool_calls.journal_event(home, "claude-code", "stop", "talk", "")
+    tool_calls.journal_event(home, "claude-code", "stop", "talk")
     opt_in(tmp_path, "light")
     trust.trust_checkout(home, tmp_path, at_ms=1)
     install.install(home, "project", tmp_path, Program(sys.executable, (), str(home)), at_ms=1)
     app = open_app(home)
-    gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk"))
+    begin_recorded(app, tmp_path, Conversation("claude-code", "talk"))
     app.close()
     assert served.get("/settings").status == 200
 

@@ -14,6 +14,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.store.gate_rows import PublishedRow
+from tests.sessions import begin_recorded
 
 
 @pytest.fixture
@@ -99,12 +100,12 @@ def test_the_next_session_start_makes_it_anew(
 ) -> None:
     opt_in(tmp_path, "standard")
     conversation = Conversation("claude-code", "host-1")
-    begun = gated_sessions.begin(app, tmp_path, conversation)
+    begun = begin_recorded(app, tmp_path, conversation)
     gated_sessions.change_mode(app, begun.session, "coding", by="user")
     harm(home / gate_rows.FILE)
     assert isinstance(gate_rows.read_state(home, "claude-code", "host-1"), UnknownState)
 
-    gated_sessions.begin(app, tmp_path, conversation)
+    begin_recorded(app, tmp_path, conversation)
 
     found = gate_rows.read_state(home, "claude-code", "host-1")
     assert isinstance(found, GateRow)

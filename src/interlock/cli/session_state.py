@@ -8,6 +8,7 @@ from typing import NoReturn, get_args
 import click
 import msgspec
 
+from interlock.app.callers import session_record
 from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
@@ -102,7 +103,7 @@ def _show_or_change_mode(
     app: App, session: SessionId, mode_name: str | None, task: str | None, *, as_json: bool
 ) -> None:
     if mode_name is None:
-        outcome = gated_sessions.state_of(app, session)
+        outcome = session_record.state_of(app, session)
     else:
         outcome = _change_mode(app, session, mode_name, task)
     _print_state(outcome, as_json=as_json)
@@ -144,7 +145,7 @@ def _clock_time(at_ms: int) -> str:
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    state = gated_sessions.state_of(app, _resolve_session(app, session_id, as_json=True))
+    state = session_record.state_of(app, _resolve_session(app, session_id, as_json=True))
     if not isinstance(state, SessionState):
         refuse(state.explain(), as_json=True)
     print_json(state)
@@ -187,7 +188,7 @@ def start(*, as_json: bool) -> None:
     if root is None:
         refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
     outcome = gated_sessions.start(app, root)
-    if not isinstance(outcome, gated_sessions.StartedSession):
+    if not isinstance(outcome, session_record.StartedSession):
         refuse_caller(outcome, as_json=as_json)
     _print_state(outcome.state, as_json=as_json)
 

@@ -1,18 +1,24 @@
 """The messages of hooks to the model: the state of the session, and changes by the user."""
 
 import hashlib
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
+from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
-from interlock.app.context import App, open_app
+from interlock.app.callers.session_record import session_of
+from interlock.app.context import App, has_store, open_app
+from interlock.app.failures import StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import MODE_MEANINGS, tell_conversation
+from interlock.app.protocol.presence import end_departed_sessions
 from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.gate.tools import Host
@@ -27,6 +33,7 @@ def begin_session(
     """Begin or continue the session. Returns the text for the model, and remarks for the user."""
     app = open_app(home)
     try:
+        end_departed_sessions(app)
         source = payload.source or "startup"
         conversation = Conversation(host, payload.session_id, source)
         started = gated_sessions.begin(app, root, conversation)
@@ -39,6 +46,18 @@ def begin_session(
         return tell_conversation(app, started.state, (shell, *remarks), conversation), remarks
     finally:
         app.close()
+
+
+def reopen_session(home: Path, host: Host, payload: HookPayload) -> None:
+    """Let a session go on that was taken for ended, if there is one; nothing else is changed."""
+    with suppress(StoreFailure):  # then the gate does not know the conversation, and says so
+        if not has_store(home, os.environ):
+            return
+        app = open_app(home)
+        try:
+            session_of(app, Conversation(host, payload.session_id))
+        finally:
+            app.close()
 
 
 def _describe_shell(environment: Mapping[str, str], home: Path) -> str:
@@ -93,7 +112,7 @@ def change_typed_mode(
 
 
 def _describe_mode(app: App, session: SessionId) -> str:
-    state = gated_sessions.state_of(app, session)
+    state = session_record.state_of(app, session)
     if not isinstance(state, SessionState):
         return f"{state.explain().error}."
     others = ", ".join(f"`/mode {mode}`" for mode in MODES if mode != state.current_mode)
@@ -105,7 +124,7 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
     """The reminder of the open runs in the session, given once for each set of runs."""
     app = open_app(home)
     try:
-        session = _caller_session(app, host, payload)
+        session = app.reader.session_of_conversation(host, payload.session_id)
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()

@@ -15,6 +15,7 @@ from interlock.hooks import gate_state
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as signals
+    from typing import Any
 else:
     import _signal as signals  # without the names of `enum`, which take long to import
 
@@ -39,7 +40,7 @@ OWN_TOOLS = (
 )
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
-EVENTS = ("pre-tool", "post-tool", "pre-compact", "post-compact", "session-end")
+EVENTS = ("pre-tool", "post-tool", "post-compact", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
 """The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
@@ -51,8 +52,8 @@ BUDGET_SECONDS = 8  # less than the client waits before it goes on without an an
 EINVAL = 22
 
 _TEXTS = (
-    *("cwd", "session_id", "tool_name", "hook_event_name", "tool_use_id", "source", "prompt"),
-    "permission_mode",
+    *("cwd", "session_id", "tool_name", "permission_mode", "reason", "hook_event_name"),
+    *("tool_use_id", "source", "prompt"),
 )
 PLAN_MODE = "plan"
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
@@ -85,7 +86,9 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     """Whether the call is settled; if not, the full hook must be asked."""
     if host not in TOOLS or event not in EVENTS or not _is_normal(home):
         return False
-    cwd, session, tool, tool_input, permission_mode = _payload(content)
+    payload = _payload(content)
+    cwd, session, tool, permission_mode, reason = (payload.get(key, "") for key in _TEXTS[:5])
+    tool_input: Any = payload.get("tool_input")  # an object, or the full hook is asked
     kind = class_of(host, tool)
     if event == "pre-tool" and _needs_no_state(kind, tool, tool_input, cwd, home):
         return True
@@ -94,7 +97,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if state is None and not gate_state.config_above(cwd):
         return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
-        return _append_to_spool(host, event, home, session, tool)
+        line = {"hostSession": session, "tool": tool, "detail": reason}
+        return _append_to_spool(host, event, home, line)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
     if state.mode == "disabled" or kind in ("web", "ask", "agent"):
@@ -204,11 +208,8 @@ def _is_normal(path: str) -> bool:
     return not first and bool(parts) and not {"", ".", ".."} & set(parts)
 
 
-def _payload(content: bytes) -> tuple[str, str, str, dict[str, object], str]:
-    """Directory, conversation, tool, its input and the client's own mode.
-
-    Only if no two readers of JSON differ on them.
-    """
+def _payload(content: bytes) -> "dict[str, Any]":
+    """The payload, if no two readers of JSON differ on what is read of it."""
     import _json  # noqa: PLC0415 (where there is none, the full hook is asked)
 
     # Half a surrogate is an error to some and a character to others.
@@ -221,9 +222,7 @@ def _payload(content: bytes) -> tuple[str, str, str, dict[str, object], str]:
         raise FullHookNeeded
     if "\0" in payload.get("cwd", ""):
         raise FullHookNeeded
-    cwd, session, tool = (payload.get(key, "") for key in _TEXTS[:3])
-    # The input is an object, or the full hook is asked.
-    return cwd, session, tool, payload.get("tool_input"), payload.get("permission_mode", "")
+    return payload
 
 
 def _number(text: str) -> int:
@@ -249,15 +248,15 @@ class _StrictJson:
     parse_float = parse_int = parse_constant = _number
 
 
-def _append_to_spool(host: str, event: str, home: str, session: str, tool: str) -> bool:
+def _append_to_spool(host: str, event: str, home: str, fields: dict[str, str]) -> bool:
     """Write a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 
     at_ms = gate_state.now_ms()
     line = f'{{"id":"{event}-{at_ms}","atMs":{at_ms},"host":"{host}","event":"{event}"'
-    line += f',"hostSession":{quoted(session)}' if session else ""
-    line += f',"tool":{quoted(tool)}' if tool else ""
-    file = posix.open(f"{home}/spool/gate.jsonl", posix.O_WRONLY | posix.O_APPEND)
+    line += "".join(f',"{name}":{quoted(value)}' for name, value in fields.items() if value)
+    name = "departures" if event == "session-end" else "gate"
+    file = posix.open(f"{home}/spool/{name}.jsonl", posix.O_WRONLY | posix.O_APPEND)
     is_full = posix.fstat(file).st_size > SPOOL_BYTES_MAX
     if not is_full:
         posix.write(file, f"{line}}}\n".encode())

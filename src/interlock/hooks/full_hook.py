@@ -16,6 +16,7 @@ from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.gate.tools import Host
+from interlock.core.protocol.gated_session import Conversation
 
 HookEvent = Literal[
     "session-start",
@@ -119,14 +120,26 @@ def _dispatch(
                 if reason
                 else HookResult()
             )
+        case "pre-compact":
+            # What the conversation was told before is gone from it, whatever event comes next.
+            from interlock.app.protocol import bootstrap  # noqa: PLC0415 (as above)
+
+            bootstrap.forget_what_was_told(home, Conversation(host, payload.session_id))
         case _:
-            tool_calls.journal_event(home, host, event, payload.session_id, payload.tool_name)
-            return HookResult()
+            pass
+    tool_calls.journal_event(
+        home, host, event, payload.session_id, tool=payload.tool_name, detail=payload.reason
+    )
+    return HookResult()
 
 
 def _decide_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -> HookResult:
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
+    if not tool_calls.is_known(home, host, payload.session_id):
+        from interlock.hooks import context_messages  # noqa: PLC0415 (as above)
+
+        context_messages.reopen_session(home, host, payload)
     call = parse_tool_call(host, payload.tool_name, payload.tool_input, payload.cwd)
     is_planning = payload.permission_mode == PLAN_MODE
     call = msgspec.structs.replace(

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
@@ -85,7 +86,7 @@ def _join_session(app: App, workspace: Path, sessions: set[SessionId]) -> str:
         return ""
     (session,) = sessions
     outcome = gated_sessions.move_conversation(app, workspace, session)
-    if isinstance(outcome, gated_sessions.StartedSession):
+    if isinstance(outcome, session_record.StartedSession):
         return f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
     if outcome is None:
         return ""

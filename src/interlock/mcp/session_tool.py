@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers import session_record
 from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
@@ -82,7 +83,7 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
         return refuse_unknown_caller(session, SESSION_TOOL, sent_arguments)
     changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
     action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
-    outcome = gated_sessions.state_of(app, session)
+    outcome = session_record.state_of(app, session)
     if action == "set" and isinstance(outcome, SessionState):
         outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
@@ -120,7 +121,7 @@ def _start_session(
     if root is None:
         return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     outcome = gated_sessions.start(app, root, session_id)
-    if isinstance(outcome, gated_sessions.StartedSession):
+    if isinstance(outcome, session_record.StartedSession):
         remarks = _remarks(app, outcome.state)
         return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
     if isinstance(outcome, ChangeNotAllowed):

@@ -112,6 +112,16 @@ def withdraw_session(home: Path, session: str) -> None:
         )
 
 
+def withdraw_conversation(home: Path, host: str, host_session: str) -> None:
+    """Remove the row of a conversation that has ended before anything was recorded of it."""
+    _write_transaction(
+        home / FILE,
+        lambda db: db.execute(
+            "DELETE FROM gate WHERE (host, host_session) = (?, ?)", (host, host_session)
+        ),
+    )
+
+
 def _write_transaction(path: Path, change: Callable[[Any], object]) -> None:
     try:
         try:
@@ -150,7 +160,25 @@ def _write_transaction_once(path: Path, change: Callable[[Any], object]) -> None
 
 def read_state(home: Path, host: str, host_session: str) -> GateState:
     """Return what a session may do. Any failure is an `UnknownState`, with the reason."""
-    path = home / FILE
+    key = "host = ? AND host_session = ?"
+    rows = _select_rows(home / FILE, key, (host, host_session))
+    if isinstance(rows, UnknownState):
+        return rows
+    if not rows:
+        return UnknownState("this conversation was never bound to a session")
+    row = rows[0].row
+    return row if row.mode in MODES else UnknownState(f"the mode `{row.mode}` is not known")
+
+
+def list_rows(home: Path) -> list[PublishedRow]:
+    """Return the row of every conversation that the gate knows; none if they cannot be read."""
+    rows = _select_rows(home / FILE, "true", ())
+    return [] if isinstance(rows, UnknownState) else rows
+
+
+def _select_rows(
+    path: Path, condition: str, values: tuple[str, ...]
+) -> list[PublishedRow] | UnknownState:
     if not path.exists():
         return UnknownState("no session was ever started")
     if not path.is_file():  # opening a pipe would wait for ever
@@ -159,18 +187,21 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
         db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.set_busy_timeout(BUSY_MS)
-            row = db.execute(
-                "SELECT session, mode, is_started, task, may_code, version, root, watched FROM gate"
-                " WHERE host = ? AND host_session = ?",
-                (host, host_session),
-            ).fetchone()
+            found = db.execute(
+                "SELECT host, host_session, is_simple, session, mode, is_started, task, may_code,"
+                f" version, root, watched FROM gate WHERE {condition}",
+                values,
+            ).fetchall()
         finally:
             db.close()
     except apsw.Error as error:
         return UnknownState(f"{path} cannot be read: {error}")
-    if row is None:
-        return UnknownState("this conversation was never bound to a session")
-    session, mode, is_started, task, may_code, version, root, watched = row
-    if mode not in MODES:
-        return UnknownState(f"the mode `{mode}` is not known")
-    return GateRow(session, mode, bool(is_started), task, bool(may_code), version, root, watched)
+    return [
+        PublishedRow(
+            host,
+            name,
+            GateRow(session, mode, bool(is_started), task, bool(may_code), *rest),
+            bool(is_simple),
+        )
+        for host, name, is_simple, session, mode, is_started, task, may_code, *rest in found
+    ]

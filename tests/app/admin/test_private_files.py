@@ -12,10 +12,10 @@ from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.write import NoteDraft, write_draft
-from interlock.app.protocol import gated_sessions
 from interlock.core.protocol.gated_session import Conversation
 from tests.app.admin.store_contents import copied
 from tests.scenes import started
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.sqlite
 OPEN_TO_ALL = 0o755
@@ -53,7 +53,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
     opt_in.opt_in(project, "standard")
     with closing(open_app(shared)) as app:
         started(app, project)
-        gated_sessions.begin(app, project, Conversation("claude-code", "conversation-1"))
+        begin_recorded(app, project, Conversation("claude-code", "conversation-1"))
         notes = open_notes(app, project)
         assert isinstance(notes, OpenedNotes)
         write_draft(app, notes, NoteDraft("A note", "text"), project)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
-from interlock.app.protocol import deletion, gated_sessions
+from interlock.app.protocol import deletion
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.start import StartRequest, start
@@ -37,6 +37,7 @@ from tests.effort import scale
 from tests.postgres import Cluster
 from tests.scenes import handed_in, install, linear, output, started
 from tests.server.stage import perform, project_at
+from tests.sessions import begin_recorded
 from tests.stores import Place
 
 pytestmark = pytest.mark.sqlite  # which store is where is what these are about
@@ -123,7 +124,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     project = tmp_path / "gated"
     project.mkdir()
     opt_in.opt_in(project, "standard")
-    session = gated_sessions.begin(app, project, Conversation("claude-code", "talk")).session
+    session = begin_recorded(app, project, Conversation("claude-code", "talk")).session
     runs: list[RenderedAnswer] = []
     for number in range(3):
         time.sleep(0.002)

@@ -14,6 +14,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
 from tests.scenes import install, linear
+from tests.sessions import begin_recorded
 
 
 def project(path: Path) -> Path:
@@ -27,7 +28,7 @@ def talk(name: str, source: str = "startup") -> Conversation:
 
 
 def begun(app: App, root: Path, name: str, mode: Mode | None = None) -> SessionId:
-    session = gated_sessions.begin(app, root, talk(name)).session
+    session = begin_recorded(app, root, talk(name)).session
     if mode:
         gated_sessions.change_mode(app, session, mode, by="user")
     return session

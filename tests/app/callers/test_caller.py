@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
     NO_SESSION,
@@ -22,7 +23,6 @@ from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
-from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.app.refusals import (
     BadToken,
     NodeGone,
@@ -30,7 +30,9 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
+from interlock.core.gate.state import GateRow
 from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
 from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
@@ -200,18 +202,17 @@ def test_the_client_counts_only_where_it_works(
     assert resolve_caller(app, CallerClues(tmp_path)) == session, "where we run says nothing"
 
 
-def test_a_session_that_has_ended_is_nobodys(app: App, root: Path, child: int) -> None:
-    session = begun(app, root, "held")
-    app = in_client(app, child, "held")
+def test_a_session_that_has_ended_goes_on_with_the_next_call_of_its_conversation(
+    app: App, root: Path, child: int
+) -> None:
+    session = begun(app, root, "held", "planning")
     gated_sessions.change_status(app, session, "ended", "done")
+    assert resolve_caller(app, CallerClues(root)) == NO_SESSION, "it is nobody else's"
 
-    assert resolve_caller(app, CallerClues(root)) == NO_SESSION
-    fresh = gated_sessions.start(app, root)
-    assert isinstance(fresh, StartedSession)
-    assert fresh.is_new
-    assert app.reader.session_of_conversation("claude-code", "held") == fresh.session, (
-        "the gate knows it again"
-    )
+    assert resolve_caller(in_client(app, child, "held"), CallerClues(root)) == session
+    row = gate_rows.read_state(app.home, "claude-code", "held")
+    assert isinstance(row, GateRow), "the gate knows it again"
+    assert row.mode == "planning"
 
 
 def test_the_conversation_is_read_from_the_environment_where_no_process_tells(
@@ -307,7 +308,7 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     told = run_hook("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
 
     assert b"The user has set the mode to coding" in told.out, "in a session of its own"
-    state = gated_sessions.state_of(app, session)
+    state = session_record.state_of(app, session)
     assert not isinstance(state, SessionNotAttended)
     assert state.current_mode == "analysis"
     assert tool_calls.journal_lines(home) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers import session_record
 from interlock.app.context import App, open_app
 from interlock.app.handoff.export import session_handoff
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
@@ -69,7 +70,7 @@ def note(root: Path, path: str) -> Note:
 
 def state(app: App, session: str | None) -> SessionState:
     assert session is not None
-    found = gated_sessions.state_of(app, session)  # pyright: ignore[reportArgumentType]
+    found = session_record.state_of(app, session)  # pyright: ignore[reportArgumentType]
     assert isinstance(found, SessionState)
     return found
 

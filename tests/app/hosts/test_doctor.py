@@ -324,11 +324,11 @@ def test_work_without_a_word_from_the_hooks_is_found(scene: Scene) -> None:
     }
     # What a doctor asks is not what a client says.
     tool_calls.journal_event(
-        scene.home, "claude-code", "post-tool", f"{doctor.PROBE_SESSION_PREFIX}1", "Write"
+        scene.home, "claude-code", "post-tool", f"{doctor.PROBE_SESSION_PREFIX}1", tool="Write"
     )
-    tool_calls.journal_event(scene.home, "codex", "post-tool", "other", "Write")
+    tool_calls.journal_event(scene.home, "codex", "post-tool", "other", tool="Write")
     assert "heard" in scene.problems()
-    tool_calls.journal_event(scene.home, "claude-code", "post-tool", "theirs", "Write")
+    tool_calls.journal_event(scene.home, "claude-code", "post-tool", "theirs", tool="Write")
     assert scene.problems() == {}
 
 

@@ -21,6 +21,7 @@ from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from tests.app.notes.desk import Desk
 from tests.scenes import started
+from tests.sessions import begin_recorded
 from tests.unprivileged import nobody, place_of_nobody
 
 
@@ -72,13 +73,13 @@ def test_whoever_listens_is_told_that_there_are_no_notes(shut: Closed) -> None:
 
 def test_a_config_that_may_not_be_read_is_not_taken_for_none(app: App, desk: Desk) -> None:
     opt_in(desk.root, "strict")
-    gated_sessions.begin(app, desk.root, Conversation("claude-code", "c1"))
+    begin_recorded(app, desk.root, Conversation("claude-code", "c1"))
     with place_of_nobody() as place, nobody():
         project = place / "project"
         project.mkdir()
         opt_in(project, "strict")
         theirs = open_app(place / "home")
-        session = gated_sessions.begin(theirs, project, Conversation("claude-code", "c1")).session
+        session = begin_recorded(theirs, project, Conversation("claude-code", "c1")).session
         project.chmod(0)
 
         with pytest.raises(SettingsBroken, match="Permission denied"):

@@ -15,6 +15,7 @@ from interlock.core.notes.budget import estimate_tokens
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
+from tests.sessions import begin_recorded
 
 CLAUDE = Conversation("claude-code", "c1", "startup")
 
@@ -22,7 +23,7 @@ CLAUDE = Conversation("claude-code", "c1", "startup")
 @pytest.fixture
 def state(app: App, desk: Desk) -> SessionState:
     opt_in(desk.root, "standard")
-    return gated_sessions.begin(app, desk.root, CLAUDE).state
+    return begin_recorded(app, desk.root, CLAUDE).state
 
 
 def told(desk: Desk, state: SessionState, source: str = "startup") -> str:
@@ -81,15 +82,18 @@ def test_the_same_is_told_once_and_then_only_what_is_new(desk: Desk, state: Sess
     first = told(desk, state)
 
     assert "The first" in first
-    assert told(desk, state, "compact") == ""
     assert told(desk, state, "resume") == ""
     desk.file("two.md", "---\ntype: decision\ntitle: The second\n---\ntext")
-    delta = told(desk, state, "compact")
+    delta = told(desk, state, "resume")
     assert "The second" in delta
     assert "The first" not in delta
     assert "Mode:" not in delta
-    assert told(desk, state, "compact") == ""
-    assert told(desk, state, "clear").count("The ") >= 2, "it knows nothing any more"
+    assert told(desk, state, "resume") == ""
+    for source in ("clear", "compact"):
+        again = told(desk, state, source)
+        assert "Mode:" in again, "it knows nothing any more"
+        assert again.count("The ") >= 2
+        assert told(desk, state, "resume") == ""
 
 
 def test_what_the_session_is_about_comes_with_its_note(
@@ -158,7 +162,7 @@ def test_light_projects_are_left_without_session_notes(app: App, tmp_path: Path)
     opt_in(root, "light")
     trust_checkout(app.home, root, at_ms=1)
 
-    gated_sessions.begin(app, root, CLAUDE)
+    begin_recorded(app, root, CLAUDE)
 
     assert not (root / ".interlock" / "notes").exists()
 

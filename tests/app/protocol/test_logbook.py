@@ -14,12 +14,13 @@ from interlock.core.protocol import logbook
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects import logbooks
+from tests.sessions import begin_recorded
 
 TALK = Conversation("claude-code", "one")
 
 
 def begun(app: App, root: Path, conversation: Conversation = TALK) -> SessionState:
-    return gated_sessions.begin(app, root, conversation).state
+    return begin_recorded(app, root, conversation).state
 
 
 def test_a_session_that_begins_opens_one_and_says_where(app: App, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
 from tests.app.notes.desk import Desk
 from tests.scenes import output, started
+from tests.sessions import begin_recorded
 
 CLAUDE = Conversation("claude-code", "c1", "startup")
 
@@ -27,7 +28,7 @@ CLAUDE = Conversation("claude-code", "c1", "startup")
 @pytest.fixture
 def session(app: App, desk: Desk) -> SessionId:
     opt_in(desk.root, "standard")
-    return gated_sessions.begin(app, desk.root, CLAUDE).session
+    return begin_recorded(app, desk.root, CLAUDE).session
 
 
 def page(desk: Desk, session: SessionId) -> Path:
@@ -40,7 +41,7 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     opt_in(desk.root, "standard")
     mine = desk.file("sessions/current-session.md", "# My own\n\nprecious")
 
-    session = gated_sessions.begin(app, desk.root, CLAUDE).session
+    session = begin_recorded(app, desk.root, CLAUDE).session
 
     assert mine.read_text() == "# My own\n\nprecious"
     other = page(desk, session)
@@ -70,7 +71,7 @@ def test_a_directory_whose_name_has_several_lines_stands_in_one(app: App, desk: 
     odd = Desk(app, desk.root.parent / "odd\n# Heading\n- [fact] said")
     opt_in(odd.root, "standard")
 
-    session = gated_sessions.begin(app, odd.root, CLAUDE).session
+    session = begin_recorded(app, odd.root, CLAUDE).session
 
     lines = page(odd, session).read_text().splitlines()
     assert [line for line in lines if "# Heading" in line] == [
@@ -86,7 +87,7 @@ def test_a_lock_that_somebody_holds_changes_no_answer(
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         changed = gated_sessions.change_mode(app, session, "planning", by="user")
-        begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+        begun = begin_recorded(app, desk.root, Conversation("claude-code", "c2", "startup"))
         told = tell_conversation(
             app, begun.state, publish_outdated_sessions(app, desk.root), CLAUDE
         )
@@ -121,7 +122,7 @@ def test_a_damaged_index_heals_when_a_session_begins(app: App, desk: Desk) -> No
     index.write_bytes(content)
 
     said = publish_outdated_sessions(app, desk.root)
-    begun = gated_sessions.begin(app, desk.root, Conversation("claude-code", "c2", "startup"))
+    begun = begin_recorded(app, desk.root, Conversation("claude-code", "c2", "startup"))
     told = tell_conversation(app, begun.state, said, Conversation("claude-code", "c2", "startup"))
 
     assert said == ()
@@ -132,7 +133,7 @@ def test_where_the_index_cannot_be_a_session_begins_all_the_same(app: App, desk:
     opt_in(desk.root, "standard")
     (app.home / "notes").write_text("a file")
 
-    begun = gated_sessions.begin(app, desk.root, CLAUDE)
+    begun = begin_recorded(app, desk.root, CLAUDE)
     told = tell_conversation(app, begun.state, publish_outdated_sessions(app, desk.root), CLAUDE)
 
     assert "Mode: analysis" in told

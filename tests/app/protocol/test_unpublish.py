@@ -20,12 +20,13 @@ from interlock.core.views.session_note import CURRENT_SESSION_NOTE, KEEP_MARKER,
 from interlock.store.failures import StoreFull
 from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.desk import Desk
+from tests.sessions import begin_recorded
 from tests.unprivileged import nobody, place_of_nobody
 
 
 def begun(app: App, root: Path, name: str = "c1") -> SessionId:
     opt_in(root, "standard")
-    return gated_sessions.begin(app, root, Conversation("claude-code", name)).session
+    return begin_recorded(app, root, Conversation("claude-code", name)).session
 
 
 def note_of(desk: Desk, session: SessionId) -> Path:

@@ -8,7 +8,6 @@ import pytest
 
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import (
     BadToken,
     GoalMissing,
@@ -29,6 +28,7 @@ from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import MangledToken, Token
 from interlock.store.keyring import FileKeyring
 from tests.scenes import handed_in, install, linear, output, started
+from tests.sessions import begin_recorded
 from tests.stores import place_of
 
 pytestmark = pytest.mark.both_stores
@@ -304,7 +304,7 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
 
 def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_path: Path) -> None:
     opt_in.opt_in(tmp_path, "standard")
-    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk")).session
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "talk")).session
     assert [(found, health.state) for found, health in verify_all(app)] == [(session, "healthy")]
 
     place_of(home).run("DELETE FROM event WHERE seq = 1")

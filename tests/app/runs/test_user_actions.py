@@ -22,6 +22,7 @@ from interlock.core.tokens import RevokedKey
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.both_stores
 
@@ -127,7 +128,7 @@ def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_pat
 
 def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
-    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "talk-1")).session
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "talk-1")).session
     gated_sessions.change_mode(app, session, "coding", by="user", task="PLUTONIUM " * 5)
     assert isinstance(gate_rows.read_state(home, "claude-code", "talk-1"), GateRow)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.app.callers import session_record
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
@@ -33,6 +34,7 @@ from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
 from tests.effort import scale
 from tests.scenes import handed_in, output, started
+from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.both_stores
 
@@ -319,7 +321,7 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
 
 def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
-    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "one")).session
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "one")).session
     done = bundle.export(app, session)
     assert isinstance(done, SessionExport)
 
@@ -327,6 +329,6 @@ def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path
 
     assert isinstance(imported, str)
     assert app.reader.session_of_conversation("claude-code", "one") == session
-    state = gated_sessions.state_of(app, imported)
+    state = session_record.state_of(app, imported)
     assert isinstance(state, gated_sessions.SessionState)
     assert [found.session for found in state.host_sessions] == ["one"], "it is told all the same"

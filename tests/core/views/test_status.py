@@ -15,6 +15,7 @@ from interlock.core.session.head import Attendance, Head, RunHead
 from interlock.core.views import status
 from interlock.core.views.status import Status, StatusCode, run_status, session_status
 from tests.core.views.driven_runs import GAP, STOP, Driven, planned, step
+from tests.sessions import begin_recorded
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_an_archived_session_is_archived_whatever_its_run_is(run: Driven) -> Non
 
 def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path: Path) -> None:
     opt_in.opt_in(tmp_path, "standard")
-    session = gated_sessions.begin(app, tmp_path, Conversation("claude-code", "c1")).session
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "c1")).session
 
     def now() -> str:
         stream = app.reader.stream(session)

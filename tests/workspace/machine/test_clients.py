@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.clients import RETENTION_MS, Client
 from interlock.workspace.machine.processes import Process
@@ -25,15 +27,28 @@ def test_a_process_holds_the_conversation_that_it_was_last_seen_with(home: Path)
     remember(home, itself(), "two")
 
     mine = itself()
-    assert clients.recall(home, mine) == Client(mine.pid, mine.started, "claude-code", "two")
-    assert [client.conversation for client in clients.running_clients(home)] == ["two"]
+    assert clients.recall(home, mine) == Client(
+        mine.pid, mine.started, "claude-code", "two", processes.machine(), NOW_MS
+    )
+    assert clients.look_for_clients(home).held == {("claude-code", "two"): NOW_MS}
 
 
 def test_a_number_that_came_back_is_another_process(home: Path) -> None:
     remember(home, itself()._replace(started="long ago"), "one")
 
     assert clients.recall(home, itself()) is None
-    assert clients.running_clients(home) == []
+    assert clients.look_for_clients(home).gone == {("claude-code", "one")}
+
+
+def test_a_process_of_another_machine_cannot_be_said_to_be_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "machine", lambda: "a container")
+    remember(home, itself()._replace(started="there"), "one")
+    monkeypatch.undo()
+
+    assert clients.look_for_clients(home).unseen == {("claude-code", "one")}
+    assert clients.look_for_clients(home).gone == frozenset()
 
 
 def test_what_is_kept_is_for_the_users_eyes(home: Path) -> None:
@@ -48,7 +63,7 @@ def test_a_file_that_makes_no_sense_is_no_client(home: Path) -> None:
     path.write_text("{")
 
     assert clients.recall(home, itself()) is None
-    assert clients.running_clients(home) == []
+    assert clients.look_for_clients(home) == ({}, frozenset(), frozenset())
 
 
 def test_those_that_have_gone_are_forgotten_after_a_while(home: Path) -> None:

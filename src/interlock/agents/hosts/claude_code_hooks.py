@@ -19,6 +19,7 @@ class HookPayload(msgspec.Struct, frozen=True):
     tool_input: Json = None
     tool_use_id: str = ""
     source: str = ""
+    reason: str = ""
     prompt: str = ""
     stop_hook_active: bool = False
     permission_mode: str = ""

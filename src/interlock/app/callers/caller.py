@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.callers.agent_detection import client_among
+from interlock.app.callers.session_record import announced_conversations, session_of
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -55,17 +56,28 @@ CallerUnknown = NoSuchSession | SeveralSessions | BadToken | NodeGone
 
 def resolve_caller(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     if caller.session:
-        return find_session(app.reader, caller.session)
+        return _session_named(app, caller.session)
     if caller.token:
         return _session_of_token(app, caller.token)
     if caller.conversation:
         # Without a session of its own, it must not change the session of another conversation.
-        return _session_of_conversation(app, caller.conversation) or NO_SESSION
+        return session_of(app, caller.conversation) or NO_SESSION
     if id_or_prefix := app.environment.get(SESSION_VARIABLE):
-        result = find_session(app.reader, id_or_prefix)
+        result = _session_named(app, id_or_prefix)
         is_missing = isinstance(result, NoSuchSession)
         return msgspec.structs.replace(result, variable=SESSION_VARIABLE) if is_missing else result
     return _session_of_client(app, caller.workspace) or _session_in_worktree(app, caller.workspace)
+
+
+def _session_named(app: App, id_or_prefix: str) -> SessionId | NoSuchSession:
+    found = find_session(app.reader, id_or_prefix)
+    if isinstance(found, NoSuchSession) and not found.candidates:
+        announced = announced_conversations(app)
+        names = [session for session in announced if session.startswith(id_or_prefix)]
+        if len(names) == 1:
+            conversation, _ = announced[names[0]]
+            return session_of(app, conversation) or found
+    return found
 
 
 def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
@@ -134,18 +146,11 @@ def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
     return located.stream.session if located else NodeGone()
 
 
-def _session_of_conversation(app: App, conversation: Conversation) -> SessionId | None:
-    return app.reader.session_of_conversation(conversation.host, conversation.id)
-
-
 def _session_of_client(app: App, workspace: Path) -> SessionId | None:
     conversation = ancestor_conversation(app)
-    session = _session_of_conversation(app, conversation) if conversation else None
+    session = session_of(app, conversation) if conversation else None
     stream = app.reader.stream(session) if session else None
-    if stream is None or stream.head is None:
-        return None
-    attended = stream.head.attended
-    if attended is None or attended.status == "ended":
+    if stream is None or stream.head is None or stream.head.attended is None:
         return None
     return session if _is_work_in(workspace, Path(stream.head.workspace)) else None
 
@@ -165,27 +170,35 @@ def _current_directory() -> str:
 
 
 def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
+    root = str(_project_root(workspace))
     attended_heads: dict[SessionId, Attendance] = {}
-    for session in app.reader.attended_sessions_in(str(_project_root(workspace))):
+    for session in app.reader.attended_sessions_in(root):
         stream = app.reader.stream(session)
         if stream and stream.head and stream.head.attended:
             attended_heads[session] = stream.head.attended
+    # Of a conversation that has only read, nothing is recorded yet.
+    announced = {
+        session: conversation
+        for session, (conversation, its_root) in announced_conversations(app).items()
+        if str(its_root) == root
+    }
+    for session, conversation in announced.items():
+        hosts = ((conversation.host, conversation.id),)
+        attended_heads.setdefault(session, Attendance("analysis", hosts=hosts))
     active = {
         session: attended
         for session, attended in attended_heads.items()
         if attended.status == "active"
     } or attended_heads
     if len(active) > 1:
-        running = {
-            (client.host, client.conversation) for client in clients.running_clients(app.home)
-        }
+        running = set(clients.look_for_clients(app.home).held)
         in_use = {
             session: attended
             for session, attended in active.items()
             if _may_be_in_use(app, session, attended, running)
         }
         active = in_use or active
-    return _only_session(
+    found = _only_session(
         [
             OpenSession(
                 session,
@@ -196,6 +209,9 @@ def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession
             for session, attended in active.items()
         ]
     )
+    if isinstance(found, str) and found in announced:
+        session_of(app, announced[found])
+    return found
 
 
 def _may_be_in_use(
@@ -205,7 +221,7 @@ def _may_be_in_use(
     if not attended.hosts:
         return True
     return any(
-        pair in running and app.reader.session_of_conversation(*pair) == session
+        pair in running and app.reader.session_of_conversation(*pair) in (session, None)
         for pair in attended.hosts
     )
 

@@ -60,6 +60,11 @@ def governing_project(home: Path, host: Host, host_session: str, cwd: Path) -> P
     return integrity.governed_root(home, cwd)
 
 
+def is_known(home: Path, host: Host, host_session: str) -> bool:
+    """Whether the gate knows the conversation."""
+    return isinstance(gate_rows.read_state(home, host, host_session), GateRow)
+
+
 def judge(
     home: Path,
     root: Path,
@@ -286,10 +291,14 @@ def active_override(home: Path) -> GateOverride | None:
     return override if 0 < remaining_ms <= OVERRIDE_MS else None
 
 
-def journal_event(home: Path, host: str, event: str, host_session: str, tool: str) -> None:
+def journal_event(
+    home: Path, host: str, event: str, host_session: str, *, tool: str = "", detail: str = ""
+) -> None:
     """Journal an event, if that can be written."""
     at_ms = SystemClock().now_ms()
-    line = JournalLine(f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool)
+    line = JournalLine(
+        f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool, detail=detail
+    )
     try:
         spool.append_line(home, line)
     except OSError:

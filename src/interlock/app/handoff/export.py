@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from interlock.app.callers import session_record
 from interlock.app.context import App
-from interlock.app.protocol import gated_sessions
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.handoff.page import handoff_of, merge_handoffs
 from interlock.core.handoff.parse import HandoffContent
@@ -16,7 +16,7 @@ def session_handoff(app: App, session: SessionId) -> HandoffContent:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    result = gated_sessions.state_of(app, session)
+    result = session_record.state_of(app, session)
     # Imported here: the notes take longer to import than everything else in this module.
     from interlock.app.handoff.session_notes import handoff_from_notes  # noqa: PLC0415
 

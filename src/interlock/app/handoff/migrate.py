@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from interlock.app.callers import session_record
 from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
@@ -195,7 +196,7 @@ def _session_for_work(
             session, f"A session would go on with {_work_description(migration)}."
         )
     started = gated_sessions.start(app, root)
-    if not isinstance(started, gated_sessions.StartedSession):
+    if not isinstance(started, session_record.StartedSession):
         return _no_session(started.explain())
     if started.state.active_feature or started.state.active_task:
         return _MigrationSession(

@@ -1,23 +1,26 @@
 """The briefing for an agent that begins or resumes a session: its state, the project's knowledge.
 
 It stays within a budget and says what was left out. What a conversation was told before is not
-repeated, as long as it still remembers: after it was cleared, everything is new to it again.
+repeated, as long as it still remembers: after it was cleared or compacted, all is new to it again.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from interlock.app.context import App
+from interlock.app.protocol.presence import is_quiet
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreFailure
-from interlock.workspace.machine import disclosure_log
+from interlock.workspace.machine import clients, disclosure_log
 
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
-FORGETTING_SOURCES = ("startup", "clear")
+FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
 
 MODE_MEANINGS = {
@@ -40,7 +43,7 @@ def assemble_bootstrap(
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
     from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT, OpenedNotes, open_notes  # noqa: PLC0415
 
-    parts, budget = _session_parts(app, state, remarks), BUDGET_TOKENS_DEFAULT
+    parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
     try:
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
@@ -50,6 +53,7 @@ def assemble_bootstrap(
     except StoreFailure as failure:
         # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
+    parts.append(BriefingPart("Other sessions here", tuple(_other_session_lines(app, state))))
     return assemble_briefing(parts, budget=budget, told_digests=already_told)
 
 
@@ -72,11 +76,16 @@ def tell_conversation(
     return briefing.text
 
 
+def forget_what_was_told(home: Path, conversation: Conversation) -> None:
+    """The conversation is cut: whatever it was told, it must be told again."""
+    with suppress(OSError):
+        disclosure_log.forget_disclosed(home, conversation.host, conversation.id)
+
+
 def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
     return [
         BriefingPart("Interlock session", tuple(_session_lines(state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
-        BriefingPart("Other sessions here", tuple(_other_session_lines(app, state))),
     ]
 
 
@@ -96,19 +105,25 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         for row in app.reader.newest_runs(limit=RECENT_RUNS_MAX)
         if row.workspace == state.worktree and row.status in ("open", "waiting")
     ]
-    if rows:
-        yield "resume_session hands out the token with which an open run goes on."
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row.session != state.session_id):
+        whose = "Your run" if row.session == state.session_id else "Open run"
+        call = msgspec.json.encode({"runId": row.run}).decode()
         yield (
-            f"Open run {row.run} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done}"
-            f" of {row.step_count} steps done, {row.status}."
+            f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done} of"
+            f" {row.step_count} steps done, {row.status}. To go on: resume_session {call}"
         )
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
+    """The other sessions in which somebody works."""
+    presence = clients.look_for_clients(app.home)
     for session in app.reader.attended_sessions_in(state.worktree):
         stream = app.reader.stream(session)
         attended = stream.head.attended if stream and stream.head else None
-        if session != state.session_id and attended and attended.status == "active":
+        if session == state.session_id or not attended or attended.status != "active":
+            continue
+        assert stream is not None, "it has a head"
+        assert stream.head is not None, "it is attended"
+        if not is_quiet(stream.head, presence, now_ms=app.clock.now_ms()):
             task = f", task: {attended.task}" if attended.task else ""
             yield f"{session} in mode {attended.mode}{task}."

@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import (
     NO_SESSION,
@@ -28,40 +26,44 @@ from interlock.app.callers.caller import (
     own_conversation,
     resolve_caller,
 )
+from interlock.app.callers.session_record import (
+    StartedSession,
+    announce,
+    attended_head,
+    effective_policy_in,
+    is_bound,
+    publish_to_gate,
+    record_start,
+    session_of,
+    state_of,
+)
 from interlock.app.context import App
-from interlock.app.gate import integrity, tool_calls
-from interlock.app.gate import policy as policies
+from interlock.app.failures import StoreFailure
+from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
-from interlock.app.runs.workspace_snapshot import observe_workspace
-from interlock.core import ids
-from interlock.core.gate.state import GateRow, Mode, Policy, Profile, mode_change_objection
+from interlock.core.gate.state import Mode, Policy, mode_change_objection
 from interlock.core.ids import SessionId
-from interlock.core.protocol import gated_session, logbook
+from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Actor, ChangeNotAllowed, Conversation, WorkUpdate
-from interlock.core.session import state
-from interlock.core.session.events import ObservationRecorded, SessionStatus, decode_envelope
+from interlock.core.session.events import SessionStatus
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
-from interlock.store import gate_rows
-from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import coding_questions
-from interlock.workspace.projects import logbooks, project
+from interlock.workspace.projects import project
 
 SAME_CLIENT_SOURCES = ("compact", "clear")
 """A conversation that begins so continues in the same client, maybe under another name."""
 
 
-class StartedSession(msgspec.Struct, frozen=True):
-    session: SessionId
-    is_new: bool
-    state: SessionState
-
-
 def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
     """Begin or continue the session of a conversation in the project at `root`."""
-    return _begin_session(app, root, conversation, _continued_session(app, conversation))
+    session = _continued_session(app, conversation)
+    if session is None:
+        is_same_client = conversation.source in SAME_CLIENT_SOURCES
+        return announce(app, root, conversation, own_conversation(app) if is_same_client else None)
+    return _start(app, root, conversation, session)
 
 
 def start(
@@ -74,13 +76,10 @@ def start(
     conversation = own_conversation(app)
     named_session = session_prefix or app.environment.get(SESSION_VARIABLE)
     if conversation and not named_session:
-        bound = app.reader.session_of_conversation(conversation.host, conversation.id)
-        attended = _attended_head(app, bound) if bound else None
-        has_ended = attended is not None and attended.status == "ended"
-        return _begin_session(app, root, conversation, None if has_ended else bound)
+        return _start(app, root, conversation, session_of(app, conversation))
     result = resolve_caller(app, CallerClues(root, session=session_prefix))
     if isinstance(result, SeveralSessions) or result == NO_SESSION:
-        return _begin_session(app, root, conversation, None)
+        return _start(app, root, conversation, None)
     return join(app, root, conversation, result) if isinstance(result, str) else result
 
 
@@ -97,8 +96,8 @@ def join(
     action = f"joining session {session}"
     if project.root_of(Path(stream.head.workspace)) != root:
         return ChangeNotAllowed(action, f"it belongs to {stream.head.workspace}")
-    policy, attended = _effective_policy_in(app, root).policy, stream.head.attended
-    if conversation and attended and not _is_bound(app, conversation, session):
+    policy, attended = effective_policy_in(app, root).policy, stream.head.attended
+    if conversation and attended and not is_bound(app, conversation, session):
         own = _attended_head_of(app, conversation) or Attendance(policy.first_mode)
         objection = mode_change_objection(
             own.mode,
@@ -110,7 +109,7 @@ def join(
         if own.mode != attended.mode and objection:
             change = f"{action}, which is in mode {attended.mode},"
             return gated_session.refuse_mode(change, objection)
-    return _begin_session(app, root, conversation, session)
+    return _start(app, root, conversation, session)
 
 
 def move_conversation(
@@ -190,7 +189,7 @@ def change_mode_as_asked(
 
 def _consume_question(app: App, session: SessionId) -> bool:
     """Whether the user was asked in a conversation of this session just now."""
-    attended = _attended_head(app, session)
+    attended = attended_head(app, session)
     now_ms = app.clock.now_ms()
     return any(
         coding_questions.consume(app.home, host, name, now_ms=now_ms)
@@ -223,46 +222,6 @@ def change_status(
     )
 
 
-def state_of(app: App, session: SessionId) -> SessionState | gated_session.SessionNotAttended:
-    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    root = stream.head.workspace
-    session_state = state.fold(envelopes, project=Path(root).name)
-    return session_state or gated_session.SessionNotAttended(session)
-
-
-def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
-    """Write the state of the session to the rows that the gate reads."""
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    attended = stream.head.attended
-    if attended is None:
-        return
-    if attended.status == "ended":
-        gate_rows.withdraw_session(app.home, session)
-        return
-    row = GateRow(
-        session,
-        attended.mode,
-        attended.is_started,
-        attended.task,
-        attended.may_code,
-        stream.version,
-        stream.head.workspace,
-        integrity.inspect(app.home, Path(stream.head.workspace), effective.stamp).watched,
-    )
-    rows = [
-        gate_rows.PublishedRow(host, name, row, effective.policy.is_simple)
-        for host, name in attended.hosts
-        # A conversation that has moved to another session is governed by that one.
-        if app.reader.session_of_conversation(host, name) == session
-    ]
-    gate_rows.publish_rows(app.home, rows)
-
-
 def _continued_session(app: App, conversation: Conversation) -> SessionId | None:
     """The session that a conversation continues; None if it needs one of its own."""
     bound = app.reader.session_of_conversation(conversation.host, conversation.id)
@@ -273,77 +232,9 @@ def _continued_session(app: App, conversation: Conversation) -> SessionId | None
     return app.reader.session_of_conversation(previous.host, previous.id) if previous else None
 
 
-def _begin_session(
-    app: App, root: Path, conversation: Conversation | None, session: SessionId | None
-) -> StartedSession:
-    effective = _effective_policy_in(app, root)
-    policy, evidence = effective.policy, dict[str, str]()
-    new_stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
-    stream = new_stream
-
-    def decide() -> Plan | None:
-        nonlocal stream
-        stream = (app.log.stream(session) if session else None) or new_stream
-        observation = observe_workspace(root)
-        if not (stream.head and stream.head.attended) and not evidence:
-            evidence.update(_start_evidence(app, root, stream.session, policy.profile, observation))
-        return gated_session.begin(
-            stream,
-            str(root),
-            policy.first_mode,
-            conversation=conversation,
-            is_bound=_is_bound(app, conversation, stream.session),
-            evidence=evidence,
-            observation=observation,
-            at_ms=app.clock.now_ms(),
-        )
-
-    append_plan(app, decide)
-    state = _publish_state(app, stream.session, effective)
-    return StartedSession(stream.session, stream is new_stream, state)
-
-
-def _start_evidence(
-    app: App,
-    root: Path,
-    session: SessionId,
-    profile: Profile,
-    observation: ObservationRecorded | None,
-) -> dict[str, str]:
-    """The facts that were recorded at the start. A logbook that cannot be written stops nobody."""
-    branch = (observation.git_branch or "detached") if observation else "no git"
-    evidence = {"branch": branch, "profile": profile}
-    if profile == "light":
-        return evidence
-    at_ms = app.clock.now_ms()
-    try:
-        path = logbooks.create_logbook(
-            root,
-            logbook.day_of(at_ms),
-            lambda number: logbook.initial_text(
-                session, number, branch=branch, profile=profile, at_ms=at_ms
-            ),
-        )
-    except OSError as error:
-        return {**evidence, "logbook": f"not written: {error.strerror}"}
-    return {**evidence, "logbook": str(path)}
-
-
-def _is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
-    return (
-        bool(conversation)
-        and app.log.session_of_conversation(conversation.host, conversation.id) == session
-    )
-
-
 def _attended_head_of(app: App, conversation: Conversation) -> Attendance | None:
     bound = app.reader.session_of_conversation(conversation.host, conversation.id)
-    return _attended_head(app, bound) if bound else None
-
-
-def _attended_head(app: App, session: SessionId) -> Attendance | None:
-    stream = app.reader.stream(session)
-    return stream.head.attended if stream and stream.head else None
+    return attended_head(app, bound) if bound else None
 
 
 def _record_change(
@@ -360,8 +251,24 @@ def _record_change(
     return append_plan(app, decide_on_stream) or _publish_state(app, session, effective)
 
 
+def _start(
+    app: App, root: Path, conversation: Conversation | None, session: SessionId | None
+) -> StartedSession:
+    started = record_start(app, root, conversation, session)
+    _publish_note(app, started.session, effective_policy_in(app, root))
+    return started
+
+
 def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> SessionState:
+    """Let the gate and the notes know what a session has become."""
     publish_to_gate(app, session, effective)
+    _publish_note(app, session, effective)
+    session_state = state_of(app, session)
+    assert isinstance(session_state, SessionState), "it is attended"
+    return session_state
+
+
+def _publish_note(app: App, session: SessionId, effective: EffectivePolicy) -> None:
     if effective.policy.profile != "light":
         from interlock.app.protocol.publish import publish_session  # noqa: PLC0415 (10 ms)
 
@@ -369,9 +276,6 @@ def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> 
         # change itself is recorded already.
         with suppress(StoreFailure):
             publish_session(app, session)
-    session_state = state_of(app, session)
-    assert isinstance(session_state, SessionState), "it is attended"
-    return session_state
 
 
 def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
@@ -385,8 +289,4 @@ def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
         return EffectivePolicy(Policy())
     except OSError:
         pass  # it may exist, and reading it says what is wrong
-    return _effective_policy_in(app, root)
-
-
-def _effective_policy_in(app: App, root: Path) -> EffectivePolicy:
-    return policies.load_effective_policy(app.home, root, at_ms=app.clock.now_ms())
+    return effective_policy_in(app, root)

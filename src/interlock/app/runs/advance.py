@@ -8,8 +8,8 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import token_target
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.runs.workspace_snapshot import observe_change
 from interlock.app.sessions import stored_node
+from interlock.app.sessions.workspace_snapshot import observe_change
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
 from interlock.core.session import artifacts, context, decide

@@ -9,8 +9,8 @@ import msgspec
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import token_target
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.runs.workspace_snapshot import changes_to_verify
 from interlock.app.sessions import stored_node
+from interlock.app.sessions.workspace_snapshot import changes_to_verify
 from interlock.core import ids
 from interlock.core.ids import SessionId, WorkflowHash
 from interlock.core.session import answer as answers

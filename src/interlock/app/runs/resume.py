@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.runs.workspace_snapshot import changes_to_verify, observe_workspace
+from interlock.app.sessions.workspace_snapshot import changes_to_verify, observe_workspace
 from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking

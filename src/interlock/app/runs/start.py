@@ -18,7 +18,7 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.app.runs.idempotent_call import run_once
-from interlock.app.runs.workspace_snapshot import observe_workspace
+from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId

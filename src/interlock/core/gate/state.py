@@ -27,7 +27,8 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     may_code: bool = False
     """Whether the user has let this session go on to coding, and not gone back since."""
     version: int = 0
-    """The version of the session's stream, to tell an older row from a newer one."""
+    """The version of the session's stream, to tell an older row from a newer one. It is 0 as long
+    as nothing of the session is recorded."""
     root: str = ""
     """The project of the session, whose policy holds wherever the conversation goes."""
     watched: str = ""

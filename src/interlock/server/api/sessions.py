@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import BundleBroken, NoSuchNode, NoSuchSession, UnhealthySession
@@ -182,7 +183,7 @@ def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | 
 def _show_state(
     app: App, session: SessionId, _: SessionParameters
 ) -> SessionState | SessionNotAttended:
-    return gated_sessions.state_of(app, session)
+    return session_record.state_of(app, session)
 
 
 def _export_session(

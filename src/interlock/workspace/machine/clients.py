@@ -4,7 +4,9 @@ It is for this machine only, and needs no lock: nobody writes the file of anothe
 """
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -25,6 +27,22 @@ class Client(msgspec.Struct, frozen=True, rename="camel"):
     started: str
     host: str
     conversation: str
+    machine: str = ""
+    """Where its pid means something: a machine, and the container on it."""
+    at_ms: int = 0
+    """When it was recorded: at the latest beginning of the conversation."""
+
+
+Key: TypeAlias = tuple[str, str]
+"""A conversation: its host, and its id there."""
+
+
+class Presence(NamedTuple):
+    held: Mapping[Key, int]
+    """Conversations that a running process holds, and when each began there."""
+    unseen: frozenset[Key]
+    """Those whose processes ran on another machine, or in a container, and may run still."""
+    gone: frozenset[Key]
 
 
 def remember(home: Path, process: Process, host: str, conversation: str, *, now_ms: int) -> None:
@@ -35,7 +53,7 @@ def remember(home: Path, process: Process, host: str, conversation: str, *, now_
     """
     directory = home / DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    client = Client(process.pid, process.started, host, conversation)
+    client = Client(process.pid, process.started, host, conversation, processes.machine(), now_ms)
     write_private_file(directory / _name(process), msgspec.json.encode(client))
     _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
 
@@ -45,9 +63,28 @@ def recall(home: Path, process: Process) -> Client | None:
     return _read(home / DIRECTORY / _name(process))
 
 
-def running_clients(home: Path) -> list[Client]:
-    """Return the clients whose processes still run."""
-    return _filter_running([client for path in _files(home / DIRECTORY) if (client := _read(path))])
+def look_for_clients(home: Path) -> Presence:
+    """Return the conversations that were recorded here, by what became of their processes."""
+    known = [client for path in _files(home / DIRECTORY) if (client := _read(path))]
+    running = {(client.pid, client.started) for client in _filter_running(known)}
+    held: dict[Key, int] = {}
+    unseen: set[Key] = set()
+    for client in known:
+        key = (client.host, client.conversation)
+        if (client.pid, client.started) in running:
+            held[key] = max(client.at_ms, held.get(key, 0))
+        elif client.machine != processes.machine():
+            unseen.add(key)
+    gone = {(client.host, client.conversation) for client in known} - held.keys() - unseen
+    return Presence(held, frozenset(unseen), frozenset(gone))
+
+
+def forget(home: Path, host: str, conversation: str) -> None:
+    """Remove what is recorded of the processes of a conversation that has ended."""
+    for path in _files(home / DIRECTORY):
+        client = _read(path)
+        if client and (client.host, client.conversation) == (host, conversation):
+            path.unlink(missing_ok=True)
 
 
 def _filter_running(clients: list[Client]) -> list[Client]:

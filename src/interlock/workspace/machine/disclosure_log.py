@@ -42,6 +42,15 @@ def save_disclosed(
             old.unlink(missing_ok=True)
 
 
+def forget_disclosed(home: Path, host: str, conversation: str) -> None:
+    """Record that the conversation has forgotten everything.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _path(home, host, conversation).unlink(missing_ok=True)
+
+
 def _path(home: Path, host: str, conversation: str) -> Path:
     name = hashlib.sha256(f"{host}\0{conversation}".encode()).hexdigest()[:32]
     return home / DIRECTORY / f"{name}.json"

@@ -91,6 +91,19 @@ def _parse_stat(stat: str) -> tuple[str, list[str]]:
 
 
 @cache
+def machine() -> str:
+    """Return where pids mean what they mean here: the machine, and its container if there is one.
+
+    Empty if the system does not tell; then no process can be said to be gone.
+    """
+    try:
+        name = Path("/etc/machine-id").read_text().strip() or os.uname().nodename
+        return f"{name} {os.readlink(PROC / 'self' / 'ns' / 'pid')}"
+    except OSError:
+        return "" if _has_proc() else os.uname().nodename
+
+
+@cache
 def _boot_id() -> str:
     """Return the id of this boot: a process is identified by its ticks since then."""
     try:

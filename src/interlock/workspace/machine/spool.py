@@ -12,6 +12,7 @@ from interlock.workspace.files.regular_file import open_regular_file, read_regul
 BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old file is kept
 TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
 _FILE_NAME = "gate.jsonl"
+_DEPARTURES = "departures.jsonl"
 _DIGEST_BYTES_MAX = 1024
 
 
@@ -31,7 +32,7 @@ class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     remedy: str = ""
     mode: str = ""
     detail: str = ""
-    """The start of the command, or the path."""
+    """The start of the command, or the path; of a conversation that has ended, the reason."""
     opened: str = ""
     """The bypass that allowed it although the rule denies it, or that the rule is advisory."""
     notice: str = ""
@@ -46,10 +47,11 @@ def append_line(home: Path, line: JournalLine) -> None:
     Raises:
         OSError: it cannot be written; a decision must not depend on that.
     """
+    file_name = _DEPARTURES if line.event == "session-end" else _FILE_NAME
     directory = home / "spool"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
-    path = directory / _FILE_NAME
+    path = directory / file_name
     content = msgspec.json.encode(line) + b"\n"
     # Without O_NONBLOCK a pipe in its place would keep the hook waiting for ever.
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
@@ -59,7 +61,26 @@ def append_line(home: Path, line: JournalLine) -> None:
     finally:
         os.close(file)
     if size > BYTES_MAX:
-        os.replace(path, directory / f"{_FILE_NAME}.1")
+        os.replace(path, directory / f"{file_name}.1")
+
+
+def take_departures(home: Path) -> list[JournalLine]:
+    """Return the conversations that have ended since this was last asked, by their last events.
+
+    A line that is written at this very moment may be lost. The process that wrote it is gone soon
+    after, and that is noticed too.
+    """
+    path = home / "spool" / _DEPARTURES
+    taken = path.with_name(f"{_DEPARTURES}.{os.getpid()}")
+    try:
+        os.replace(path, taken)
+        path.touch(0o600)  # the fast hook appends, and creates nothing
+        with open_regular_file(taken) as file:
+            departures = list(_decode_lines(file))
+        taken.unlink()
+    except OSError:
+        return []
+    return departures
 
 
 def replace_reminder(home: Path, session: str, digest: str) -> bool:

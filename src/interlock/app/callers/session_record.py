@@ -1,0 +1,224 @@
+"""The record of an attended session: it begins with the first thing that is worth keeping.
+
+A new conversation is only announced to the gate: a row with the mode, and with the id that its
+session will have. Most conversations read a little and leave nothing behind. Once somebody asks for
+the session (`session_of`), it is recorded under that id: its stream and its logbook. Its note is
+published by whoever changes it, or begins the next session (`app.protocol`).
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.context import App
+from interlock.app.gate import integrity
+from interlock.app.gate import policy as policies
+from interlock.app.gate.policy import EffectivePolicy
+from interlock.app.sessions.workspace_snapshot import observe_workspace
+from interlock.core import ids
+from interlock.core.gate.state import GateRow, Profile
+from interlock.core.ids import SessionId
+from interlock.core.protocol import gated_session, logbook
+from interlock.core.protocol.gated_session import Conversation
+from interlock.core.session import state
+from interlock.core.session.events import ObservationRecorded, decode_envelope
+from interlock.core.session.head import Attendance
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.state import HostSession, SessionState
+from interlock.store import gate_rows
+from interlock.store.gate_rows import PublishedRow
+from interlock.workspace.projects import logbooks
+
+
+class StartedSession(msgspec.Struct, frozen=True):
+    session: SessionId
+    is_new: bool
+    state: SessionState
+
+
+def announce(
+    app: App, root: Path, conversation: Conversation, previous: Conversation | None = None
+) -> StartedSession:
+    """Let the gate know a new conversation in the project at `root`. Nothing is recorded yet.
+
+    `previous`: the conversation that it continues under another name, if there is one.
+    """
+    effective = effective_policy_in(app, root)
+    known = _announced_row(app, conversation) or (previous and _announced_row(app, previous))
+    row = GateRow(
+        known.session if known else _new_session_id(app),
+        effective.policy.first_mode,
+        is_started=True,
+        root=str(root),
+        watched=integrity.inspect(app.home, root, effective.stamp).watched,
+    )
+    is_simple = effective.policy.is_simple
+    gate_rows.publish_rows(
+        app.home, [PublishedRow(conversation.host, conversation.id, row, is_simple)]
+    )
+    at = state.timestamp(app.clock.now_ms())
+    announced = SessionState(
+        *(row.session, root.name, str(root), at, at, 0),
+        current_mode=row.mode,
+        host_sessions=(HostSession(conversation.host, conversation.id),),
+        protocol_start_complete=True,
+    )
+    return StartedSession(SessionId(row.session), known is None, announced)
+
+
+def _announced_row(app: App, conversation: Conversation) -> GateRow | None:
+    """The row of a conversation of which nothing is recorded yet."""
+    row = gate_rows.read_state(app.home, conversation.host, conversation.id)
+    return row if isinstance(row, GateRow) and row.session and not row.version else None
+
+
+def announced_conversations(app: App) -> dict[SessionId, tuple[Conversation, Path]]:
+    """The conversations of which nothing is recorded yet, with their projects, by session."""
+    return {
+        SessionId(found.row.session): (
+            Conversation(found.host, found.host_session),
+            Path(found.row.root),
+        )
+        for found in gate_rows.list_rows(app.home)
+        if found.row.session and not found.row.version
+    }
+
+
+def session_of(app: App, conversation: Conversation) -> SessionId | None:
+    """The session of a conversation; None if it has none.
+
+    One that was only announced is recorded now, and one that has ended goes on.
+    """
+    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
+    if bound is None:
+        row = _announced_row(app, conversation)
+        if row is None:
+            return None
+        return record_start(app, Path(row.root), conversation, SessionId(row.session)).session
+    attended = attended_head(app, bound)
+    if attended and attended.status == "ended":
+        stream = app.reader.stream(bound)
+        assert stream is not None, f"{bound} is there"
+        assert stream.head is not None, "a stored stream has a head"
+        record_start(app, Path(stream.head.workspace), conversation, bound)
+    return bound
+
+
+def record_start(
+    app: App, root: Path, conversation: Conversation | None, session: SessionId | None
+) -> StartedSession:
+    """Record that a session begins, or goes on, in the project at `root`."""
+    effective = effective_policy_in(app, root)
+    policy, evidence = effective.policy, dict[str, str]()
+    new_stream = Stream(session or _new_session_id(app))
+    stream = new_stream
+
+    def decide() -> Plan | None:
+        nonlocal stream
+        stream = (app.log.stream(session) if session else None) or new_stream
+        observation = observe_workspace(root)
+        if not (stream.head and stream.head.attended) and not evidence:
+            evidence.update(_start_evidence(app, root, stream.session, policy.profile, observation))
+        return gated_session.begin(
+            stream,
+            str(root),
+            policy.first_mode,
+            conversation=conversation,
+            is_bound=is_bound(app, conversation, stream.session),
+            evidence=evidence,
+            observation=observation,
+            at_ms=app.clock.now_ms(),
+        )
+
+    append_plan(app, decide)
+    publish_to_gate(app, stream.session, effective)
+    session_state = state_of(app, stream.session)
+    assert isinstance(session_state, SessionState), "it is attended"
+    return StartedSession(stream.session, stream is new_stream, session_state)
+
+
+def _new_session_id(app: App) -> SessionId:
+    return ids.session_id(app.entropy(ids.RANDOM_BYTES))
+
+
+def _start_evidence(
+    app: App,
+    root: Path,
+    session: SessionId,
+    profile: Profile,
+    observation: ObservationRecorded | None,
+) -> dict[str, str]:
+    """The facts that were recorded at the start. A logbook that cannot be written stops nobody."""
+    branch = (observation.git_branch or "detached") if observation else "no git"
+    evidence = {"branch": branch, "profile": profile}
+    if profile == "light":
+        return evidence
+    at_ms = app.clock.now_ms()
+    try:
+        path = logbooks.create_logbook(
+            root,
+            logbook.day_of(at_ms),
+            lambda number: logbook.initial_text(
+                session, number, branch=branch, profile=profile, at_ms=at_ms
+            ),
+        )
+    except OSError as error:
+        return {**evidence, "logbook": f"not written: {error.strerror}"}
+    return {**evidence, "logbook": str(path)}
+
+
+def state_of(app: App, session: SessionId) -> SessionState | gated_session.SessionNotAttended:
+    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    root = stream.head.workspace
+    session_state = state.fold(envelopes, project=Path(root).name)
+    return session_state or gated_session.SessionNotAttended(session)
+
+
+def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
+    """Write the state of the session to the rows that the gate reads."""
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    attended = stream.head.attended
+    if attended is None:
+        return
+    if attended.status == "ended":
+        gate_rows.withdraw_session(app.home, session)
+        return
+    row = GateRow(
+        session,
+        attended.mode,
+        attended.is_started,
+        attended.task,
+        attended.may_code,
+        stream.version,
+        stream.head.workspace,
+        integrity.inspect(app.home, Path(stream.head.workspace), effective.stamp).watched,
+    )
+    rows = [
+        PublishedRow(host, name, row, effective.policy.is_simple)
+        for host, name in attended.hosts
+        # A conversation that has moved to another session is governed by that one.
+        if app.reader.session_of_conversation(host, name) == session
+    ]
+    gate_rows.publish_rows(app.home, rows)
+
+
+def is_bound(app: App, conversation: Conversation | None, session: SessionId) -> bool:
+    return (
+        bool(conversation)
+        and app.log.session_of_conversation(conversation.host, conversation.id) == session
+    )
+
+
+def attended_head(app: App, session: SessionId) -> Attendance | None:
+    stream = app.reader.stream(session)
+    return stream.head.attended if stream and stream.head else None
+
+
+def effective_policy_in(app: App, root: Path) -> EffectivePolicy:
+    return policies.load_effective_policy(app.home, root, at_ms=app.clock.now_ms())

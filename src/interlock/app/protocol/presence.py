@@ -1,0 +1,68 @@
+"""Which sessions somebody works in, and the end of those that are over.
+
+A session is over when its client says so, or when the client's process is gone.
+
+The hook at the end of a conversation has no time for more than a line in the spool, and a client
+that is killed runs no hook. So whoever comes next on the same machine looks. A session that has
+ended goes on with the next event of its conversation (`session_record.session_of`).
+"""
+
+from interlock.app.callers.session_record import attended_head
+from interlock.app.context import App
+from interlock.app.protocol import gated_sessions
+from interlock.core.ids import SessionId
+from interlock.core.session.head import Head
+from interlock.store import gate_rows
+from interlock.store.gate_rows import PublishedRow
+from interlock.workspace.machine import clients, spool
+from interlock.workspace.machine.clients import Key, Presence
+
+QUIET_MS = 12 * 3_600_000
+CONTINUING_REASONS = ("clear", "resume")
+"""Reasons for which a conversation only makes room for another one of the same client."""
+
+
+def end_departed_sessions(app: App) -> int:
+    """Return the number of sessions that have ended since somebody last looked.
+
+    A paused session stays paused, and one that was only announced leaves nothing.
+    """
+    departed = _departed_conversations(app)
+    rows = gate_rows.list_rows(app.home) if departed else []
+    present = {found.row.session for found in rows if _conversation(found) not in departed}
+    ended = 0
+    for found in rows:
+        if _conversation(found) not in departed:
+            continue
+        clients.forget(app.home, *_conversation(found))
+        if not found.row.version or found.row.session in present:
+            gate_rows.withdraw_conversation(app.home, *_conversation(found))
+            continue
+        session = SessionId(found.row.session)
+        attended = attended_head(app, session)
+        if attended and attended.status == "active":
+            gated_sessions.change_status(app, session, "ended", "its client has ended")
+            ended += 1
+    return ended
+
+
+def _departed_conversations(app: App) -> set[Key]:
+    presence = clients.look_for_clients(app.home)
+    departed = set(presence.gone)
+    for line in spool.take_departures(app.home):
+        conversation = (line.host, line.host_session)
+        has_begun_again = line.at_ms < presence.held.get(conversation, 0)
+        if line.detail not in CONTINUING_REASONS and not has_begun_again:
+            departed.add(conversation)
+    return departed
+
+
+def is_quiet(head: Head, presence: Presence, *, now_ms: int) -> bool:
+    """Whether nobody seems to work in an open session, though nobody has ended it."""
+    if head.attended is None or presence.held.keys() & set(head.attended.hosts):
+        return False
+    return now_ms - head.updated_ms >= QUIET_MS
+
+
+def _conversation(found: PublishedRow) -> Key:
+    return found.host, found.host_session

@@ -1,0 +1,172 @@
+"""Conversations that leave nothing, sessions that end, and those that go on again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlock.app.callers.session_record import attended_head, session_of
+from interlock.app.context import App
+from interlock.app.gate import tool_calls
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.presence import QUIET_MS, end_departed_sessions, is_quiet
+from interlock.core.gate.state import GateRow, UnknownState
+from interlock.core.protocol.gated_session import Conversation
+from interlock.store import gate_rows
+from interlock.workspace.machine import clients, processes
+from tests.sessions import begin_recorded
+
+TALK = Conversation("claude-code", "talk")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    path = tmp_path / "project"
+    path.mkdir()
+    opt_in(path, "standard")
+    return path
+
+
+def left(app: App, reason: str, conversation: Conversation = TALK) -> None:
+    """The hook at the end of a conversation."""
+    host, name = conversation.host, conversation.id
+    tool_calls.journal_event(app.home, host, "session-end", name, detail=reason)
+
+
+def status(app: App, conversation: Conversation = TALK) -> str:
+    session = app.reader.session_of_conversation(conversation.host, conversation.id)
+    attended = attended_head(app, session) if session else None
+    return attended.status if attended else "none"
+
+
+def row_of(app: App, conversation: Conversation = TALK) -> GateRow | UnknownState:
+    return gate_rows.read_state(app.home, conversation.host, conversation.id)
+
+
+def a_process_that_ends(app: App, conversation: Conversation) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    (process,) = processes.running_processes([child.pid])
+    clients.remember(app.home, process, conversation.host, conversation.id, now_ms=1)
+    child.communicate(b"\n")
+
+
+def test_a_conversation_that_did_nothing_leaves_nothing(app: App, root: Path) -> None:
+    before = sorted(path for path in root.rglob("*") if ".git" not in path.parts)
+
+    started = gated_sessions.begin(app, root, TALK)
+    row = row_of(app)
+    assert isinstance(row, GateRow)
+    assert (row.session, row.mode) == (started.session, "analysis")
+    left(app, "prompt_input_exit")
+    end_departed_sessions(app)
+
+    assert isinstance(row_of(app), UnknownState)
+    assert app.reader.all_sessions() == []
+    assert sorted(path for path in root.rglob("*") if ".git" not in path.parts) == before
+
+
+def test_what_is_worth_recording_is_recorded_under_the_announced_name(app: App, root: Path) -> None:
+    started = gated_sessions.begin(app, root, TALK)
+
+    assert session_of(app, TALK) == started.session
+    assert session_of(app, TALK) == started.session
+    assert [*app.reader.all_sessions()] == [started.session]
+    assert isinstance(row := row_of(app), GateRow)
+    assert row.version
+    assert [*root.glob(".agents/sessions/*.md")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [("other", "ended"), ("prompt_input_exit", "ended"), ("clear", "active"), ("resume", "active")],
+)
+def test_the_end_of_a_conversation_ends_its_session_unless_another_goes_on(
+    app: App, root: Path, reason: str, expected: str
+) -> None:
+    begin_recorded(app, root, TALK)
+    left(app, reason)
+
+    end_departed_sessions(app)
+
+    assert status(app) == expected
+    assert isinstance(row_of(app), UnknownState if expected == "ended" else GateRow)
+    assert end_departed_sessions(app) == 0, "it is said once"
+
+
+def test_a_client_that_was_killed_has_left_too(app: App, root: Path) -> None:
+    begin_recorded(app, root, TALK)
+    a_process_that_ends(app, TALK)
+
+    assert end_departed_sessions(app) == 1
+    assert status(app) == "ended"
+
+
+def test_a_conversation_that_was_resumed_meanwhile_has_not_left(app: App, root: Path) -> None:
+    begin_recorded(app, root, TALK)
+    left(app, "other")
+    (mine,) = processes.running_processes([os.getpid()])
+    later_ms = app.clock.now_ms() + 60_000
+    clients.remember(app.home, mine, TALK.host, TALK.id, now_ms=later_ms)
+
+    end_departed_sessions(app)
+
+    assert status(app) == "active"
+
+
+def test_a_session_ends_with_the_last_of_its_conversations(app: App, root: Path) -> None:
+    session = begin_recorded(app, root, TALK).session
+    other = Conversation("claude-code", "other")
+    gated_sessions.join(app, root, other, session)
+
+    left(app, "other")
+    end_departed_sessions(app)
+    assert status(app, other) == "active"
+    left(app, "other", other)
+    end_departed_sessions(app)
+
+    assert status(app, other) == "ended"
+
+
+def test_a_paused_session_stays_paused(app: App, root: Path) -> None:
+    session = begin_recorded(app, root, TALK).session
+    gated_sessions.change_status(app, session, "paused", "lunch")
+    left(app, "other")
+
+    end_departed_sessions(app)
+
+    assert status(app) == "paused"
+
+
+def test_an_ended_session_goes_on_with_its_mode_and_task(app: App, root: Path) -> None:
+    session = begin_recorded(app, root, TALK).session
+    gated_sessions.change_mode(app, session, "coding", by="user", task="T-1")
+    left(app, "other")
+    end_departed_sessions(app)
+
+    resumed = gated_sessions.begin(app, root, Conversation("claude-code", "talk", "resume"))
+
+    assert resumed.session == session
+    assert (resumed.state.current_mode, resumed.state.active_task) == ("coding", "T-1")
+    assert isinstance(row := row_of(app), GateRow)
+    assert (row.mode, row.task) == ("coding", "T-1")
+
+
+def test_a_session_without_a_process_to_look_at_is_quiet_after_half_a_day(
+    app: App, root: Path
+) -> None:
+    session = begin_recorded(app, root, TALK).session
+    stream = app.reader.stream(session)
+    assert stream is not None
+    assert stream.head is not None
+    at_ms = stream.head.updated_ms
+    nobody = clients.look_for_clients(app.home)
+
+    assert not is_quiet(stream.head, nobody, now_ms=at_ms + QUIET_MS - 1)
+    assert is_quiet(stream.head, nobody, now_ms=at_ms + QUIET_MS)
+    (mine,) = processes.running_processes([os.getpid()])
+    clients.remember(app.home, mine, TALK.host, TALK.id, now_ms=at_ms)
+    held = clients.look_for_clients(app.home)
+    assert not is_quiet(stream.head, held, now_ms=at_ms + QUIET_MS)
